@@ -1,0 +1,1 @@
+"""The protocols, pure: a member is a state machine that is handed time, messages and randomness, and hands back effects."""

@@ -1,0 +1,86 @@
+"""Addresses of members, as text: ``host:port``, or ``[host]:port`` for IPv6.
+
+An address is plain text with one canonical form, so it can be a dictionary key on the hot path, a field of a message and a
+field of an event without conversion. Only tie-breaks and sockets ever take it apart.
+"""
+
+from __future__ import annotations
+
+from typing import NewType
+
+Address = NewType("Address", str)
+"""Canonical text of a member's address, as made by `parse_address`."""
+
+HIGHEST_PORT = 65_535
+
+
+class BadAddress(ValueError):
+    """A text that is no address. The message names the text and says what is wrong with it."""
+
+
+def make_address(host: str, port: int) -> Address:
+    """The canonical address of `host` and `port`."""
+    return Address(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+
+
+def parse_address(text: str, default_port: int | None = None) -> Address:
+    """Read ``host:port``, ``[host]:port`` or, when `default_port` is given, a bare host.
+
+    Raises `BadAddress` with a hint when the text is none of these.
+    """
+    host, port_text = split_host_and_port(text)
+    if port_text is None:
+        if default_port is None:
+            raise BadAddress(f"{text!r} has no port; write it as host:port")
+        return make_address(host, default_port)
+    return make_address(host, parse_port(port_text, text))
+
+
+def split_host_and_port(text: str) -> tuple[str, str | None]:
+    """Take `text` apart without judging the port. A bare IPv6 host may stand without brackets."""
+    stripped = text.strip()
+    if stripped.startswith("["):
+        host, bracket, rest = stripped[1:].partition("]")
+        if not bracket:
+            raise BadAddress(f"{text!r} opens a bracket that it does not close; write [host]:port")
+        if rest and not rest.startswith(":"):
+            raise BadAddress(f"{text!r} has {rest!r} behind the bracket; write [host]:port")
+        port_text = rest[1:] if rest else None
+    elif stripped.count(":") > 1:
+        host, port_text = stripped, None
+    else:
+        host, colon, tail = stripped.partition(":")
+        port_text = tail if colon else None
+    if not host:
+        raise BadAddress(f"{text!r} names no host")
+    strange = next((letter for letter in host if not (letter.isalnum() or letter in ".-_:%*")), None)
+    if strange is not None:
+        raise BadAddress(f"{text!r} has {strange!r} in its host name")
+    return host, port_text
+
+
+def parse_port(port_text: str, whole_text: str) -> int:
+    """A port number from 1 to 65535, or `BadAddress` naming `whole_text`."""
+    if not (port_text.isascii() and port_text.isdigit()) or not 1 <= int(port_text) <= HIGHEST_PORT:
+        raise BadAddress(f"{whole_text!r} has the port {port_text!r}; a port is a number from 1 to {HIGHEST_PORT}")
+    return int(port_text)
+
+
+def host_of(address: Address) -> str:
+    """The host without brackets."""
+    return address.rpartition(":")[0].strip("[]")
+
+
+def port_of(address: Address) -> int:
+    """The port as a number."""
+    return int(address.rpartition(":")[2])
+
+
+def numeric_order(address: Address) -> tuple[str, int]:
+    """Sort key that compares hosts as text and ports as numbers, so 5701 stands before 15701 (design 9.3)."""
+    return host_of(address), port_of(address)
+
+
+def bracketed(address: Address) -> str:
+    """The form of member-list texts, ``[host]:port`` whatever the host is (seed 000, User Interaction)."""
+    return f"[{host_of(address)}]:{port_of(address)}"

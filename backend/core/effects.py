@@ -1,0 +1,33 @@
+"""What a member wants done: the whole output of the core, besides the deadline at which it wants its next tick."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from backend.core.address import Address
+from backend.core.events import Record
+from backend.core.messages import Message
+
+Deliveries = tuple[tuple[Address, Message], ...]
+
+
+class Transmit(Struct, frozen=True, gc=False):
+    """Send each message to its address, in this order; no promise that any arrives."""
+
+    deliveries: Deliveries
+
+
+class Happened(Struct, frozen=True, gc=False):
+    """An event, enveloped and numbered: to be written down."""
+
+    record: Record
+
+
+class Halt(Struct, frozen=True, gc=False):
+    """This life is over: close the process after everything before this effect is done."""
+
+    reason: str
+    failed: bool
+
+
+Effect = Transmit | Happened | Halt
