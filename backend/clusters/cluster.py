@@ -1,0 +1,46 @@
+"""The `Cluster` protocol: how console, command line and demos reach a cluster, whatever kind it is (design section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Literal, Protocol
+
+from backend.core.commands import Command
+from backend.core.events import Record
+
+Source = Literal["live", "simulated", "recorded", "remote"]
+
+
+class Cluster(Protocol):
+    """A cluster to watch and, when `writable`, to act on. Everything about it is learnt from its records."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def source(self) -> Source: ...
+
+    @property
+    def writable(self) -> bool: ...
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Labels of all members there ever were, in order of first appearance."""
+        ...
+
+    def now_us(self) -> int:
+        """Now on the run's monotonic clock, in microseconds."""
+        ...
+
+    def drain(self) -> list[Record]:
+        """The records since the last call, oldest first. Never waits. For one reader."""
+        ...
+
+    def execute(self, command: Command) -> Future[None]:
+        """Do `command`. The future fails with `CommandRefused` when it cannot be done. Never waits."""
+        ...
+
+    def close(self) -> None:
+        """End the cluster (or the connection to it) and release what it holds; returns when that is done."""
+        ...
