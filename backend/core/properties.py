@@ -83,7 +83,7 @@ class Settings:
 
     def with_properties(self, properties: Mapping[str, PropertyValue]) -> Settings:
         """These settings with some properties changed. Raises `BadProperty`; nothing is changed then."""
-        changed = {}
+        changed: dict[str, Any] = {}
         for name, value in properties.items():
             if name not in PROPERTIES:
                 raise BadProperty(name, f"there is no such property{_suggestion(name)}")

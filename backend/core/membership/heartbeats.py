@@ -1,0 +1,75 @@
+"""Heartbeats between all members, and the check for those that stay away (seed 000; seed 003, Failure Detection; behaviour 3.1-3.3, 3.8).
+
+A round is the same messages again until the list, the master or the suspicions change. So it is made once and sent many times.
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.effects import Transmit
+from backend.core.events import ObserverPaused
+from backend.core.membership import explicit_suspicion, publishing, suspicion
+from backend.core.membership.state import Membership
+from backend.core.messages import Heartbeat
+from backend.core.properties import SECOND_US
+
+HEARTBEAT = "heartbeat"
+"""Name of the timer of the heartbeat round."""
+
+
+def on_heartbeat_timer(state: Membership, now: int) -> None:
+    """One round: look for silent members, then send."""
+    settings = state.settings
+    gap = now - state.last_round_us - settings.heartbeat_interval_us
+    if gap >= settings.max_no_heartbeat_us // 2:
+        forgive_own_pause(state, now)
+    state.last_round_us = now
+    silent = {
+        address: f"no heartbeat for {peer.detector.silence_us(now) / SECOND_US:.1f} s"
+        for address, peer in state.peers.items()
+        if not peer.detector.alive(now) and address not in state.suspicions
+    }
+    if silent:
+        suspicion.suspect_all(state, now, silent)
+    send_round(state)
+    state.timers.set(HEARTBEAT, now + settings.heartbeat_interval_us)
+
+
+def forgive_own_pause(state: Membership, now: int) -> None:
+    """This member itself stood still: the silence it sees is its own, so it accuses nobody (behaviour 3.8)."""
+    state.note(now, ObserverPaused(now - state.last_round_us))
+    for peer in state.peers.values():
+        peer.detector.heard(now)
+
+
+def send_round(state: Membership) -> None:
+    """A heartbeat to every member that is not suspected."""
+    if state.heartbeat_round is None:
+        state.heartbeat_round = _make_round(state)
+    if state.heartbeat_round:
+        state.effects.append(Transmit(state.heartbeat_round))
+
+
+def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) -> None:
+    """A heartbeat came: the hottest path of the whole core."""
+    peer = state.peers.get(sender)
+    if peer is None or peer.uuid != beat.uuid or beat.to_uuid != state.uuid:
+        explicit_suspicion.on_stray_heartbeat(state, now, sender, beat)
+        return
+    peer.detector.heard(now)
+    if state.suspicions:
+        suspicion.clear(state, now, sender, "it sent a valid heartbeat")
+    if beat.version < state.members.version and state.master == state.address and state.claim is None:  # type: ignore[union-attr]
+        publishing.publish_to(state, sender)
+
+
+def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:
+    members, master = state.members, state.master
+    if members is None or master is None:
+        return ()
+    suspects = tuple(sorted(state.suspicions)) if master != state.address else ()
+    return tuple(
+        (address, Heartbeat(state.uuid, peer.uuid, master, members.version, suspects if address == master else ()))
+        for address, peer in state.peers.items()
+        if address not in state.suspicions
+    )

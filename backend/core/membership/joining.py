@@ -1,0 +1,242 @@
+"""The joiner's side of joining through a TCP-IP join list (behaviour 1.2 to 1.8, 1.10; seed 003).
+
+A joiner asks everybody on its join list for the master and sends its join request there until it is answered. When a round
+of asking finds no master anywhere, the member with the lowest address among those found asks the others to let it form the
+cluster. When a round finds nobody at all, the member forms the cluster alone.
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address, numeric_order
+from backend.core.events import JoinFailed, JoinRequested, MemberStopped
+from backend.core.membership import explicit_suspicion, heartbeats, publishing, suspicion
+from backend.core.membership.identity import ListMetadata
+from backend.core.membership.member_list import MemberList, first_list
+from backend.core.membership.state import JoinSearch, Membership
+from backend.core.messages import (
+    FinalizeJoin,
+    FormationBid,
+    FormationVote,
+    JoinRefused,
+    JoinRequest,
+    MasterIs,
+    WhoIsMaster,
+)
+from backend.core.properties import SECOND_US
+
+JOIN = "join"
+"""Name of the timer that asks again while joining."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+ROUND_US = 5 * SECOND_US
+"""How long one round of asking waits for an address that neither answers nor refuses (tcp-ip connection timeout)."""
+
+REQUESTS_BEFORE_NEW_SEARCH = 5
+"""Join requests to one master without an answer, before the search starts over (seed 003, maxJoinAttempts)."""
+
+
+def begin(state: Membership, now: int) -> None:
+    """Start looking for a cluster, or form one at once when there is nobody to ask."""
+    state.search = JoinSearch(now + state.settings.max_join_us)
+    _new_round(state, now, state.search)
+
+
+def on_join_timer(state: Membership, now: int) -> None:
+    """Once a second while joining: ask again, decide the round when it is over, give up when the time is."""
+    search = state.search
+    if search is None:
+        return
+    if now >= search.deadline_us:
+        _give_up(state, now, search)
+        return
+    state.timers.set(JOIN, now + ASK_AGAIN_US)
+    if state.master is not None:
+        _request(state, now, search)
+    elif now >= search.round_ends_us:
+        _decide_round(state, now, search)
+    else:
+        _ask_around(state, search)
+
+
+def on_unreachable(state: Membership, now: int, address: Address, reason: str) -> None:
+    """The transport could not reach `address`."""
+    search = state.search
+    if search is None:
+        return
+    search.unreachable[address] = reason
+    search.without_master.discard(address)
+    if state.master == address:
+        _forget_master(state, now, search)
+    elif state.master is None:
+        _decide_when_heard_of_all(state, now, search)
+
+
+def on_who_is_master(state: Membership, now: int, sender: Address, question: WhoIsMaster) -> None:
+    """A joiner asks. A member in the middle of a claim keeps silent; one that has not joined says that it knows none."""
+    peer = state.peers.get(sender)
+    if peer is not None and peer.uuid != question.uuid and (state.is_master or state.master == sender):
+        suspicion.suspect(state, now, sender, "a new life of the same address looks for the cluster")
+    if state.claim is None and state.master != sender:
+        state.send(sender, MasterIs(state.master if state.joined else None))
+
+
+def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs) -> None:
+    """Somebody names the master, or says that there is none yet."""
+    search = state.search
+    if search is None or answer.master == state.address:
+        return
+    search.unreachable.pop(sender, None)
+    if answer.master is None:
+        search.without_master.add(sender)
+        if state.master is None:
+            _decide_when_heard_of_all(state, now, search)
+    elif state.master is None or (state.master == sender and answer.master != sender):
+        state.follow(now, answer.master, f"{sender} names it")
+        search.requests_to_master = 0
+        search.bid_votes = None
+        _request(state, now, search)
+
+
+def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinRefused) -> None:
+    """The master will not have this joiner now."""
+    if state.search is not None and sender == state.master:
+        state.search.unreachable[sender] = refusal.reason
+        _forget_master(state, now, state.search)
+
+
+def on_finalize_join(state: Membership, now: int, sender: Address, final: FinalizeJoin) -> None:
+    """The master let this member in."""
+    if state.joined:
+        if sender != state.master:
+            claimed = ListMetadata(sender, final.members.master.uuid, sender, final.members.version)
+            explicit_suspicion.send(state, now, claimed, "it finalized a join without being this member's master")
+        return
+    members = final.members
+    if sender == state.master and final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
+        _become_member(state, now, members, sender, "joined")
+
+
+def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:
+    """Somebody wants to form the cluster: granted by joiners that know no other master and do not bid themselves."""
+    if state.joined:
+        on_who_is_master(state, now, sender, WhoIsMaster(bid.uuid))
+        return
+    search = state.search
+    if search is None:
+        return
+    granted = search.bid_votes is None and state.master in (None, sender) and search.granted_to in (None, sender)
+    if granted:
+        search.granted_to = sender
+    state.send(sender, FormationVote(granted))
+
+
+def on_formation_vote(state: Membership, now: int, sender: Address, vote: FormationVote) -> None:
+    """An answer to this member's own bid: all must grant it."""
+    search = state.search
+    if search is None or search.bid_votes is None or sender not in search.bid_votes:
+        return
+    if not vote.granted:
+        search.bid_votes = None
+        _new_round(state, now, search)
+        return
+    search.bid_votes[sender] = True
+    if all(search.bid_votes.values()):
+        _form(state, now)
+
+
+def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
+    search.round_ends_us = now + ROUND_US
+    search.failures.update(search.unreachable)
+    search.unreachable.clear()
+    search.without_master.clear()
+    search.bid_votes = None
+    search.granted_to = None
+    state.timers.set(JOIN, now + ASK_AGAIN_US)
+    if not _targets(state):
+        _form(state, now)
+    else:
+        _ask_around(state, search)
+
+
+def _targets(state: Membership) -> tuple[Address, ...]:
+    return tuple(address for address in state.birth.join_list if address != state.address)
+
+
+def _ask_around(state: Membership, search: JoinSearch) -> None:
+    waiting = tuple(address for address in _targets(state) if address not in search.unreachable)
+    message = WhoIsMaster(state.uuid) if search.bid_votes is None else FormationBid(state.uuid)
+    state.send_all(waiting, message)
+
+
+def _decide_when_heard_of_all(state: Membership, now: int, search: JoinSearch) -> None:
+    heard = search.unreachable.keys() | search.without_master
+    if search.bid_votes is None and all(address in heard for address in _targets(state)):
+        _decide_round(state, now, search)
+
+
+def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
+    """Nobody named a master: form alone, bid, or leave it to a lower address and look again."""
+    if search.bid_votes is not None:
+        _new_round(state, now, search)
+        return
+    for address in _targets(state):
+        if address not in search.without_master:
+            search.unreachable.setdefault(address, f"no answer within {ROUND_US // SECOND_US} s")
+    if not search.without_master:
+        _form(state, now)
+    elif numeric_order(state.address) < min(numeric_order(address) for address in search.without_master):
+        search.bid_votes = dict.fromkeys(sorted(search.without_master), False)
+        search.round_ends_us = now + 2 * ROUND_US
+        state.send_all(tuple(search.bid_votes), FormationBid(state.uuid))
+    elif now >= search.round_ends_us:
+        _new_round(state, now, search)
+
+
+def _request(state: Membership, now: int, search: JoinSearch) -> None:
+    assert state.master is not None
+    if search.requests_to_master >= REQUESTS_BEFORE_NEW_SEARCH:
+        search.unreachable[state.master] = f"no answer to {search.requests_to_master} join requests"
+        _forget_master(state, now, search)
+        return
+    search.requests_to_master += 1
+    search.attempts += 1
+    state.note(now, JoinRequested(state.master, search.attempts))
+    state.send(state.master, JoinRequest(state.uuid, state.birth.lite))
+
+
+def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
+    """Look again from the next tick of the timer on, with an open mind."""
+    state.master = None
+    search.requests_to_master = 0
+    search.without_master.clear()
+    search.bid_votes = None
+    search.round_ends_us = now + ROUND_US
+    search.failures.update(search.unreachable)
+    search.unreachable.clear()
+
+
+def _form(state: Membership, now: int) -> None:
+    """Become the master of a new cluster (behaviour 1.5)."""
+    state.follow(now, state.address, "it forms the cluster")
+    _become_member(state, now, first_list(state.address, state.uuid, state.birth.lite), state.address, "formed")
+
+
+def _become_member(state: Membership, now: int, members: MemberList, author: Address, cause: str) -> None:
+    state.search = None
+    state.timers.clear(JOIN)
+    publishing.install(state, now, members, author, cause)
+    state.last_round_us = now
+    heartbeats.send_round(state)
+    state.timers.set(heartbeats.HEARTBEAT, now + state.settings.heartbeat_interval_us)
+    state.timers.set(publishing.PUBLISH, now + state.settings.list_publish_interval_us)
+
+
+def _give_up(state: Membership, now: int, search: JoinSearch) -> None:
+    search.failures.update(search.unreachable)
+    reasons = {address: search.failures.get(address, "no answer") for address in _targets(state)}
+    state.search = None
+    state.note(now, JoinFailed(reasons))
+    tried = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
+    reason = f"could not join within {state.settings.max_join_us / SECOND_US:g} s ({tried})"
+    state.note(now, MemberStopped(reason))
+    state.halt(reason, failed=True)

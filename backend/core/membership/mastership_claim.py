@@ -1,0 +1,173 @@
+"""The mastership claim (seed 000, Mastership Claim Process; behaviour, section 4).
+
+A slave that suspects every member older than itself becomes the claimant: it asks all it does not suspect for their lists, asks
+also those it learns of in newer lists, and makes of the answers a list newer than any it has seen. A request or an answer that
+gets lost costs nobody its place: the claimant asks again until it is answered, refused, or out of time.
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
+from backend.core.membership import publishing, suspicion
+from backend.core.membership.member_list import MemberList, mint_lineage
+from backend.core.membership.state import Claim, Membership
+from backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
+
+CLAIM = "claim"
+"""Name of the timer that asks again those who have not settled their answer."""
+
+
+def start_if_due(state: Membership, now: int) -> None:
+    """Claim mastership if every older member is suspected and no claim is running."""
+    members = state.members
+    if members is None or state.claim is not None or state.is_master:
+        return
+    older = members.older_than(state.address)
+    if not all(member.address in state.suspicions for member in older):
+        return
+    claim = Claim(_from_on(members, state.address), now + state.settings.mastership_claim_timeout_us)
+    claim.highest_version = members.version
+    state.claim = claim
+    state.follow(now, state.address, "it suspects every older member")
+    asked = tuple(address for address in state.peers if address not in state.suspicions)
+    state.note(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked))
+    _ask_newly_known(state, claim)
+    state.timers.set(CLAIM, now + state.settings.heartbeat_interval_us)
+    conclude_when_settled(state, now)
+
+
+def on_claim_timer(state: Membership, now: int) -> None:
+    """Ask again whoever has neither accepted nor refused; give up on them when the time is over."""
+    claim = state.claim
+    if claim is None:
+        return
+    if now >= claim.deadline_us:
+        _conclude(state, now, claim)
+        return
+    for address in _outstanding(state, claim):
+        _ask(state, address, claim.asked[address])
+    state.timers.set(CLAIM, min(claim.deadline_us, now + state.settings.heartbeat_interval_us))
+
+
+def on_claim(state: Membership, now: int, sender: Address, request: MastershipClaim) -> None:
+    """Somebody claims mastership and wants this member's list and consent."""
+    refusal = _why_refuse(state, sender, request)
+    if refusal is not None:
+        state.send(sender, refusal)
+        return
+    if not suspicion.clear(state, now, sender, "its mastership claim is accepted"):
+        state.send(sender, ClaimRefused(False, "a younger member's claim was accepted before"))
+        return
+    state.peers[sender].detector.heard(now)
+    state.follow(now, sender, "its mastership claim is accepted")
+    assert state.members is not None
+    state.send(sender, ClaimAccepted(_from_on(state.members, sender)))
+
+
+def on_claim_accepted(state: Membership, now: int, sender: Address, answer: ClaimAccepted) -> None:
+    """A follower: its list may be newer, and may name members that this one has not heard of yet."""
+    claim = state.claim
+    if claim is None or sender not in claim.asked or sender in claim.accepted:
+        return
+    if not answer.members.holds(state.address, state.uuid):
+        claim.refused.add(sender)
+        conclude_when_settled(state, now)
+        return
+    claim.accepted.add(sender)
+    claim.highest_version = max(claim.highest_version, answer.members.version)
+    state.note(now, ClaimAnswered(sender, "accepted", answer.members.version, ""))
+    if answer.members.version > claim.latest.version:
+        claim.latest = answer.members
+        _ask_newly_known(state, claim)
+    conclude_when_settled(state, now)
+
+
+def on_claim_refused(state: Membership, now: int, sender: Address, answer: ClaimRefused) -> None:
+    """A refusal is final; 'not yet' is answered by asking again at the next timer."""
+    claim = state.claim
+    if claim is None or sender not in claim.asked or sender in claim.accepted:
+        return
+    state.note(now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason))
+    if not answer.retry:
+        claim.refused.add(sender)
+        conclude_when_settled(state, now)
+
+
+def conclude_when_settled(state: Membership, now: int) -> None:
+    """Finish the claim as soon as nobody's answer is outstanding."""
+    if state.claim is not None and not _outstanding(state, state.claim):
+        _conclude(state, now, state.claim)
+
+
+def abandon(state: Membership, now: int, reason: str) -> None:
+    """Drop a running claim without a result."""
+    if state.claim is not None:
+        state.claim = None
+        state.timers.clear(CLAIM)
+        state.note(now, ClaimAbandoned(reason))
+
+
+def _why_refuse(state: Membership, claimant: Address, request: MastershipClaim) -> ClaimRefused | None:
+    members = state.members
+    if request.to_uuid != state.uuid or members is None:
+        return ClaimRefused(False, "the member that was asked is no longer there")
+    if state.master == state.address:
+        return ClaimRefused(False, "the member that was asked is master itself, or claims it")
+    if not members.holds(claimant, request.uuid):
+        return ClaimRefused(False, "the claimant is not on the list of the member that was asked")
+    trusted = [
+        older.address
+        for older in members.older_than(claimant)
+        if older.address != state.address and older.address not in state.suspicions
+    ]
+    if trusted:
+        return ClaimRefused(True, f"it does not suspect {', '.join(trusted)}, older than the claimant")
+    if any(older.address == state.address for older in members.older_than(claimant)):
+        return ClaimRefused(False, "the member that was asked is older than the claimant")
+    return None
+
+
+def _outstanding(state: Membership, claim: Claim) -> list[Address]:
+    known = {member.address: member.uuid for member in claim.latest.members}
+    return [
+        address
+        for address, uuid in claim.asked.items()
+        if address not in claim.accepted
+        and address not in claim.refused
+        and address not in state.suspicions
+        and known.get(address) == uuid
+    ]
+
+
+def _ask_newly_known(state: Membership, claim: Claim) -> None:
+    for member in claim.latest.members:
+        if member.address not in claim.asked and member.address not in state.suspicions:
+            if member.address != state.address:
+                claim.asked[member.address] = member.uuid
+                _ask(state, member.address, member.uuid)
+
+
+def _ask(state: Membership, address: Address, uuid: str) -> None:
+    state.send(address, MastershipClaim(state.uuid, uuid))
+
+
+def _conclude(state: Membership, now: int, claim: Claim) -> None:
+    state.claim = None
+    state.timers.clear(CLAIM)
+    staying = tuple(
+        member
+        for member in claim.latest.members
+        if member.address == state.address
+        or (member.address in claim.accepted and member.address not in state.suspicions)
+    )
+    version = max(claim.highest_version, claim.latest.version) + 1
+    members = MemberList(version, staying, mint_lineage(state.uuid, version))
+    left_out = tuple(address for address in claim.asked if members.find(address) is None)
+    state.note(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out))
+    publishing.install(state, now, members, state.address, "mastership claim")
+    publishing.publish(state)
+
+
+def _from_on(members: MemberList, address: Address) -> MemberList:
+    return MemberList(members.version, members.from_on(address), members.lineage)

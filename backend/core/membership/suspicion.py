@@ -1,0 +1,74 @@
+"""Suspicion on slaves, removal by the master (seed 000, Member Suspicion & Removal; behaviour 3.5 and 3.7).
+
+The same evidence has two outcomes: the master takes the member off the list at once and publishes; a slave only marks it, tells
+nobody but its master, and stops sending it heartbeats. Whoever suspects all who are older than itself claims mastership.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from backend.core.address import Address
+from backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
+from backend.core.membership import admission, mastership_claim, publishing
+from backend.core.membership.state import Membership
+from backend.core.messages import Leave
+
+
+def suspect(state: Membership, now: int, address: Address, reason: str) -> None:
+    """Act on evidence that the member at `address` is dead."""
+    suspect_all(state, now, {address: reason})
+
+
+def suspect_all(state: Membership, now: int, reasons: Mapping[Address, str]) -> None:
+    """Act on evidence against several members at once: the master publishes one list, a slave claims knowing them all."""
+    known = {address: reason for address, reason in reasons.items() if address in state.peers}
+    if not known or state.members is None:
+        return
+    if state.is_master:
+        _remove(state, now, known)
+        return
+    for address, reason in known.items():
+        if address not in state.suspicions:
+            state.suspicions[address] = reason
+            state.note(now, SuspicionRaised(address, state.peers[address].uuid, reason))
+    state.heartbeat_round = None
+    if state.claim is not None:
+        mastership_claim.conclude_when_settled(state, now)
+    else:
+        mastership_claim.start_if_due(state, now)
+
+
+def clear(state: Membership, now: int, address: Address, reason: str) -> bool:
+    """Stop suspecting the member at `address`; whether that is allowed.
+
+    A member older than the accepted master stays suspected: mastership has moved on and heartbeats do not bring it back.
+    """
+    if address not in state.suspicions:
+        return True
+    if state.members is not None and state.master is not None:
+        if any(older.address == address for older in state.members.older_than(state.master)):
+            return False
+    del state.suspicions[address]
+    state.heartbeat_round = None
+    state.note(now, SuspicionCleared(address, state.peers[address].uuid, reason))
+    return True
+
+
+def on_leave(state: Membership, now: int, sender: Address, goodbye: Leave) -> None:
+    """A member stops gracefully."""
+    peer = state.peers.get(sender)
+    if peer is not None and peer.uuid == goodbye.uuid:
+        suspect(state, now, sender, "it said goodbye")
+
+
+def _remove(state: Membership, now: int, reasons: Mapping[Address, str]) -> None:
+    assert state.members is not None
+    for address, reason in reasons.items():
+        state.note(now, MemberRemoved(address, state.peers[address].uuid, reason))
+        state.admissions.pop(address, None)
+    for waiting_join in state.admissions.values():
+        waiting_join.waiting -= reasons.keys()
+    publishing.install(state, now, state.members.without(reasons.keys()), state.address, "removal")
+    publishing.publish(state)
+    admission.answer_settled(state, now)

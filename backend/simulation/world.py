@@ -1,0 +1,310 @@
+"""The virtual-time driver: members, network and clock of a simulated run (design section 2).
+
+Everything that is random comes from generators named by their purpose and seeded from the run's seed; everything that waits
+stands in one queue ordered by virtual time and then by the order of entry. So one seed is one run, byte for byte.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+
+from backend.core.address import Address, make_address
+from backend.core.commands import (
+    Command,
+    CommandRefused,
+    KillMember,
+    PauseMember,
+    ResumeMember,
+    StartMember,
+    StopMember,
+)
+from backend.core.effects import Effect, Halt, Transmit
+from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from backend.core.links import LinkCommand, LinkConditions, check_link_labels
+from backend.core.member import Birth, MemberMachine
+from backend.core.messages import Message
+from backend.core.properties import Settings
+from backend.core.timers import NEVER
+from backend.simulation.fingerprint import BATCH, Fingerprint
+
+LATENCY_LEAST_US = 200
+LATENCY_SPREAD_US = 800
+"""A message takes at least the first and at most the sum of both; each draws its own, so messages overtake one another."""
+
+FIRST_PORT = 5701
+MOST_MEMBERS = 1024
+"""What ten bits of a fingerprint number can tell apart."""
+
+
+class Refusal:
+    """What comes back instead of an answer when nobody listens at an address, or the link resets."""
+
+    __slots__ = ("address", "reason")
+
+    def __init__(self, address: Address, reason: str) -> None:
+        self.address = address
+        self.reason = reason
+
+
+class Node:
+    """A place where lives of one member run, one after another. `machine` is None while none does."""
+
+    __slots__ = ("address", "birth", "inbox", "index", "label", "lives", "machine", "paused", "target_code", "wake_at")
+
+    def __init__(self, index: int, birth: Birth) -> None:
+        self.index = index
+        self.target_code = index << 10
+        self.birth = birth
+        self.label = birth.label
+        self.address = birth.address
+        self.machine: MemberMachine | None = None
+        self.lives = 0
+        self.paused = False
+        self.inbox: list[tuple[Node, Message | Refusal]] = []
+        self.wake_at = NEVER
+
+
+class World:
+    """A simulated cluster. `now_us` is virtual time; nothing happens until `run_until` is called.
+
+    `labels` are all members that may ever run; none is started. `on_record` gets every record as it happens.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        *,
+        seed: int,
+        settings: Settings,
+        join_lists: Mapping[str, Sequence[str]] | None = None,
+        name: str = "dev",
+        run: str | None = None,
+        on_record: Callable[[Record], None] | None = None,
+    ) -> None:
+        if len(labels) > MOST_MEMBERS:
+            raise ValueError(f"{len(labels)} members are too many; at most {MOST_MEMBERS} can be simulated")
+        self.name = name
+        self.seed = seed
+        self.run = run if run is not None else f"seed-{seed}"
+        self.now_us = 0
+        self.events = 0
+        self.links = LinkConditions()
+        self._on_record = on_record
+        self._own_records = 0
+        self._fingerprint = Fingerprint()
+        self._latency = random.Random(f"{seed}/latency").random
+        self._loss = random.Random(f"{seed}/loss").random
+        self._order = 0
+        self._queue: list[tuple[int, int, Node, Node | None, Message | Refusal | None]] = []
+        addresses = {label: make_address("127.0.0.1", FIRST_PORT + place) for place, label in enumerate(labels)}
+        everybody = tuple(addresses.values())
+        self.nodes: dict[str, Node] = {}
+        for place, (label, address) in enumerate(addresses.items()):
+            known = (join_lists or {}).get(label)
+            join_list = everybody if known is None else tuple(addresses[one] for one in known)
+            self.nodes[label] = Node(place, Birth(self.run, label, address, join_list, settings))
+        self._at: dict[Address, Node] = {node.address: node for node in self.nodes.values()}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.nodes)
+
+    def machine(self, label: str) -> MemberMachine | None:
+        """The life that runs at `label` now, or None."""
+        return self.nodes[label].machine
+
+    def fingerprint(self) -> str:
+        """The running hash of all that happened so far."""
+        return self._fingerprint.hexdigest()
+
+    def next_at(self) -> int | None:
+        """When the next thing happens, in virtual microseconds; None when nothing ever will."""
+        return self._queue[0][0] if self._queue else None
+
+    # -- what an operator does ------------------------------------------------------------------------------------------------
+
+    def execute(self, command: Command) -> None:
+        """Do `command` now. Raises `CommandRefused`, and then nothing was changed."""
+        match command:
+            case StartMember(label):
+                self._start(self._node(label))
+            case StopMember(label):
+                node = self._running(label)
+                assert node.machine is not None
+                self._carry_out(node, node.machine.stop(self.now_us))
+            case KillMember(label):
+                node = self._running(label)
+                self._end_life(node)
+                self._note(ProcessKilled(label))
+            case PauseMember(label):
+                node = self._running(label)
+                if node.paused:
+                    raise CommandRefused(f"{label} is paused already")
+                node.paused = True
+                self._note(ProcessPaused(label))
+            case ResumeMember(label):
+                self._resume(self._running(label))
+            case _:
+                self._change_links(command)
+
+    def _node(self, label: str) -> Node:
+        if label not in self.nodes:
+            raise CommandRefused(f"there is no member {label!r}; known: {', '.join(self.nodes)}")
+        return self.nodes[label]
+
+    def _running(self, label: str) -> Node:
+        node = self._node(label)
+        if node.machine is None:
+            raise CommandRefused(f"{label} is not running")
+        return node
+
+    def _start(self, node: Node) -> None:
+        if node.machine is not None:
+            raise CommandRefused(f"{node.label} is running already")
+        node.lives += 1
+        node.machine = MemberMachine(node.birth, random.Random(f"{self.seed}/life/{node.label}/{node.lives}"))
+        self._carry_out(node, node.machine.start(self.now_us))
+
+    def _resume(self, node: Node) -> None:
+        if not node.paused:
+            raise CommandRefused(f"{node.label} is not paused")
+        node.paused = False
+        self._note(ProcessResumed(node.label))
+        assert node.machine is not None
+        # An event loop that wakes from a freeze runs its timers before it reads its sockets: the harsher order of the two.
+        if node.machine.timers.earliest <= self.now_us:
+            self._carry_out(node, node.machine.tick(self.now_us))
+        waiting, node.inbox = node.inbox, []
+        for sender, content in waiting:
+            self._deliver(node, sender, content)
+        self._plan_wake(node)
+
+    def _change_links(self, command: LinkCommand) -> None:
+        check_link_labels(command, self.nodes)
+        for change in self.links.apply(command):
+            self._note(change)
+
+    # -- time -----------------------------------------------------------------------------------------------------------------
+
+    def run_until(self, at_us: int) -> None:
+        """Let everything happen that is due until `at_us`, which then is now."""
+        queue, fingerprint = self._queue, self._fingerprint
+        add = fingerprint.add
+        events = self.events
+        while queue and queue[0][0] <= at_us:
+            at, _, node, sender, content = heappop(queue)
+            self.now_us = at
+            events += 1
+            if sender is None:
+                self._wake(node, at)
+                continue
+            add(at << 20 | node.target_code | sender.index)
+            if not events % BATCH:
+                fingerprint.settle()
+            machine = node.machine
+            if machine is None or node.paused or content.__class__ is Refusal:
+                self._deliver(node, sender, content)  # type: ignore[arg-type]
+                continue
+            effects = machine.receive(at, sender.address, content)  # type: ignore[arg-type]
+            if effects:
+                self._carry_out(node, effects)
+            elif machine.timers.earliest < node.wake_at:
+                self._plan_wake(node)
+        self.events = events
+        self.now_us = max(self.now_us, at_us)
+
+    def _wake(self, node: Node, at: int) -> None:
+        if at != node.wake_at:
+            return
+        node.wake_at = NEVER
+        machine = node.machine
+        if machine is None or node.paused:
+            return
+        if machine.timers.earliest <= at:
+            self._fingerprint.add(at << 20 | node.target_code | 1023)
+            self._carry_out(node, machine.tick(at))
+        else:
+            self._plan_wake(node)
+
+    def _plan_wake(self, node: Node) -> None:
+        if node.machine is None:
+            return
+        earliest = node.machine.timers.earliest
+        if earliest < node.wake_at:
+            node.wake_at = earliest
+            self._order += 1
+            heappush(self._queue, (earliest, self._order, node, None, None))
+
+    # -- what members do ------------------------------------------------------------------------------------------------------
+
+    def _deliver(self, node: Node, sender: Node, content: Message | Refusal) -> None:
+        """The uncommon deliveries: to nobody, to the frozen, and of refusals."""
+        machine = node.machine
+        if machine is None:
+            if not isinstance(content, Refusal):
+                self._refuse(sender, node, "connection refused")
+            return
+        if node.paused:
+            node.inbox.append((sender, content))
+        elif isinstance(content, Refusal):
+            self._carry_out(node, machine.unreachable(self.now_us, content.address, content.reason))
+        else:
+            self._carry_out(node, machine.receive(self.now_us, sender.address, content))
+
+    def _carry_out(self, node: Node, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if effect.__class__ is Transmit:
+                self._transmit(node, effect)  # type: ignore[arg-type]
+            elif isinstance(effect, Halt):
+                self._end_life(node)
+            else:
+                self._record(effect.record)  # type: ignore[union-attr]
+        self._plan_wake(node)
+
+    def _transmit(self, node: Node, effect: Transmit) -> None:
+        if self.links.conditions:
+            for address, message in effect.deliveries:
+                self._transmit_on_link(node, address, message)
+            return
+        queue, latency, order, nodes = self._queue, self._latency, self._order, self._at
+        least = self.now_us + LATENCY_LEAST_US
+        for address, message in effect.deliveries:
+            order += 1
+            heappush(queue, (least + int(latency() * LATENCY_SPREAD_US), order, nodes[address], node, message))
+        self._order = order
+
+    def _transmit_on_link(self, node: Node, address: Address, message: Message) -> None:
+        target = self._at[address]
+        delay_us = LATENCY_LEAST_US + int(self._latency() * LATENCY_SPREAD_US)
+        condition = self.links.of(node.label, target.label)
+        if condition is not None:
+            if condition.blocked == "reset":
+                self._refuse(node, target, "connection reset")
+            if condition.blocked or (condition.loss and self._loss() < condition.loss):
+                return
+            delay_us += condition.delay
+        self._push(self.now_us + delay_us, target, node, message)
+
+    def _refuse(self, asker: Node, target: Node, reason: str) -> None:
+        self._push(self.now_us + LATENCY_LEAST_US, asker, target, Refusal(target.address, reason))
+
+    def _push(self, at: int, target: Node, sender: Node, content: Message | Refusal) -> None:
+        self._order += 1
+        heappush(self._queue, (at, self._order, target, sender, content))
+
+    def _end_life(self, node: Node) -> None:
+        node.machine = None
+        node.paused = False
+        node.inbox.clear()
+        node.wake_at = NEVER
+
+    def _note(self, event: Event) -> None:
+        self._own_records += 1
+        self._record(Record(self.run, self.name, self.run, self._own_records, self.now_us, self.now_us, event))
+
+    def _record(self, record: Record) -> None:
+        self._fingerprint.add_record(record)
+        if self._on_record is not None:
+            self._on_record(record)
