@@ -29,11 +29,14 @@ class Timers:
 
     def take_due(self, now: int) -> list[str]:
         """Remove and return the names whose time has come, the earliest first, ties in order of name."""
-        due = sorted((at_us, name) for name, at_us in self._deadlines.items() if at_us <= now)
-        for _, name in due:
+        due = [(at_us, name) for name, at_us in self._deadlines.items() if at_us <= now]
+        if len(due) > 1:
+            due.sort()
+        names = [name for _, name in due]
+        for name in names:
             del self._deadlines[name]
         self._refresh()
-        return [name for _, name in due]
+        return names
 
     def _refresh(self) -> None:
         self.earliest = min(self._deadlines.values(), default=NEVER)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import repeat
 
 from backend.core.address import Address, make_address
 from backend.core.commands import (
@@ -66,6 +67,14 @@ class Node:
         self.wake_at = NEVER
 
 
+Arrival = tuple[int, int, Node, Message | Refusal]
+"""When something arrives, its place among all that arrives then, where, and what it is."""
+
+Flight = list[Arrival]
+"""What one member sent at one instant, the last to arrive first. It stands in the queue as one entry, so that a broadcast that
+nothing interrupts costs the queue nothing for each of its messages."""
+
+
 class World:
     """A simulated cluster. `now_us` is virtual time; nothing happens until `run_until` is called.
 
@@ -97,7 +106,8 @@ class World:
         self._latency = random.Random(f"{seed}/latency").random
         self._loss = random.Random(f"{seed}/loss").random
         self._order = 0
-        self._queue: list[tuple[int, int, Node, Node | None, Message | Refusal | None]] = []
+        self._settled_at = 0
+        self._queue: list[tuple[int, int, Node, Node | None, Flight | None]] = []
         addresses = {label: make_address("127.0.0.1", FIRST_PORT + place) for place, label in enumerate(labels)}
         everybody = tuple(addresses.values())
         self.nodes: dict[str, Node] = {}
@@ -190,30 +200,45 @@ class World:
 
     def run_until(self, at_us: int) -> None:
         """Let everything happen that is due until `at_us`, which then is now."""
-        queue, fingerprint = self._queue, self._fingerprint
-        add = fingerprint.add
-        events = self.events
+        queue = self._queue
         while queue and queue[0][0] <= at_us:
             at, _, node, sender, content = heappop(queue)
-            self.now_us = at
-            events += 1
             if sender is None:
+                self.now_us = at
+                self.events += 1
                 self._wake(node, at)
-                continue
+            else:
+                self._run_flight(sender, content, at_us)  # type: ignore[arg-type]
+        self.now_us = max(self.now_us, at_us)
+
+    def _run_flight(self, sender: Node, flight: Flight, until_us: int) -> None:
+        """Deliver what arrives of one flight before anything else is due; the rest goes back into the queue."""
+        queue, add, sender_address = self._queue, self._fingerprint.add, sender.address
+        delivered = 0
+        while True:
+            at, _, node, content = flight.pop()
+            self.now_us = at
+            delivered += 1
             add(at << 20 | node.target_code | sender.index)
-            if not events % BATCH:
-                fingerprint.settle()
             machine = node.machine
             if machine is None or node.paused or content.__class__ is Refusal:
-                self._deliver(node, sender, content)  # type: ignore[arg-type]
-                continue
-            effects = machine.receive(at, sender.address, content)  # type: ignore[arg-type]
-            if effects:
-                self._carry_out(node, effects)
-            elif machine.timers.earliest < node.wake_at:
-                self._plan_wake(node)
-        self.events = events
-        self.now_us = max(self.now_us, at_us)
+                self._deliver(node, sender, content)
+            else:
+                effects = machine.receive(at, sender_address, content)  # type: ignore[arg-type]
+                if effects:
+                    self._carry_out(node, effects)
+                elif machine.timers.earliest < node.wake_at:
+                    self._plan_wake(node)
+            if not flight:
+                break
+            following = flight[-1]
+            if following[0] > until_us or (queue and queue[0] < following):
+                heappush(queue, (following[0], following[1], node, sender, flight))
+                break
+        self.events += delivered
+        if self.events - self._settled_at > BATCH:
+            self._settled_at = self.events
+            self._fingerprint.settle()
 
     def _wake(self, node: Node, at: int) -> None:
         if at != node.wake_at:
@@ -264,18 +289,24 @@ class World:
         self._plan_wake(node)
 
     def _transmit(self, node: Node, effect: Transmit) -> None:
+        """Send a flight: one draw of latency for each message, then in order of arrival, the last first."""
         if self.links.conditions:
-            for address, message in effect.deliveries:
-                self._transmit_on_link(node, address, message)
-            return
-        queue, latency, order, nodes = self._queue, self._latency, self._order, self._at
-        least = self.now_us + LATENCY_LEAST_US
-        for address, message in effect.deliveries:
-            order += 1
-            heappush(queue, (least + int(latency() * LATENCY_SPREAD_US), order, nodes[address], node, message))
-        self._order = order
+            flight = [one for one in map(self._on_link, repeat(node), effect.deliveries) if one is not None]
+        else:
+            latency, order, nodes = self._latency, self._order, self._at
+            least = self.now_us + LATENCY_LEAST_US
+            flight = [
+                (least + int(latency() * LATENCY_SPREAD_US), order := order + 1, nodes[address], message)
+                for address, message in effect.deliveries
+            ]
+            self._order = order
+        if flight:
+            flight.sort(reverse=True)
+            heappush(self._queue, (flight[-1][0], flight[-1][1], node, node, flight))
 
-    def _transmit_on_link(self, node: Node, address: Address, message: Message) -> None:
+    def _on_link(self, node: Node, delivery: tuple[Address, Message]) -> Arrival | None:
+        """When and where a message arrives under the condition of its link, if it does."""
+        address, message = delivery
         target = self._at[address]
         delay_us = LATENCY_LEAST_US + int(self._latency() * LATENCY_SPREAD_US)
         condition = self.links.of(node.label, target.label)
@@ -283,16 +314,16 @@ class World:
             if condition.blocked == "reset":
                 self._refuse(node, target, "connection reset")
             if condition.blocked or (condition.loss and self._loss() < condition.loss):
-                return
+                return None
             delay_us += condition.delay
-        self._push(self.now_us + delay_us, target, node, message)
+        self._order += 1
+        return self.now_us + delay_us, self._order, target, message
 
     def _refuse(self, asker: Node, target: Node, reason: str) -> None:
-        self._push(self.now_us + LATENCY_LEAST_US, asker, target, Refusal(target.address, reason))
-
-    def _push(self, at: int, target: Node, sender: Node, content: Message | Refusal) -> None:
+        at = self.now_us + LATENCY_LEAST_US
         self._order += 1
-        heappush(self._queue, (at, self._order, target, sender, content))
+        flight: Flight = [(at, self._order, asker, Refusal(target.address, reason))]
+        heappush(self._queue, (at, self._order, asker, target, flight))
 
     def _end_life(self, node: Node) -> None:
         node.machine = None

@@ -1,0 +1,56 @@
+# Quarterdeck. Every target makes .venv by itself when it is missing or older than what it was made from.
+# `make PYTHON=python3.12` picks another interpreter.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
+
+.PHONY: console pipeline test lint bench screenshots clean help
+
+console: .venv/.base  ## the console on a live cluster of five; without a terminal, the demo `split`
+	@$(BIN)/quarterdeck console
+
+pipeline: .venv/.pipeline  ## add what `quarterdeck audit` needs: Spark and a Java that comes with it
+
+test: .venv/.pipeline .venv/.dev  ## all tests, on two processes
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+lint: .venv/.dev  ## style, types, and the arrows between the rooms
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.dev  ## measure; one JSON line per script, kept in build/bench
+	@mkdir -p build/bench
+	@set -e; for script in tests/bench/*.py; do \
+	  result=build/bench/$$(basename $$script .py).json; \
+	  $(BIN)/python $$script > $$result; cat $$result; \
+	done
+
+screenshots: .venv/.base  ## let the console draw the pictures of the README again
+	$(BIN)/python -m app.screenshots docs/screenshots
+
+clean:  ## remove what builds and tests leave behind; .venv stays
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse
+	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 14
+
+# The stamps. A missing or dangling interpreter is made anew; a newer pyproject.toml or constraints.txt installs again.
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later, please: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv --clear .venv
+
+.venv/.base: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) .
+	@touch $@
+
+.venv/.pipeline: .venv/.base
+	$(INSTALL) '.[pipeline]'
+	@touch $@
+
+.venv/.dev: .venv/.base
+	$(INSTALL) '.[dev]'
+	@touch $@

@@ -1,0 +1,124 @@
+"""The one registry of what can be done: keys, footer, help, ``:`` prompt, completion and palette read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ActionId = Literal[
+    "start", "stop", "kill", "stop-all", "pause", "cut", "link", "heal",
+    "follow", "filter", "prompt", "help", "screenshot", "quit",
+]  # fmt: skip
+
+Group = Literal["Members", "Network", "Events", "Console"]
+
+WordKind = Literal["member", "members", "two members", "groups", "text", "file", "nothing"]
+"""What follows a command word at the prompt."""
+
+
+@dataclass(frozen=True)
+class CommandWord:
+    """A word of the ``:`` prompt, what follows it, and what it does."""
+
+    word: str
+    takes: WordKind
+    usage: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing an operator can do, by whatever way."""
+
+    id: ActionId
+    title: str
+    """A word or two for the footer."""
+    meaning: str
+    """One sentence for help and palette."""
+    keys: str
+    """Keys as Textual names them, separated by commas."""
+    key_display: str
+    group: Group
+    words: tuple[CommandWord, ...] = ()
+    destructive: bool = False
+    """Asked again before it is done."""
+    needs_write: bool = False
+    """Not bound, not offered and refused on a read-only cluster."""
+    shown: bool = True
+    """Whether the footer hints at it."""
+    cli: str = ""
+    """The command line that does the same, where there is one."""
+
+
+def _one(word: str, takes: WordKind, what: str, meaning: str) -> tuple[CommandWord, ...]:
+    return (CommandWord(word, takes, f"{word} {what}".rstrip(), meaning),)
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action(
+        "start", "start", "Start the selected members, or the one under the cursor, under their old addresses.",
+        "s", "s", "Members", _one("start", "member", "MEMBER", "start a member"), needs_write=True,
+    ),
+    Action(
+        "stop", "stop", "Stop the selected members, or the one under the cursor; they say goodbye.",
+        "x", "x", "Members", _one("stop", "member", "MEMBER", "stop a member with a goodbye"), needs_write=True,
+    ),
+    Action(
+        "kill", "kill", "End the selected members, or the one under the cursor, without a goodbye.",
+        "K", "K", "Members", _one("kill", "member", "MEMBER", "end a member without a goodbye"),
+        destructive=True, needs_write=True,
+    ),
+    Action(
+        "stop-all", "stop all", "Stop every member.",
+        "X", "X", "Members", _one("stop-all", "nothing", "", "stop every member"),
+        destructive=True, needs_write=True, shown=False,
+    ),
+    Action(
+        "pause", "pause", "Freeze the selected members, or the one under the cursor; let frozen ones run on.",
+        "p", "p", "Members",
+        (
+            CommandWord("pause", "member", "pause MEMBER", "freeze a member"),
+            CommandWord("resume", "member", "resume MEMBER", "let a frozen member run on"),
+        ),
+        needs_write=True,
+    ),
+    Action(
+        "cut", "cut", "Cut the selected members, or the one under the cursor, from the rest.",
+        "c", "c", "Network",
+        _one("partition", "groups", "A,B|C,D", "cut every link between members of different groups"),
+        needs_write=True,
+    ),
+    Action(
+        "link", "link", "Cut the one link between two selected members, both ways.",
+        "l", "l", "Network", _one("cut", "two members", "A B [one-way]", "cut one link"), needs_write=True,
+    ),
+    Action(
+        "heal", "heal", "Make every link plain again.",
+        "h", "h", "Network", _one("heal", "nothing", "", "make every link plain again"), needs_write=True,
+    ),
+    Action("follow", "follow", "Follow the event tail, or pause it.", "f", "f", "Events", shown=False),
+    Action(
+        "filter", "filter", "Show only the events that hold a text.",
+        "slash", "/", "Events", _one("filter", "text", "[TEXT]", "show only events that hold the text; none shows all"),
+    ),
+    Action("prompt", "type", "Type a command.", "colon", ":", "Console"),
+    Action(
+        "help", "help", "Show every key and command.",
+        "question_mark", "?", "Console", _one("help", "nothing", "", "show every key and command"),
+    ),
+    Action(
+        "screenshot", "screenshot", "Save the screen as an SVG file.",
+        "ctrl+s", "^s", "Console", _one("screenshot", "file", "[FILE]", "save the screen as an SVG file"), shown=False,
+    ),
+    Action("quit", "quit", "Leave the console.", "q", "q", "Console", _one("quit", "nothing", "", "leave the console")),
+)  # fmt: skip
+
+
+def available_actions(writable: bool) -> tuple[Action, ...]:
+    """The actions that a cluster allows."""
+    return tuple(action for action in ACTIONS if writable or not action.needs_write)
+
+
+def command_words(writable: bool) -> dict[str, tuple[Action, CommandWord]]:
+    """The words of the prompt that a cluster allows, with the action that each belongs to."""
+    return {one.word: (action, one) for action in available_actions(writable) for one in action.words}

@@ -1,0 +1,98 @@
+"""The beliefs matrix as a `TableModel`: cells are looked up in the picture only when a table asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from backend.picture.beliefs import DISSENT_GLYPH, CellState, Survey, cell, observer_facts, survey_beliefs
+from backend.picture.one_line import one_line
+from backend.picture.picture import Picture
+from widgets.line_table import Column, TableCell
+
+TONE_OF: dict[CellState, str] = {
+    "member": "good",
+    "master": "strong",
+    "suspected": "warning",
+    "removed": "bad",
+    "unknown": "faint",
+}
+
+FIXED_COLUMNS = 4
+PLAIN_WIDTH = len("✕ removed") + 1
+SUSPECTED_WIDTH = len("? suspected") + 1
+LONGEST_NAME = 22
+"""Longer labels are cut short in columns; the fixed columns have to leave room for the rest."""
+
+
+class MatrixModel:
+    """Rows are observers, columns are members, both in the order of `labels`. `update` takes in what changed."""
+
+    fixed_columns = FIXED_COLUMNS
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._labels: tuple[str, ...] = ()
+        self._name_width = 0
+        self._facts_widths = (len("master") + 1, len("joining") + 1)
+        self._ever_suspected: set[str] = set()
+        self.survey: Survey = survey_beliefs(picture)
+        self.columns: tuple[Column, ...] = ()
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return self._labels
+
+    def update(self, labels: Sequence[str]) -> None:
+        """Compare the beliefs anew. Columns only ever grow wider, so that nothing jumps to and fro."""
+        picture = self._picture
+        self.survey = survey_beliefs(picture)
+        if len(labels) != len(self._labels) or tuple(labels) != self._labels:
+            self._labels = tuple(labels)
+            widest = max((cell_len(one_line(label)) for label in labels), default=0)
+            self._name_width = min(max(widest, len("observer")), LONGEST_NAME) + 1
+        for belief in picture.members.values():
+            if belief.suspicions:
+                self._ever_suspected.update(picture.label_of(address) for address in belief.suspicions)
+        self._widen_facts()
+        self.columns = (
+            Column("", len(DISSENT_GLYPH) + 1),
+            Column("observer", self._name_width),
+            Column("master", self._facts_widths[0]),
+            Column("list", self._facts_widths[1]),
+            *(Column(one_line(label), self._member_width(label)) for label in self._labels),
+        )
+
+    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
+        facts = observer_facts(self._picture, key)
+        found: list[TableCell] = []
+        if first < FIXED_COLUMNS:
+            tone = "faint" if facts.greyed else "plain"
+            mark = DISSENT_GLYPH if self.outlier(key) else ""
+            still = (
+                TableCell(mark, "warning"),
+                TableCell(facts.label, tone),
+                TableCell(facts.master, tone),
+                TableCell(facts.list_version, tone),
+            )
+            found.extend(still[first:last])
+        for label in self._labels[max(first - FIXED_COLUMNS, 0) : max(last - FIXED_COLUMNS, 0)]:
+            seen = cell(self._picture, key, label)
+            found.append(TableCell(seen.text, "faint" if facts.greyed else TONE_OF[seen.word]))
+        return found
+
+    def outlier(self, key: str) -> bool:
+        return key in self.survey.dissenters
+
+    def _member_width(self, label: str) -> int:
+        least = SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH
+        return max(least, min(cell_len(one_line(label)), LONGEST_NAME) + 1)
+
+    def _widen_facts(self) -> None:
+        master, version = self._facts_widths
+        for label in self._labels:
+            facts = observer_facts(self._picture, label)
+            master = max(master, min(cell_len(facts.master), LONGEST_NAME) + 1)
+            version = max(version, len(facts.list_version) + 1)
+        self._facts_widths = master, version

@@ -1,0 +1,66 @@
+"""Every key and every command, read from the registry and so always true."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from app.actions import available_actions
+
+MOVING = (
+    ("j k ↑ ↓", "move the cursor, or scroll the events"),
+    ("g G", "first and last row; oldest event, newest event and follow"),
+    ("← →", "scroll the members sideways"),
+    ("space", "select the row under the cursor, or take it out of the selection"),
+    ("tab", "go to the events and back"),
+    ("esc", "select none, show all events, close what is open"),
+    ("^p", "palette"),
+)
+
+STATES = "● member   ▲ master   ? suspected   ✕ removed   · unknown   ≠ another list than most"
+
+KEY_WIDTH = 12
+USAGE_WIDTH = 24
+
+
+class HelpScreen(ModalScreen[None]):
+    """Shows what can be done to this cluster: on a read-only one nothing that changes it is listed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "close", "Close")]
+
+    def __init__(self, writable: bool) -> None:
+        super().__init__()
+        self._writable = writable
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="help-box"):
+            yield Static(self._text(), id="help-text")
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+    def _text(self) -> Text:
+        actions = available_actions(self._writable)
+        text = Text()
+        for group in dict.fromkeys(action.group for action in actions):
+            text.append(f"{group}\n", "bold")
+            for action in actions:
+                if action.group == group:
+                    text.append(f"  {action.key_display:<{KEY_WIDTH}}{action.meaning}\n")
+                    if action.cli:
+                        text.append(f"  {'':<{KEY_WIDTH}}$ {action.cli}\n", "dim")
+        text.append("Moving\n", "bold")
+        for keys, meaning in MOVING:
+            text.append(f"  {keys:<{KEY_WIDTH}}{meaning}\n")
+        text.append("Commands after :\n", "bold")
+        for word in (word for action in actions for word in action.words):
+            text.append(f"  {word.usage:<{USAGE_WIDTH}}{word.meaning}\n")
+        text.append("How one member sees another\n", "bold")
+        text.append(f"  {STATES}\n")
+        return text

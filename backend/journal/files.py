@@ -1,0 +1,127 @@
+"""Where a journal keeps its files, and which files belong to a path that somebody names.
+
+A journal root holds one directory for each run with its finished files, and `_open` for the files still being written::
+
+    root/run=<run>/<writer>-<number>.jsonl
+    root/_open/<writer>-<number>.jsonl.open
+
+A finished file never changes again: streaming readers look at each file once.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from backend.core.events import Record
+
+OPEN_DIRECTORY = "_open"
+OPEN_SUFFIX = ".jsonl.open"
+SEALED_SUFFIX = ".jsonl"
+RUN_PREFIX = "run="
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_RECORD = msgspec.json.Decoder(Record)
+
+
+class NoJournal(ValueError):
+    """A path that is no journal, or a name that no journal can have. The message names it and gives a hint."""
+
+
+def checked_name(what: str, name: str) -> str:
+    """`name` of a run or a writer, which has to be good for a file name everywhere. Raises `NoJournal`."""
+    if not _NAME.fullmatch(name):
+        raise NoJournal(f"{name!r} cannot name a {what}: letters and digits, then also '.', '-' and '_'")
+    return name
+
+
+def run_directory(root: Path, run: str) -> Path:
+    return root / f"{RUN_PREFIX}{run}"
+
+
+def sealed_files(directory: Path) -> list[Path]:
+    """The finished files directly inside `directory`, in the order in which each writer wrote them."""
+    return sorted(path for path in directory.glob(f"*{SEALED_SUFFIX}") if path.is_file())
+
+
+def open_files(directory: Path) -> list[Path]:
+    """The files directly inside `directory` that a writer has not finished."""
+    return sorted(path for path in directory.glob(f"*{OPEN_SUFFIX}") if path.is_file())
+
+
+def sealed_name(open_name: str) -> str:
+    """The name that an open file gets when it is finished."""
+    return open_name.removesuffix(".open")
+
+
+def next_number(root: Path, run: str, writer: str) -> int:
+    """One more than the highest number that `writer` has used in this run or has open."""
+    pattern = re.compile(re.escape(writer) + r"-(\d+)\.jsonl(\.open)?")
+    directories = (root / OPEN_DIRECTORY, run_directory(root, run))
+    matches = (pattern.fullmatch(path.name) for directory in directories for path in directory.glob("*"))
+    return 1 + max((int(match[1]) for match in matches if match), default=0)
+
+
+def file_stem(writer: str, number: int) -> str:
+    """Name of a file without suffix; the padding makes the order of names the order of writing."""
+    return f"{writer}-{number:06d}"
+
+
+def as_record(line: bytes) -> Record | None:
+    """The record that `line` holds, or None when it holds none."""
+    try:
+        return _RECORD.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def run_of_file(path: Path) -> str | None:
+    """The run whose events `path` holds, told by its first readable line."""
+    with path.open("rb") as lines:
+        for line in lines:
+            record = as_record(line)
+            if record is not None:
+                return record.run
+    return None
+
+
+def journal_files(path: Path) -> list[Path]:
+    """The files that `path` stands for: a journal root, the directory of one run, a directory of files, or one file.
+
+    Files still open are part of it; of a run's directory only those whose events are of that run. Open files are looked
+    up before finished ones, so that a file finished meanwhile is seen twice rather than never: readers drop what they
+    have seen. Raises `NoJournal` when there is nothing.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise NoJournal(f"{path}: no such file or directory; name a journal, a run=… directory or a .jsonl file")
+    still_open = open_files(path) + open_files(path / OPEN_DIRECTORY)
+    if path.name.startswith(RUN_PREFIX):
+        run = path.name.removeprefix(RUN_PREFIX)
+        still_open += [file for file in open_files(path.parent / OPEN_DIRECTORY) if _is_of_run(file, run)]
+    sealed = sealed_files(path)
+    for directory in sorted(path.glob(f"{RUN_PREFIX}*")):
+        sealed += sealed_files(directory)
+    if not sealed and not still_open:
+        raise NoJournal(f"{path}: holds no journal; expected {RUN_PREFIX}…/*{SEALED_SUFFIX} or *{SEALED_SUFFIX} in it")
+    return sealed + still_open
+
+
+def whereabouts(path: Path) -> Path | None:
+    """Where the file listed as `path` is now: an open file may have been finished since. None when it is gone."""
+    if path.exists():
+        return path
+    if path.name.endswith(OPEN_SUFFIX):
+        root = path.parent.parent if path.parent.name == OPEN_DIRECTORY else path.parent
+        return next(iter(sorted(root.glob(f"{RUN_PREFIX}*/{sealed_name(path.name)}"))), None)
+    return None
+
+
+def _is_of_run(path: Path, run: str) -> bool:
+    try:
+        return run_of_file(path) == run
+    except FileNotFoundError:  # finished between listing and looking; its new name is listed next
+        return False

@@ -1,0 +1,88 @@
+"""Whether a command can be done as things stand. Refusals are made here, before anything has changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from backend.core.commands import (
+    Command,
+    CommandRefused,
+    CutLink,
+    DelayLink,
+    Heal,
+    HealLink,
+    KillMember,
+    LoseOnLink,
+    Partition,
+    PauseMember,
+    ResumeMember,
+    StartMember,
+    StopMember,
+)
+
+Condition = Literal["down", "running", "paused"]
+"""What the process of a member is doing."""
+
+
+def check(command: Command, labels: Sequence[str], condition_of: Callable[[str], Condition]) -> None:
+    """Raise `CommandRefused`, with the reason for people, unless `command` can be done to the members `labels`."""
+    match command:
+        case StartMember(member):
+            _known([member], labels)
+            if condition_of(member) != "down":
+                raise CommandRefused(f"{member} is already running")
+        case StopMember(member) | PauseMember(member):
+            _running(member, labels, condition_of)
+            if condition_of(member) == "paused":
+                hint = "resume or kill it" if isinstance(command, StopMember) else "resume it first"
+                raise CommandRefused(f"{member} is paused already; {hint}")
+        case KillMember(member):
+            _running(member, labels, condition_of)
+        case ResumeMember(member):
+            _running(member, labels, condition_of)
+            if condition_of(member) != "paused":
+                raise CommandRefused(f"{member} is not paused")
+        case Partition(groups, _):
+            _check_groups(groups, labels)
+        case CutLink(sources, targets) | HealLink(sources, targets):
+            _check_links(sources, targets, labels)
+        case DelayLink(sources, targets, delay_us):
+            _check_links(sources, targets, labels)
+            if delay_us < 0:
+                raise CommandRefused(f"a delay of {delay_us} microseconds is negative")
+        case LoseOnLink(sources, targets, probability):
+            _check_links(sources, targets, labels)
+            if not 0 <= probability <= 1:
+                raise CommandRefused(f"{probability:g} is no probability; it lies from 0 to 1")
+        case Heal():
+            pass
+
+
+def _known(members: Iterable[str], labels: Sequence[str]) -> None:
+    for member in members:
+        if member not in labels:
+            raise CommandRefused(f'unknown label "{member}"; known: {", ".join(labels)}')
+
+
+def _running(member: str, labels: Sequence[str], condition_of: Callable[[str], Condition]) -> None:
+    _known([member], labels)
+    if condition_of(member) == "down":
+        raise CommandRefused(f"{member} is not running")
+
+
+def _check_groups(groups: Sequence[Sequence[str]], labels: Sequence[str]) -> None:
+    named = [member for group in groups for member in group]
+    _known(named, labels)
+    if len(groups) < 2 or not all(groups):
+        raise CommandRefused("a partition needs two groups or more, and a member in each")
+    twice = [member for member, times in Counter(named).items() if times > 1]
+    if twice:
+        raise CommandRefused(f"{twice[0]} stands in the partition twice")
+
+
+def _check_links(sources: Sequence[str], targets: Sequence[str], labels: Sequence[str]) -> None:
+    _known((*sources, *targets), labels)
+    if not any(source != target for source in sources for target in targets):
+        raise CommandRefused("there is no link between these; name a source and another member as target")

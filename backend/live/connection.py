@@ -1,0 +1,222 @@
+"""One TCP connection between two members: its bytes, its handshake, its end. Which to keep is decided elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+import msgspec
+
+from backend.core.address import Address
+from backend.core.messages import Message
+from backend.live.frames import MAX_FRAME_BYTES, MAX_HANDSHAKE_BYTES, BadFrame, FrameParser, content_of, frame_of
+from backend.live.handshake import ANSWER, HELLO, Hello, Refused, Welcome, impostor_reason
+
+MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+
+WRITE_BACKLOG_BYTES = 1024 * 1024
+"""A receiver that leaves this much unread is not sent anything more until it reads again."""
+
+
+class HandshakeRefused(ConnectionError):
+    """The other side will not talk to us. `crossed` when its own dial takes precedence over ours."""
+
+    def __init__(self, reason: str, crossed: bool = False) -> None:
+        super().__init__(reason)
+        self.crossed = crossed
+
+
+class Owner(Protocol):
+    """Whoever keeps the connections of one member."""
+
+    paused: bool
+    hello_timeout_seconds: float
+    buffer: memoryview
+
+    def hello(self) -> Hello: ...
+    def opened(self, connection: Connection) -> None: ...
+    def judge(self, connection: Connection, hello: Hello) -> Welcome | Refused: ...
+    def agreed(self, connection: Connection) -> None: ...
+    def received(self, connection: Connection, message: Message) -> None: ...
+    def offended(self, connection: Connection, reason: str) -> None: ...
+    def lost(self, connection: Connection) -> None: ...
+
+
+class Connection(asyncio.BufferedProtocol):
+    """`dialled` is the address we dialled, None when the other side did. `peer` is None until both have agreed."""
+
+    __slots__ = (
+        "_hello_timer",
+        "_owner",
+        "_parser",
+        "_remote",
+        "_transport",
+        "choked",
+        "closed",
+        "dialled",
+        "outcome",
+        "peer",
+        "peer_uuid",
+    )
+
+    def __init__(self, owner: Owner, dialled: Address | None = None) -> None:
+        self.dialled = dialled
+        self.peer: Address | None = None
+        self.peer_uuid = ""
+        self.choked = False
+        self.closed = False
+        self.outcome: asyncio.Future[None] | None = asyncio.get_running_loop().create_future() if dialled else None
+        self._owner = owner
+        self._parser = FrameParser(MAX_HANDSHAKE_BYTES)
+        self._transport: asyncio.Transport | None = None
+        self._hello_timer: asyncio.TimerHandle | None = None
+        self._remote = ""
+
+    @property
+    def remote(self) -> str:
+        """Where the other end is, as text for people."""
+        return self._remote or self.dialled or "somebody"
+
+    # What the owner does with it
+
+    def send(self, frame: bytes) -> None:
+        """Write one frame; dropped when the other side has long ceased to read."""
+        if self._transport is not None and not self.choked and not self.closed:
+            self._transport.write(frame)
+
+    def abort(self) -> None:
+        """End it at once; what was not yet written is lost."""
+        self._end()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self) -> None:
+        """End it after everything written so far is under way."""
+        self._end()
+        if self._transport is not None:
+            self._transport.close()
+
+    def pause(self) -> None:
+        """Read no more; what arrives waits in the kernel, as for a frozen process."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+            if self.dialled and self.peer is None:
+                self._say_hello()
+
+    # What asyncio tells it
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=WRITE_BACKLOG_BYTES)
+        name = transport.get_extra_info("peername")
+        self._remote = f"{name[0]}:{name[1]}" if name else ""
+        if self.closed:
+            transport.abort()
+            return
+        self._owner.opened(self)
+        if self.dialled is None:
+            self._await_hello()
+        if self._owner.paused:
+            transport.pause_reading()
+        elif self.dialled is not None:
+            self._say_hello()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """One buffer serves all connections of a member, for it is read out before anything else is received."""
+        return self._owner.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for payload in self._parser.feed(self._owner.buffer[:nbytes]):
+                if self.closed:
+                    return
+                if self.peer is not None:
+                    message = content_of(MESSAGE, payload)
+                    self._owner.received(self, message)
+                else:
+                    self._shake_hands(payload)
+        except BadFrame as problem:
+            self._offend(str(problem))
+
+    def eof_received(self) -> None:
+        if self._parser.pending_bytes and not self.closed:
+            self._offend("hung up in the middle of a frame")
+
+    def pause_writing(self) -> None:
+        self.choked = True
+
+    def resume_writing(self) -> None:
+        self.choked = False
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._end()
+        self._fail(ConnectionResetError("the connection was closed during the handshake"))
+        self._owner.lost(self)
+
+    # The handshake
+
+    def _say_hello(self) -> None:
+        self.send(frame_of(self._owner.hello()))
+
+    def _await_hello(self) -> None:
+        seconds = self._owner.hello_timeout_seconds
+        self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
+
+    def _hello_is_late(self) -> None:
+        if self._owner.paused:
+            self._await_hello()
+        else:
+            self._offend(f"said no hello within {self._owner.hello_timeout_seconds:g} s")
+
+    def _shake_hands(self, payload: memoryview) -> None:
+        if self.dialled is None:
+            self._answer(content_of(HELLO, payload))
+            return
+        answer = content_of(ANSWER, payload)
+        reason = answer.reason if isinstance(answer, Refused) else impostor_reason(answer, self.dialled)
+        if isinstance(answer, Welcome) and reason is None:
+            self._agree(answer.address, answer.uuid)
+            return
+        self._fail(HandshakeRefused(f"refused: {reason}", isinstance(answer, Refused) and answer.crossed))
+        self.abort()
+
+    def _answer(self, hello: Hello) -> None:
+        answer = self._owner.judge(self, hello)
+        self.send(frame_of(answer))
+        if isinstance(answer, Refused):
+            self.close()
+        else:
+            self._agree(hello.address, hello.uuid)
+
+    def _agree(self, peer: Address, uuid: str) -> None:
+        self.peer, self.peer_uuid = peer, uuid
+        self._parser.limit = MAX_FRAME_BYTES
+        self._forget_hello_timer()
+        if self.outcome is not None and not self.outcome.done():
+            self.outcome.set_result(None)
+        self._owner.agreed(self)
+
+    def _offend(self, reason: str) -> None:
+        handshaking = self.dialled is not None and self.peer is None
+        self._fail(HandshakeRefused(f"no member answers there: it {reason}"))
+        if not handshaking:
+            self._owner.offended(self, reason)
+        self.abort()
+
+    def _fail(self, problem: ConnectionError) -> None:
+        if self.outcome is not None and not self.outcome.done():
+            self.outcome.set_exception(problem)
+
+    def _end(self) -> None:
+        self.closed = True
+        self._forget_hello_timer()
+
+    def _forget_hello_timer(self) -> None:
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+            self._hello_timer = None

@@ -1,0 +1,204 @@
+"""One member, running: its state machine, its connections and its timer, as a process would hold them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from backend.core.address import Address
+from backend.core.effects import Effect, Halt, Happened, Transmit
+from backend.core.events import LinkChanged, Record
+from backend.core.messages import Message
+from backend.live.clock import RunClock
+from backend.live.network import Network
+from backend.live.transport import DEFAULT_PATIENCE, MemberTransport, Patience
+
+_LOG = logging.getLogger(__name__)
+
+
+class Machine(Protocol):
+    """The doors of a member's state machine (`backend.core.member.MemberMachine`)."""
+
+    @property
+    def uuid(self) -> str: ...
+    @property
+    def address(self) -> Address: ...
+    @property
+    def joined(self) -> bool: ...
+    @property
+    def next_deadline(self) -> int: ...
+    def start(self, now: int) -> Sequence[Effect]: ...
+    def receive(self, now: int, sender: Address, message: Message) -> Sequence[Effect]: ...
+    def unreachable(self, now: int, address: Address, reason: str) -> Sequence[Effect]: ...
+    def tick(self, now: int) -> Sequence[Effect]: ...
+    def stop(self, now: int) -> Sequence[Effect]: ...
+
+
+class Keeper(Protocol):
+    """Who keeps the host and writes down what happens to it."""
+
+    def recorded(self, record: Record) -> None:
+        """The member made an event."""
+
+    def stranger(self, remote: str, reason: str) -> None:
+        """Somebody on the member's port was refused."""
+
+    def ended(self, host: MemberHost, crashed: bool) -> None:
+        """The member's life is over by its own decision, or because its state machine raised."""
+
+
+class MemberHost:
+    """Runs `machine` at its address on the running loop. All methods belong to that loop's thread."""
+
+    def __init__(
+        self,
+        label: str,
+        cluster: str,
+        machine: Machine,
+        clock: RunClock,
+        network: Network,
+        keeper: Keeper,
+        patience: Patience = DEFAULT_PATIENCE,
+    ) -> None:
+        self.label = label
+        self.machine = machine
+        self.ended = False
+        self._clock = clock
+        self._keeper = keeper
+        self._loop = asyncio.get_running_loop()
+        self._transport = MemberTransport(machine.address, cluster, lambda: machine.uuid, network, self, patience)
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_us = 0
+        self._missed: list[tuple[Address, str]] = []
+
+    # What the operator does
+
+    async def start(self) -> None:
+        """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
+        await self._transport.listen()
+        self._step(self.machine.start)
+
+    def stop(self) -> None:
+        """End gracefully: the machine says goodbye."""
+        self._step(self.machine.stop)
+
+    def kill(self) -> None:
+        """End as a killed process ends: sockets broken off, nobody told."""
+        self._finish()
+        self._transport.abort()
+
+    def pause(self) -> None:
+        """Freeze: read nothing, send nothing, look at no clock. Sockets stay open and what arrives waits in them."""
+        self._transport.pause()
+        self._cancel_timer()
+
+    def resume(self) -> None:
+        """Go on: what has arrived meanwhile is handled, and what was due meanwhile is due now."""
+        self._transport.resume()
+        missed, self._missed = self._missed, []
+        for address, reason in missed:
+            self.unreachable(address, reason)
+        if not self.ended:
+            self._arm()
+
+    def link_changed(self, condition: LinkChanged, target: Address) -> None:
+        """The network now does this to what goes from here to `target`."""
+        self._transport.link_changed(condition, target)
+
+    @property
+    def paused(self) -> bool:
+        return self._transport.paused
+
+    @property
+    def connected(self) -> frozenset[Address]:
+        """The addresses with which there is a connection."""
+        return self._transport.connected
+
+    # What the network brings
+
+    def received(self, sender: Address, message: Message) -> None:
+        if self.ended:
+            return
+        machine = self.machine
+        try:
+            effects = machine.receive(self._clock.now_us(), sender, message)
+            if effects:
+                self._apply(effects)
+        except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
+            self._crash()
+            return
+        if machine.next_deadline < self._timer_due_us and not self.ended:
+            self._arm()
+
+    def unreachable(self, address: Address, reason: str) -> None:
+        if self.paused:
+            self._missed.append((address, reason))
+        else:
+            self._step(lambda now: self.machine.unreachable(now, address, reason))
+
+    def stranger(self, remote: str, reason: str) -> None:
+        self._keeper.stranger(remote, reason)
+
+    # Time
+
+    def _arm(self) -> None:
+        """Have the timer go off at the machine's next deadline."""
+        self._cancel_timer()
+        self._timer_due_us = self.machine.next_deadline
+        if self._timer_due_us < _FAR_AWAY_US:
+            self._timer = self._loop.call_at(self._clock.loop_time(self._timer_due_us), self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        """Deadlines that moved further away are only noticed here, so that receiving never has to move a timer."""
+        self._timer = None
+        if self.machine.next_deadline <= self._clock.now_us():
+            self._step(self.machine.tick)
+        else:
+            self._arm()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # Effects
+
+    def _step(self, door: Callable[[int], Sequence[Effect]]) -> None:
+        if self.ended:
+            return
+        try:
+            self._apply(door(self._clock.now_us()))
+        except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
+            self._crash()
+        if not self.ended and not self.paused:
+            self._arm()
+
+    def _apply(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Transmit):
+                for address, message in effect.deliveries:
+                    self._transport.send(address, message)
+            elif isinstance(effect, Happened):
+                self._keeper.recorded(effect.record)
+            elif isinstance(effect, Halt):
+                self._finish()
+                self._transport.close()
+                self._keeper.ended(self, crashed=False)
+                return
+
+    def _crash(self) -> None:
+        """A state machine that raised cannot go on: it ends as a process that crashed; the others live on."""
+        _LOG.exception("member %s crashed", self.label)
+        if not self.ended:
+            self.kill()
+            self._keeper.ended(self, crashed=True)
+
+    def _finish(self) -> None:
+        self.ended = True
+        self._cancel_timer()
+
+
+_FAR_AWAY_US = 2**62
+"""A deadline beyond this is none."""

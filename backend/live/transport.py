@@ -1,0 +1,365 @@
+"""The connections of one member: it listens, dials, keeps one connection per pair, and applies the link conditions.
+
+No task is made per message. A message to an address without a connection waits, in a bounded queue, for the dial that
+it started; when the dial fails, what waited is dropped and the member is told why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from backend.core.address import Address, host_of, numeric_order, port_of
+from backend.core.events import LinkChanged
+from backend.core.messages import Message
+from backend.live.connection import Connection, HandshakeRefused
+from backend.live.frames import frame_of
+from backend.live.handshake import PROTOCOL_VERSION, Hello, Refused, Welcome, refusal_of
+from backend.live.network import Network
+
+QUEUE_MESSAGES = 256
+"""How many messages to one address wait for its dial; the oldest give way."""
+
+BUFFER_BYTES = 64 * 1024
+"""How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a member waits for others, in seconds."""
+
+    connect_seconds: float = 5.0
+    """For a dial to succeed, handshake included."""
+    hello_seconds: float = 5.0
+    """For somebody who has dialled us to introduce itself."""
+
+
+DEFAULT_PATIENCE = Patience()
+
+
+class Receiver(Protocol):
+    """Who is told what the network brings."""
+
+    def received(self, sender: Address, message: Message) -> None: ...
+    def unreachable(self, address: Address, reason: str) -> None: ...
+    def stranger(self, remote: str, reason: str) -> None: ...
+
+
+@dataclass(eq=False)
+class Peer:
+    """All there is to know of one other address."""
+
+    address: Address
+    connection: Connection | None = None
+    attempt: asyncio.Task[None] | None = None
+    """Our dial, or the wait for the other side's dial when the two have crossed."""
+    dial: Connection | None = None
+    """The connection that our dial is making."""
+    blackhole: asyncio.TimerHandle | None = None
+    """A dial that the link conditions let run into nothing."""
+    queue: deque[bytes] = field(default_factory=lambda: deque(maxlen=QUEUE_MESSAGES))
+    delayed: deque[tuple[float, bytes]] = field(default_factory=deque)
+    """Frames under a delay, in order, each with the loop time at which it is due."""
+    timer: asyncio.TimerHandle | None = None
+    message: Message | None = None
+    """The last message sent, and its frame."""
+    frame: bytes = b""
+
+
+class MemberTransport:
+    """The network side of the member at `address`. `uuid` is asked at each handshake, as it changes with a merge."""
+
+    def __init__(
+        self,
+        address: Address,
+        cluster: str,
+        uuid: Callable[[], str],
+        network: Network,
+        receiver: Receiver,
+        patience: Patience = DEFAULT_PATIENCE,
+    ) -> None:
+        self.address = address
+        self.paused = False
+        self.buffer = memoryview(bytearray(BUFFER_BYTES))
+        self.hello_timeout_seconds = patience.hello_seconds
+        self._cluster = cluster
+        self._uuid = uuid
+        self._network = network
+        self._receiver = receiver
+        self._connect_timeout_seconds = patience.connect_seconds
+        self._loop = asyncio.get_running_loop()
+        self._server: asyncio.Server | None = None
+        self._peers: dict[Address, Peer] = {}
+        self._connections: set[Connection] = set()
+        self._closed = False
+        self._last_message: Message | None = None
+        self._last_frame = b""
+
+    # What the member does
+
+    async def listen(self) -> None:
+        """Bind and accept. Raises OSError when the port is not to be had."""
+        self._server = await self._loop.create_server(
+            lambda: Connection(self), host_of(self.address), port_of(self.address), backlog=256
+        )
+
+    def send(self, address: Address, message: Message) -> None:
+        """Send `message`, dialling first if need be. Raises `FrameTooLarge`; nothing else is known of its fate."""
+        if self._closed:
+            return
+        peer = self._peers.get(address) or self._peer(address)
+        frame = self._frame(peer, message)
+        condition = None if self._network.plain else self._network.condition(self.address, address)
+        if condition is not None and self._network.loses(condition):
+            return
+        if peer.delayed or (condition is not None and condition.delay):
+            self._send_late(peer, frame, condition.delay if condition else 0)
+        elif condition is not None and condition.blocked:
+            self._send_blocked(peer, condition)
+        else:
+            self._put(peer, frame)
+
+    def link_changed(self, condition: LinkChanged, target: Address) -> None:
+        """The link to `target` is now in `condition`: break what a reset breaks, release what a delay held."""
+        peer = self._peers.get(target)
+        if peer is None:
+            return
+        if condition.blocked == "reset" and peer.connection is not None:
+            peer.connection.abort()
+        if not condition.delay:
+            self._release(peer, everything=True)
+
+    def pause(self) -> None:
+        """Neither read nor answer; sockets stay open and the kernel goes on accepting, as for a frozen process."""
+        self.paused = True
+        for connection in self._connections:
+            connection.pause()
+
+    def resume(self) -> None:
+        self.paused = False
+        for connection in tuple(self._connections):
+            connection.resume()
+
+    def close(self) -> None:
+        """Stop listening, let go of everybody after what was sent so far is under way."""
+        self._shut(Connection.close)
+
+    def abort(self) -> None:
+        """Stop listening and break everything off, as when a process dies."""
+        self._shut(Connection.abort)
+
+    @property
+    def connected(self) -> frozenset[Address]:
+        """The addresses with an agreed connection."""
+        return frozenset(
+            peer.address for peer in self._peers.values() if peer.connection and not peer.connection.closed
+        )
+
+    # What connections tell it
+
+    def hello(self) -> Hello:
+        return Hello(PROTOCOL_VERSION, self._cluster, self.address, self._uuid())
+
+    def opened(self, connection: Connection) -> None:
+        if self._closed:
+            connection.abort()
+        else:
+            self._connections.add(connection)
+
+    def judge(self, connection: Connection, hello: Hello) -> Welcome | Refused:
+        """Refuse strangers, and the dial that crosses ours when ours is that of the lower address."""
+        reason = refusal_of(hello, self.hello())
+        if reason is not None:
+            self._receiver.stranger(connection.remote, reason)
+            return Refused(reason)
+        if self._peer(hello.address).dial is not None and self._precedes(hello.address):
+            return Refused("our own dial is under way", crossed=True)
+        return Welcome(self.address, self._uuid())
+
+    def agreed(self, connection: Connection) -> None:
+        """Take it as the pair's connection.
+
+        Whoever dials holds no connection, so a new one always replaces an old one, with one exception: a dial of the
+        higher address that crossed ours may reach us just after ours was agreed, and is then about to be given up. It
+        takes the place only when something is said on it.
+        """
+        assert connection.peer is not None
+        present = self._peer(connection.peer).connection
+        crossed = (
+            present is not None
+            and present.dialled is not None
+            and connection.dialled is None
+            and present.peer_uuid == connection.peer_uuid
+            and self._precedes(connection.peer)
+        )
+        if not crossed:
+            self._attach(connection)
+
+    def received(self, connection: Connection, message: Message) -> None:
+        sender = connection.peer
+        assert sender is not None
+        if self._peers[sender].connection is not connection:
+            self._attach(connection)
+        self._receiver.received(sender, message)
+
+    def offended(self, connection: Connection, reason: str) -> None:
+        self._receiver.stranger(connection.remote, reason)
+
+    def lost(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if connection.peer is not None:
+            peer = self._peer(connection.peer)
+            if peer.connection is connection:
+                peer.connection = None
+
+    # Sending
+
+    def _peer(self, address: Address) -> Peer:
+        peer = self._peers.get(address)
+        if peer is None:
+            peer = self._peers[address] = Peer(address)
+        return peer
+
+    def _precedes(self, other: Address) -> bool:
+        return numeric_order(self.address) < numeric_order(other)
+
+    def _frame(self, peer: Peer, message: Message) -> bytes:
+        """The frame of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
+        if message is not peer.message:
+            if message is not self._last_message:
+                self._last_frame = frame_of(message)
+                self._last_message = message
+            peer.message, peer.frame = message, self._last_frame
+        return peer.frame
+
+    def _put(self, peer: Peer, frame: bytes) -> None:
+        connection = peer.connection
+        if connection is not None and not connection.closed:
+            connection.send(frame)
+            return
+        peer.queue.append(frame)
+        if peer.attempt is None:
+            self._forget_blackhole(peer)
+            peer.attempt = self._loop.create_task(self._dial(peer))
+
+    def _send_late(self, peer: Peer, frame: bytes, delay_us: int) -> None:
+        due = self._loop.time() + delay_us / 1_000_000
+        if peer.delayed:
+            due = max(due, peer.delayed[-1][0])
+        peer.delayed.append((due, frame))
+        if peer.timer is None:
+            peer.timer = self._loop.call_at(due, self._release, peer)
+
+    def _release(self, peer: Peer, everything: bool = False) -> None:
+        """Send the delayed frames that are due, in order; a link that was cut meanwhile swallows them."""
+        if peer.timer is not None:
+            peer.timer.cancel()
+            peer.timer = None
+        now = self._loop.time()
+        while peer.delayed and (everything or peer.delayed[0][0] <= now):
+            _, frame = peer.delayed.popleft()
+            condition = self._network.condition(self.address, peer.address)
+            if condition is not None and condition.blocked:
+                self._send_blocked(peer, condition)
+            else:
+                self._put(peer, frame)
+        if peer.delayed:
+            peer.timer = self._loop.call_at(peer.delayed[0][0], self._release, peer)
+
+    def _send_blocked(self, peer: Peer, condition: LinkChanged) -> None:
+        """Drop the message; let the sender notice as it would notice on a real network."""
+        if condition.blocked == "reset":
+            self._loop.call_soon(self._unreachable, peer.address, "connection reset by the network")
+        elif peer.attempt is None and peer.blackhole is None and (peer.connection is None or peer.connection.closed):
+            seconds = self._connect_timeout_seconds
+            peer.blackhole = self._loop.call_later(seconds, self._blackhole_is_over, peer)
+
+    # Dialling
+
+    async def _dial(self, peer: Peer) -> None:
+        """Connect and shake hands. Success is seen by `agreed`; here, failure is reported."""
+        connection = peer.dial = Connection(self, peer.address)
+        assert connection.outcome is not None
+        reason, crossed = "", False
+        try:
+            async with asyncio.timeout(self._connect_timeout_seconds):
+                host, port = host_of(peer.address), port_of(peer.address)
+                await self._loop.create_connection(lambda: connection, host, port)
+                await connection.outcome
+        except HandshakeRefused as problem:
+            reason, crossed = str(problem), problem.crossed
+        except TimeoutError:
+            reason = self._timed_out()
+        except OSError as problem:
+            reason = os.strerror(problem.errno).lower() if problem.errno else str(problem)
+        finally:
+            if connection.peer is None:
+                connection.abort()
+            if peer.dial is connection:
+                peer.dial = None
+        if crossed and peer.attempt is asyncio.current_task():
+            await asyncio.sleep(self._connect_timeout_seconds)
+            reason = "it preferred its own dial, which never came"
+        if reason and peer.attempt is asyncio.current_task():
+            peer.attempt = None
+            self._give_up(peer, reason)
+
+    def _blackhole_is_over(self, peer: Peer) -> None:
+        peer.blackhole = None
+        self._give_up(peer, self._timed_out())
+
+    def _forget_blackhole(self, peer: Peer) -> None:
+        if peer.blackhole is not None:
+            peer.blackhole.cancel()
+            peer.blackhole = None
+
+    def _timed_out(self) -> str:
+        return f"timed out after {self._connect_timeout_seconds:g} s"
+
+    def _give_up(self, peer: Peer, reason: str) -> None:
+        peer.queue.clear()
+        self._unreachable(peer.address, reason)
+
+    def _unreachable(self, address: Address, reason: str) -> None:
+        if not self._closed:
+            self._receiver.unreachable(address, reason)
+
+    # One connection per pair
+
+    def _attach(self, connection: Connection) -> None:
+        """Make `connection` the one of its pair; any other, and any dial under way, is dropped."""
+        assert connection.peer is not None
+        peer = self._peer(connection.peer)
+        replaced, peer.connection = peer.connection, connection
+        if replaced is not None and replaced is not connection:
+            replaced.abort()
+        self._forget_attempt(peer, but=connection)
+        while peer.queue:
+            connection.send(peer.queue.popleft())
+
+    def _forget_attempt(self, peer: Peer, but: Connection | None = None) -> None:
+        """Give up whatever dial is under way; `but` is the connection that it has just made, if it has."""
+        self._forget_blackhole(peer)
+        attempt, dial = peer.attempt, peer.dial
+        peer.attempt = peer.dial = None
+        if attempt is not None and (but is None or dial is not but):
+            attempt.cancel()
+            if dial is not None:
+                dial.abort()
+
+    def _shut(self, end: Callable[[Connection], None]) -> None:
+        self._closed = True
+        if self._server is not None:
+            self._server.close()
+        for peer in self._peers.values():
+            self._forget_attempt(peer)
+            if peer.timer is not None:
+                peer.timer.cancel()
+            peer.delayed.clear()
+            peer.queue.clear()
+        for connection in tuple(self._connections):
+            end(connection)

@@ -1,0 +1,183 @@
+"""The beliefs of all members side by side, as a table to paint: who sees whom how, and where they disagree.
+
+Rows are observers, columns are members. Every state is a glyph and a word, never colour alone (design section 8). Cells
+are made one by one on demand, so that a painter of a large cluster pays only for what it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from backend.core.address import Address
+from backend.picture.one_line import one_line
+from backend.picture.picture import Belief, Picture
+
+CellState = Literal["member", "master", "suspected", "removed", "unknown"]
+
+GLYPHS: dict[CellState, str] = {
+    "member": "●",
+    "master": "▲",
+    "suspected": "?",
+    "removed": "✕",
+    "unknown": "·",
+}
+
+DISSENT_GLYPH = "≠"
+
+LISTS_SPELT_OUT = 3
+"""How many different lists a sentence spells out before it only counts the rest."""
+
+NAMES_SPELT_OUT = 7
+"""How many members of one list a sentence names before it only counts the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How one observer sees one member."""
+
+    glyph: str
+    word: CellState
+
+    @property
+    def text(self) -> str:
+        return f"{self.glyph} {self.word}"
+
+
+CELLS: dict[CellState, Cell] = {state: Cell(glyph, state) for state, glyph in GLYPHS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ListBelief:
+    """One list, and the labels of the running members that believe in it."""
+
+    version: int
+    master: Address | None
+    addresses: tuple[Address, ...]
+    held_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Where the running members stand: the lists they hold, the most widely held first, and who differs from it."""
+
+    lists: tuple[ListBelief, ...]
+    dissenters: frozenset[str]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverFacts:
+    """The part of a row that speaks of the observer itself."""
+
+    label: str
+    master: str
+    list_version: str
+    """Version of its list, after the word for its state when that is not simply a member's."""
+    greyed: bool
+    """Whether this is only what it believed last, for it runs no more or stands still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One observer's whole row."""
+
+    facts: ObserverFacts
+    cells: tuple[Cell, ...]
+    dissents: bool
+
+
+def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
+    """What the row of `observer` says of itself; a label never seen in any record is "not up"."""
+    belief = picture.members.get(observer)
+    if belief is None:
+        return ObserverFacts(one_line(observer), "", "not up", greyed=True)
+    state = "claiming" if belief.claiming and belief.running else "" if belief.running else belief.status
+    version = f"v{belief.version}" if belief.version else ""
+    master = one_line(picture.label_of(belief.master)) if belief.master else ""
+    greyed = belief.status in ("paused", "stopped", "killed")
+    return ObserverFacts(one_line(observer), master, f"{state} {version}".strip(), greyed)
+
+
+def cell(picture: Picture, observer: str, member: str) -> Cell:
+    """How `observer` sees `member`, in its present life."""
+    belief = picture.members.get(observer)
+    address = picture.address_of(member)
+    if belief is None or address is None:
+        return CELLS["unknown"]
+    return CELLS[_state(belief, address)]
+
+
+def row(picture: Picture, observer: str, labels: Sequence[str], survey: Survey) -> Row:
+    """The whole row of `observer`, one cell for each of `labels`."""
+    cells = tuple(cell(picture, observer, member) for member in labels)
+    return Row(observer_facts(picture, observer), cells, observer in survey.dissenters)
+
+
+def survey_beliefs(picture: Picture) -> Survey:
+    """Compare the lists of the running members.
+
+    The most widely held list is the majority; of equally many holders the first in order of appearance. Frozen and
+    ended members do not count: they cannot agree to anything new.
+    """
+    groups: list[tuple[Belief, list[str]]] = []
+    by_version: dict[tuple[str, int, Address | None], list[int]] = {}
+    for label, belief in picture.members.items():
+        if not belief.running or not belief.version:
+            continue
+        places = by_version.setdefault((belief.lineage, belief.version, belief.master), [])
+        place = next((place for place in places if groups[place][0].members == belief.members), None)
+        if place is None:
+            places.append(len(groups))
+            groups.append((belief, [label]))
+        else:
+            groups[place][1].append(label)
+    groups.sort(key=lambda group: -len(group[1]))
+    lists = tuple(
+        ListBelief(belief.version, belief.master, tuple(member.address for member in belief.members), tuple(holders))
+        for belief, holders in groups
+    )
+    dissenters = frozenset(label for one in lists[1:] for label in one.held_by)
+    return Survey(lists, dissenters, _sentence(picture, lists))
+
+
+def _state(belief: Belief, address: Address) -> CellState:
+    if address in belief.suspicions and address in belief.listed:
+        return "suspected"
+    if address == belief.master:
+        return "master"
+    if address in belief.listed:
+        return "member"
+    return "removed" if address in belief.ever_listed else "unknown"
+
+
+def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
+    if not lists:
+        return "no running member holds a list"
+    if len(lists) == 1:
+        only = lists[0]
+        size = len(only.addresses)
+        return (
+            f"1 list: v{only.version} of {size} member{'s' if size != 1 else ''} (master {_name(picture, only.master)})"
+        )
+    spelt = [_spell_out(picture, one) for one in lists[:LISTS_SPELT_OUT]]
+    if len(lists) > LISTS_SPELT_OUT:
+        spelt.append(f"{len(lists) - LISTS_SPELT_OUT} more")
+    return f"{len(lists)} lists: {' / '.join(spelt)}"
+
+
+def _spell_out(picture: Picture, one: ListBelief) -> str:
+    content = [_name(picture, address) for address in one.addresses]
+    holders = [one_line(label) for label in one.held_by]
+    text = f"v{one.version} {_names(content)} (master {_name(picture, one.master)})"
+    return text if set(content) == set(holders) else f"{text} held by {_names(holders)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SPELT_OUT
+    return ",".join(names) if more <= 0 else f"{','.join(names[:NAMES_SPELT_OUT])} and {more} more"
+
+
+def _name(picture: Picture, address: Address | None) -> str:
+    return one_line(picture.label_of(address)) if address else "unknown"

@@ -1,0 +1,124 @@
+"""Every event as one line of plain English, for the event tail and for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from backend.core import events
+from backend.core.address import Address
+from backend.core.events import Record
+from backend.core.properties import MILLISECOND_US, SECOND_US
+from backend.picture.one_line import one_line
+
+NameOf = Callable[[Address], str]
+"""Gives the name that people know an address by; `Picture.label_of` does."""
+
+
+def narrate(record: Record, name_of: NameOf = str) -> str:
+    """When, who, and what happened: one line without control characters."""
+    return one_line(f"{clock_text(record.at)}  {record.member}  {tell(record.event, name_of)}")
+
+
+def clock_text(at_us: int) -> str:
+    """A moment on the run's clock as seconds with milliseconds, right-aligned up to 99999 s."""
+    return f"{at_us / SECOND_US:9.3f}"
+
+
+def tell(event: events.Event, name_of: NameOf = str) -> str:
+    """What happened, without when and to whom. May hold whatever text others sent; `narrate` makes it one line."""
+    match event:
+        case events.MemberStarted(address, lite, join_list):
+            kind = "lite member" if lite else "member"
+            return f"starts as {kind} at {address}, looks for its cluster at {_names(join_list, name_of)}"
+        case events.JoinRequested(master, attempt):
+            return f"asks {name_of(master)} to let it join (attempt {attempt})"
+        case events.JoinFailed(reasons):
+            tried = "; ".join(f"{name_of(address)}: {reason}" for address, reason in reasons.items())
+            return f"gives up joining: {tried or 'nobody to ask'}"
+        case events.MemberStopped(reason):
+            return f"stops: {reason}"
+        case events.ListInstalled(version, _, master, members, author, cause):
+            names = _names((member.address for member in members), name_of)
+            by = "" if author == master else f", sent by {name_of(author)}"
+            return f"installs list v{version} of {len(members)}: {names} (master {name_of(master)}{by}): {cause}"
+        case events.ListRejected(version, sender, reason):
+            return f"rejects list v{version} from {name_of(sender)}: {reason}"
+        case events.MasterChanged(master, reason):
+            return f"follows {name_of(master)} as master: {reason}"
+        case events.MemberAdmitted(address, _, version, acknowledged, expected):
+            return f"admits {name_of(address)} with list v{version} ({acknowledged} of {expected} acknowledged it)"
+        case events.MemberRemoved(address, _, reason):
+            return f"removes {name_of(address)} from the list: {reason}"
+        case _:
+            return _tell_suspicion_or_claim(event, name_of)
+
+
+def _tell_suspicion_or_claim(event: events.Event, name_of: NameOf) -> str:
+    match event:
+        case events.SuspicionRaised(suspect, _, reason):
+            return f"suspects {name_of(suspect)}: {reason}"
+        case events.SuspicionCleared(suspect, _, reason):
+            return f"no longer suspects {name_of(suspect)}: {reason}"
+        case events.ExplicitSuspicionSent(to, reason):
+            return f"tells {name_of(to)} to suspect it: {reason}"
+        case events.ExplicitSuspicionReceived(sender, heeded, reason):
+            return f"is told by {name_of(sender)} to suspect it and {'does' if heeded else 'does not'}: {reason}"
+        case events.ComplaintSent(master, stranger):
+            return f"complains to {name_of(master)} of heartbeats from the stranger {name_of(stranger)}"
+        case events.ObserverPaused(gap):
+            return f"stood still for {duration_text(gap)} itself, so it accuses nobody"
+        case events.ClaimStarted(version, suspected, asked):
+            return (
+                f"claims mastership from list v{version}: suspects {_names(suspected, name_of)}, "
+                f"asks {_names(asked, name_of)}"
+            )
+        case events.ClaimAnswered(by, answer, version, reason):
+            why = f": {reason}" if reason else ""
+            return f"hears {answer} to its claim from {name_of(by)} at list v{version}{why}"
+        case events.ClaimFinished(version, _, accepted, left_out):
+            return (
+                f"is master with list v{version}: accepted by {_names(accepted, name_of)}, "
+                f"leaves out {_names(left_out, name_of)}"
+            )
+        case events.ClaimAbandoned(reason):
+            return f"abandons its claim: {reason}"
+        case _:
+            return _tell_from_outside(event)
+
+
+def _tell_from_outside(event: events.Event) -> str:
+    match event:
+        case events.ProcessKilled(target):
+            return f"{target} is killed"
+        case events.ProcessPaused(target):
+            return f"{target} is paused"
+        case events.ProcessResumed(target):
+            return f"{target} runs on"
+        case events.LinkChanged():
+            return f"link {event.source} to {event.target} {_condition(event)}"
+        case events.StrangerRefused(remote, reason):
+            return f"refuses the stranger {remote}: {reason}"
+        case _:
+            return type(event).__name__  # an event newer than this reader
+
+
+def duration_text(length_us: int) -> str:
+    """A length of time in the largest unit that keeps it readable."""
+    if length_us >= SECOND_US:
+        return f"{length_us / SECOND_US:g} s"
+    return f"{length_us / MILLISECOND_US:g} ms"
+
+
+def _condition(link: events.LinkChanged) -> str:
+    said = []
+    if link.blocked:
+        said.append(f"is cut ({link.blocked})")
+    if link.delay:
+        said.append(f"is slower by {duration_text(link.delay)}")
+    if link.loss:
+        said.append(f"loses {link.loss:.0%}")
+    return " and ".join(said) or "is plain again"
+
+
+def _names(addresses: Iterable[Address], name_of: NameOf) -> str:
+    return ", ".join(name_of(address) for address in addresses) or "nobody"

@@ -1,0 +1,16 @@
+"""What this machine may lack for the pipeline; each message is one line that says what to do."""
+
+from __future__ import annotations
+
+PACKAGES_HINT = "the pipeline needs its packages: run `make pipeline`, or pip install 'quarterdeck[pipeline]'"
+
+
+class PipelineMissing(RuntimeError):
+    """The pipeline cannot run here until something is installed."""
+
+    def __init__(self, message: str = PACKAGES_HINT) -> None:
+        super().__init__(message)
+
+
+class JavaMissing(PipelineMissing):
+    """No Java that Spark can use."""

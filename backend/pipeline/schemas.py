@@ -1,0 +1,148 @@
+"""Schemas of the tables, derived from the event classes: one source of truth, nothing inferred from data.
+
+The `event` of a record becomes one struct with the fields of all kinds; a field that another kind owns is null.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from msgspec import inspect
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from backend.core.events import Record
+
+
+class SchemaConflict(TypeError):
+    """Event classes that cannot become columns; the message names class and field."""
+
+
+def spark_type(kind: inspect.Type, where: str) -> DataType:
+    """The column type for values of `kind`. Raises `SchemaConflict` naming `where`."""
+    match kind:
+        case inspect.BoolType():
+            return BooleanType()
+        case inspect.IntType():
+            return LongType()
+        case inspect.FloatType():
+            return DoubleType()
+        case inspect.StrType():
+            return StringType()
+        case inspect.LiteralType(values=values) if all(isinstance(value, str) for value in values):
+            return StringType()
+        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
+            return ArrayType(spark_type(item, where))
+        case inspect.DictType(key_type=key, value_type=value):
+            return MapType(spark_type(key, where), spark_type(value, where))
+        case inspect.StructType(array_like=False):
+            return struct_type(kind)
+        case inspect.UnionType(types=types) if kind.includes_none and len(types) == 2:
+            return spark_type(next(one for one in types if not isinstance(one, inspect.NoneType)), where)
+    raise SchemaConflict(f"{where}: {type(kind).__name__} has no column type")
+
+
+def struct_type(kind: inspect.StructType) -> StructType:
+    """The columns of one struct class, under the names that its JSON uses."""
+    return StructType(
+        [
+            StructField(field.encode_name, spark_type(field.type, f"{kind.cls.__name__}.{field.name}"))
+            for field in kind.fields
+        ]
+    )
+
+
+def event_struct(kinds: tuple[inspect.StructType, ...]) -> StructType:
+    """One struct that holds an event of any of `kinds`.
+
+    Raises `SchemaConflict` when two kinds give one name to fields of different types.
+    """
+    columns: dict[str, tuple[DataType, str]] = {"kind": (StringType(), "the tag")}
+    for kind in kinds:
+        for column in struct_type(kind).fields:
+            owner = kind.cls.__name__
+            known, first_owner = columns.setdefault(column.name, (column.dataType, owner))
+            if known != column.dataType:
+                raise SchemaConflict(
+                    f"{owner}.{column.name} is {column.dataType.simpleString()}, "
+                    f"in {first_owner} it is {known.simpleString()}"
+                )
+    return StructType([StructField(name, column_type) for name, (column_type, _) in columns.items()])
+
+
+def _event_kinds() -> tuple[inspect.StructType, ...]:
+    record = cast(inspect.StructType, inspect.type_info(Record))
+    event = next(field.type for field in record.fields if field.name == "event")
+    return tuple(cast(inspect.StructType, kind) for kind in cast(inspect.UnionType, event).types)
+
+
+def _record_struct(event: StructType) -> StructType:
+    record = cast(inspect.StructType, inspect.type_info(Record))
+    envelope = [
+        StructField(field.name, spark_type(field.type, f"Record.{field.name}"))
+        for field in record.fields
+        if field.name != "event"
+    ]
+    return StructType([*envelope, StructField("event", event)])
+
+
+EVENT_KINDS = _event_kinds()
+EVENT = event_struct(EVENT_KINDS)
+RECORD = _record_struct(EVENT)
+ENVELOPE = tuple(name for name in RECORD.names if name != "event")
+
+REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
+    str(kind.tag): tuple(field.encode_name for field in kind.fields if field.required) for kind in EVENT_KINDS
+}
+"""By kind of event, the fields without which it is not one."""
+
+VIEWS = StructType(
+    [*(RECORD[name] for name in ENVELOPE)]
+    + [EVENT[name] for name in ("version", "lineage", "master", "members", "author", "cause")]
+)
+"""One row for each member list that a member installed."""
+
+SUSPICIONS = StructType(
+    [
+        StructField("run", StringType()),
+        StructField("uuid", StringType()),
+        StructField("member", StringType()),
+        StructField("suspect", StringType()),
+        StructField("suspect_uuid", StringType()),
+        StructField("raised_seq", LongType()),
+        StructField("raised_at", LongType()),
+        StructField("raised_utc", LongType()),
+        StructField("raised_reason", StringType()),
+        StructField("cleared_seq", LongType()),
+        StructField("cleared_at", LongType()),
+        StructField("cleared_utc", LongType()),
+        StructField("cleared_reason", StringType()),
+    ]
+)
+"""One row for each time that a member began to suspect another; the cleared columns are null where it never stopped."""
+
+WITNESS = StructType([StructField("uuid", StringType()), StructField("seq", LongType())])
+
+FINDINGS = StructType(
+    [
+        StructField("rule", StringType()),
+        StructField("severity", StringType()),
+        StructField("run", StringType()),
+        StructField("member", StringType()),
+        StructField("uuid", StringType()),
+        StructField("seq", LongType()),
+        StructField("at", LongType()),
+        StructField("detail", StringType()),
+        StructField("witnesses", ArrayType(WITNESS)),
+    ]
+)
+"""What a rule found: where it shows, one sentence, and the events that prove it."""

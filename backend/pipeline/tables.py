@@ -1,0 +1,117 @@
+"""From lines of text to typed tables; what is not a record is kept aside, with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from backend.pipeline.schemas import ENVELOPE, EVENT, RECORD, REQUIRED_FIELDS, SUSPICIONS, VIEWS
+
+_CORRUPT = "_corrupt"
+_READ_AS = StructType([*RECORD.fields, StructField(_CORRUPT, StringType())])
+_GLOB_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\{}[]*?"})
+
+
+class Bronze(NamedTuple):
+    """All lines, told apart. `events` has the columns of a record, each (run, uuid, seq) once."""
+
+    events: DataFrame
+    quarantine: DataFrame
+    """Columns file, raw, reason."""
+
+
+def read_lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """The lines of `files` as columns raw, file, record and reason; reason is null where the line is a record.
+
+    The raw line is kept: fields that this version does not know are in it, and so is whatever is broken.
+    """
+    paths = [file.translate(_GLOB_SIGNS) for file in files]
+    # Without the look-up for partitions: the directory's run=… repeats a column that each line has.
+    text = spark.read.option("recursiveFileLookup", "true").option("lineSep", "\n").text(paths)
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    lines = text.select(
+        F.col("value").alias("raw"),
+        F.col("_metadata.file_path").alias("file"),
+        F.from_json("value", _READ_AS, options).alias("record"),
+    )
+    return lines.withColumn("reason", _why_no_record())
+
+
+def ranked(lines: DataFrame) -> DataFrame:
+    """`lines` with the place of each among those of one identity, and the first of these to compare with."""
+    same = Window.partitionBy("reason", "record.run", "record.uuid", "record.seq").orderBy("record.at", "raw")
+    is_record = F.col("reason").isNull()
+    return lines.withColumn("place", F.when(is_record, F.row_number().over(same))).withColumn(
+        "first_raw", F.when(is_record, F.first("raw").over(same))
+    )
+
+
+def bronze(ranked_lines: DataFrame) -> Bronze:
+    """Tell records from the rest. A line that repeats a record is dropped; one that contradicts it is quarantined."""
+    events = ranked_lines.where("place = 1").select([F.col(f"record.{name}").alias(name) for name in RECORD.names])
+    contradicts = (F.col("place") > 1) & (F.col("raw") != F.col("first_raw"))
+    identity = F.concat_ws(" ", F.lit("uuid"), "record.uuid", F.lit("seq"), "record.seq")
+    reason = F.coalesce("reason", F.concat(F.lit("contradicts another event with the same identity, "), identity))
+    quarantine = ranked_lines.where(F.col("reason").isNotNull() | contradicts)
+    return Bronze(events, quarantine.select("file", "raw", reason.alias("reason")))
+
+
+def views(events: DataFrame) -> DataFrame:
+    """One row for each member list that a member installed (schema `VIEWS`)."""
+    installed = events.where(F.col("event.kind") == "list-installed")
+    return installed.select([F.col(name if name in ENVELOPE else f"event.{name}").alias(name) for name in VIEWS.names])
+
+
+def suspicions(events: DataFrame) -> DataFrame:
+    """One row for each suspicion from its raising to its clearing (schema `SUSPICIONS`)."""
+    of_one_suspect = Window.partitionBy("run", "uuid", "event.suspect", "event.suspect_uuid").orderBy("seq")
+    what = F.struct(F.col("event.kind").alias("kind"), "seq", "at", "utc", F.col("event.reason").alias("reason"))
+    raised = (
+        events.where(F.col("event.kind").isin("suspicion-raised", "suspicion-cleared"))
+        .withColumn("next", F.lead(what).over(of_one_suspect))
+        .where(F.col("event.kind") == "suspicion-raised")
+    )
+    cleared = F.when(F.col("next.kind") == "suspicion-cleared", F.col("next"))
+    table = raised.select(
+        "run",
+        "uuid",
+        "member",
+        F.col("event.suspect").alias("suspect"),
+        F.col("event.suspect_uuid").alias("suspect_uuid"),
+        F.col("seq").alias("raised_seq"),
+        F.col("at").alias("raised_at"),
+        F.col("utc").alias("raised_utc"),
+        F.col("event.reason").alias("raised_reason"),
+        *(cleared[name].alias(f"cleared_{name}") for name in ("seq", "at", "utc", "reason")),
+    )
+    return table.select(SUSPICIONS.names)
+
+
+def _why_no_record() -> Column:
+    """A sentence on what keeps the parsed line from being a record; null when nothing does."""
+    record, kind = F.col("record"), F.col("record.event.kind")
+    required = F.create_map(
+        *(part for name, fields in REQUIRED_FIELDS.items() for part in (F.lit(name), _texts(fields)))
+    )[kind]
+    lacking_envelope = _absent("record", ENVELOPE)
+    lacking_fields = F.array_intersect(required, _absent("record.event", EVENT.names))
+    return (
+        F.when(record.isNull() | record[_CORRUPT].isNotNull(), F.lit("torn, no JSON, or a value of the wrong type"))
+        .when(F.size(lacking_envelope) > 0, F.concat(F.lit("lacks "), F.array_join(lacking_envelope, ", ")))
+        .when(kind.isNull(), F.lit("lacks the kind of its event"))
+        .when(required.isNull(), F.concat(F.lit("unknown kind of event "), kind))
+        .when(F.size(lacking_fields) > 0, F.concat(kind, F.lit(" lacks "), F.array_join(lacking_fields, ", ")))
+    )
+
+
+def _absent(parent: str, names: Sequence[str]) -> Column:
+    """The names among `names` whose columns in `parent` are null."""
+    return F.array_compact(F.array(*(F.when(F.col(f"{parent}.{name}").isNull(), F.lit(name)) for name in names)))
+
+
+def _texts(names: Sequence[str]) -> Column:
+    return F.array(*map(F.lit, names)) if names else F.array().cast("array<string>")

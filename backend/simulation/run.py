@@ -1,0 +1,293 @@
+"""Running a scenario: the one interpreter of its steps, and the simulated stage for it (design 5.1 and 5.2).
+
+A stage is a cluster on which commands are carried out and time passes. The simulated one is here; the live one is the
+training room's. Both are led through the same steps and judged by the same expectations and invariants.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from backend.core.commands import Command, CommandRefused, StartMember
+from backend.core.events import Record
+from backend.picture.picture import Picture
+from backend.simulation.expectations import forbidden, judge, list_labels, running, suspect_labels
+from backend.simulation.invariants import Violation, Watch
+from backend.simulation.scenario import Action, Expect, Scenario, Step
+from backend.simulation.world import World
+
+SECOND_US = 1_000_000
+JOIN_PATIENCE_US = 3 * SECOND_US
+"""How long the start of the next member waits for the one before it to join."""
+JOIN_LOOK_US = 10_000
+"""How often a start looks whether the member before it has joined."""
+
+
+class StepOutcome(Struct, frozen=True):
+    """How one step ended. `at_seconds`: the run's time when it was met or given up. `missing`: empty when met."""
+
+    step: int
+    """Place in the file, from 1."""
+    text: str
+    met: bool
+    at_seconds: float
+    missing: str
+
+
+class MemberOutcome(Struct, frozen=True):
+    """What one running member believes at the end, in labels."""
+
+    master: str | None
+    version: int
+    members: tuple[str, ...]
+    suspected: tuple[str, ...]
+
+
+class TableOutcome(Struct, frozen=True):
+    version: int = 0
+
+
+class Outcome(Struct, frozen=True):
+    """The result of a run, in the JSON shape of design 5.2. `members` holds those that still run at the end."""
+
+    passed: bool
+    expectations: tuple[StepOutcome, ...]
+    violations: tuple[Violation, ...]
+    members: dict[str, MemberOutcome]
+    table: TableOutcome
+    virtual_seconds: float
+    events: int
+    fingerprint: str
+    """Equal for equal seeds; empty for a live run, which nothing can repeat."""
+    source: Literal["simulated", "live"]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        plain: dict[str, Any] = json.loads(msgspec.json.encode(self))
+        return plain
+
+
+class Journal(Protocol):
+    """Where the records of a run are written, if anywhere."""
+
+    def append(self, record: Record) -> None: ...
+
+
+class Stage(Protocol):
+    """A cluster to act on. It hands every record to the `Ledger` it was made with, before `advance` returns."""
+
+    def start_members(self) -> None:
+        """Start all members in order, each when the one before it has joined or has had time enough to."""
+        ...
+
+    def now_us(self) -> int:
+        """Now on the run's clock, in microseconds."""
+        ...
+
+    def execute(self, command: Command) -> None:
+        """Do `command`. Raises `CommandRefused`."""
+        ...
+
+    def advance(self, by_us: int) -> None:
+        """Let so much time pass."""
+        ...
+
+
+class Ledger:
+    """What a run has shown so far: the picture, the invariants that were broken, the records since the last action."""
+
+    def __init__(self, journal: Journal | None = None) -> None:
+        self.picture = Picture()
+        self.watch = Watch()
+        self.recent: list[Record] = []
+        self.records = 0
+        self._journal = journal
+
+    def take_in(self, record: Record) -> None:
+        self.records += 1
+        self.picture.apply(record)
+        self.watch.observe(record)
+        self.recent.append(record)
+        if self._journal is not None:
+            self._journal.append(record)
+
+    def has_joined(self, label: str) -> bool:
+        belief = self.picture.members.get(label)
+        return belief is not None and belief.status == "member"
+
+    def beliefs(self) -> dict[str, MemberOutcome]:
+        """What each running member believes now."""
+        return {
+            label: MemberOutcome(
+                self.picture.label_of(belief.master) if belief.master else None,
+                belief.version,
+                list_labels(self.picture, belief),
+                suspect_labels(self.picture, belief),
+            )
+            for label, belief in running(self.picture).items()
+        }
+
+
+class Observer(Protocol):
+    """Told of each step as it begins and as it ends; `outcome` is None for what cannot fail."""
+
+    def begins(self, number: int, step: Step) -> None: ...
+
+    def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None: ...
+
+
+class Interpreter:
+    """Leads a stage through the steps of a scenario."""
+
+    def __init__(self, scenario: Scenario, stage: Stage, ledger: Ledger, observer: Observer | None = None) -> None:
+        self._scenario = scenario
+        self._stage = stage
+        self._ledger = ledger
+        self._observer = observer
+        self._look_every_us = max(1, scenario.timing().heartbeat_interval_us // 4)
+        self.outcomes: list[StepOutcome] = []
+
+    def play(self) -> tuple[StepOutcome, ...]:
+        """Start all members in order, then take every step; an unmet expectation does not end the run."""
+        self._stage.start_members()
+        for number, step in enumerate(self._scenario.steps, start=1):
+            if self._observer:
+                self._observer.begins(number, step)
+            outcome = self._take(number, step)
+            if outcome is not None:
+                self.outcomes.append(outcome)
+            if self._observer:
+                self._observer.ends(number, step, outcome)
+        return tuple(self.outcomes)
+
+    def _take(self, number: int, step: Step) -> StepOutcome | None:
+        if step.do is not None:
+            return self._do(number, step.do)
+        if step.expect is not None:
+            return self._expect(number, step.expect)
+        return None
+
+    def _do(self, number: int, action: Action) -> StepOutcome | None:
+        """Carry out an action; an outcome only when the cluster refused it: scenarios expect their actions to work."""
+        if action.name == "wait":
+            self._stage.advance(action.wait)
+            return None
+        self._stage.advance(0)
+        self._ledger.recent.clear()
+        for command in action.commands(self._is_running):
+            refused = self._refusal(command)
+            if refused:
+                return self._outcome(number, f"do {action.text()}", f"refused: {refused}")
+        return None
+
+    def _is_running(self, label: str) -> bool:
+        belief = self._ledger.picture.members.get(label)
+        return belief is not None and belief.status not in ("stopped", "killed")
+
+    def _refusal(self, command: Command) -> str:
+        try:
+            self._stage.execute(command)
+        except CommandRefused as refusal:
+            return str(refusal)
+        return ""
+
+    def _expect(self, number: int, expect: Expect) -> StepOutcome:
+        ledger = self._ledger
+        self._stage.advance(0)
+
+        def broken() -> bool:
+            return bool(expect.never and forbidden(expect, ledger.picture, ledger.recent))
+
+        def settled() -> bool:
+            return broken() if expect.never else judge(expect, ledger.picture, ledger.recent).met
+
+        if expect.within_us is not None:
+            self._wait_until(settled, expect.within_us)
+        return self._outcome(number, expect.text(), judge(expect, ledger.picture, ledger.recent).missing)
+
+    def _wait_until(self, reached: Callable[[], bool], patience_us: int) -> None:
+        until = self._stage.now_us() + patience_us
+        while not reached() and (left_us := until - self._stage.now_us()) > 0:
+            self._stage.advance(min(self._look_every_us, left_us))
+
+    def _outcome(self, number: int, text: str, missing: str) -> StepOutcome:
+        return StepOutcome(number, text, not missing, round(self._stage.now_us() / SECOND_US, 6), missing)
+
+
+def conclude(
+    steps: tuple[StepOutcome, ...],
+    ledger: Ledger,
+    *,
+    now_us: int,
+    events: int,
+    fingerprint: str,
+    source: Literal["simulated", "live"],
+) -> Outcome:
+    """The outcome of a run that is over."""
+    violations = tuple(ledger.watch.violations)
+    return Outcome(
+        passed=all(step.met for step in steps) and not violations,
+        expectations=steps,
+        violations=violations,
+        members=ledger.beliefs(),
+        table=TableOutcome(),
+        virtual_seconds=round(now_us / SECOND_US, 6),
+        events=events,
+        fingerprint=fingerprint,
+        source=source,
+    )
+
+
+class SimulatedStage:
+    """A `World` as a stage: time passes as fast as it can be computed."""
+
+    def __init__(self, scenario: Scenario, seed: int, ledger: Ledger, run: str | None = None) -> None:
+        self._ledger = ledger
+        self.world = World(
+            scenario.members,
+            seed=seed,
+            settings=scenario.timing(),
+            join_lists=scenario.join_lists,
+            run=run,
+            on_record=ledger.take_in,
+        )
+
+    def start_members(self) -> None:
+        for label in self.world.labels:
+            self.world.execute(StartMember(label))
+            until = self.world.now_us + JOIN_PATIENCE_US
+            while not self._ledger.has_joined(label) and self.world.now_us < until:
+                self.advance(JOIN_LOOK_US)
+
+    def now_us(self) -> int:
+        return self.world.now_us
+
+    def execute(self, command: Command) -> None:
+        self.world.execute(command)
+
+    def advance(self, by_us: int) -> None:
+        self.world.run_until(self.world.now_us + by_us)
+
+
+def simulate(scenario: Scenario, seed: int, journal: Journal | None = None, *, run: str | None = None) -> Outcome:
+    """Run `scenario` in virtual time under `seed`; equal scenarios and seeds give equal outcomes, fingerprint included.
+
+    `run` names the run in its records, which go to `journal` when there is one.
+    """
+    ledger = Ledger(journal)
+    stage = SimulatedStage(scenario, seed, ledger, run)
+    steps = Interpreter(scenario, stage, ledger).play()
+    world = stage.world
+    return conclude(
+        steps,
+        ledger,
+        now_us=world.now_us,
+        events=world.events,
+        fingerprint=world.fingerprint(),
+        source="simulated",
+    )

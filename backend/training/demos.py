@@ -1,0 +1,32 @@
+"""The demos that come with the product, by name."""
+
+from __future__ import annotations
+
+import difflib
+from importlib.resources import files
+
+from backend.simulation.scenario import Scenario
+from backend.simulation.scenario_file import read_scenario
+
+SUFFIX = ".yaml"
+
+
+class UnknownDemo(LookupError):
+    """There is no built-in demo of that name. The message has a suggestion."""
+
+
+def demo_names() -> tuple[str, ...]:
+    """The names of all built-in demos, in alphabetical order."""
+    scripts = files("backend.training") / "scripts"
+    return tuple(sorted(one.name.removesuffix(SUFFIX) for one in scripts.iterdir() if one.name.endswith(SUFFIX)))
+
+
+def load_demo(name: str) -> Scenario:
+    """The scenario of the built-in demo `name`. Raises `UnknownDemo`."""
+    known = demo_names()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+        raise UnknownDemo(f"there is no demo {name!r}; {hint}")
+    script = files("backend.training") / "scripts" / f"{name}{SUFFIX}"
+    return read_scenario(script.read_text(encoding="utf-8"), f"{name}{SUFFIX}")

@@ -1,0 +1,163 @@
+"""Running a scenario on a live cluster, headless: real members, real sockets, real time (design 5.2, row `demo run`).
+
+The interpreter of the steps, the expectations and the invariants are those of the simulator; only the stage differs,
+and that everything is told as it happens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Protocol
+
+from backend.clusters.cluster import Cluster
+from backend.core.commands import Command
+from backend.journal.writer import JournalWriter
+from backend.live.local_cluster import LocalCluster
+from backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
+from backend.simulation.scenario import Scenario, Step
+
+Narrate = Callable[[str], None]
+
+LOOK_EVERY_SECONDS = 0.05
+"""How often the records of a live cluster are collected while time passes."""
+
+COMMAND_PATIENCE_SECONDS = 15.0
+"""How long one command may take before the run is given up."""
+
+
+class CommandStuck(RuntimeError):
+    """The cluster neither did a command nor refused it in time."""
+
+
+class StartingCluster(Cluster, Protocol):
+    """A cluster that starts its members by itself, in order; `started` is done when it has."""
+
+    started: Future[None]
+
+
+def run_live(
+    scenario: Scenario,
+    narrate: Narrate,
+    journal: JournalWriter | None = None,
+    base_port: int = 5701,
+    *,
+    run: str | None = None,
+) -> Outcome:
+    """Run `scenario` on a new local cluster, whose members listen from `base_port` on, and end that cluster afterwards.
+
+    `narrate` is given a line or a few at a time: what the script says, each action, each verdict, and after those
+    what every member believes. The cluster itself writes to `journal`, which must be for the run named `run`. Raises
+    `CommandStuck`, and whatever starting the cluster raises.
+    """
+    cluster = LocalCluster(
+        scenario.members,
+        settings=scenario.timing(),
+        join_lists=scenario.join_lists,
+        journal=journal,
+        base_port=base_port,
+        run=run,
+    )
+    try:
+        return run_on(cluster, scenario, narrate)
+    finally:
+        cluster.close()
+
+
+def run_on(cluster: StartingCluster, scenario: Scenario, narrate: Narrate) -> Outcome:
+    """Run `scenario` on a cluster that is starting its members, and leave it open afterwards. Raises `CommandStuck`."""
+    ledger = Ledger()
+    stage = LiveStage(cluster, ledger)
+    narrate(scenario.title)
+    steps = Interpreter(scenario, stage, ledger, Narrator(ledger, narrate)).play()
+    stage.advance(0)
+    return conclude(
+        steps,
+        ledger,
+        now_us=stage.now_us(),
+        events=ledger.records,
+        fingerprint="",
+        source="live",
+    )
+
+
+class LiveStage:
+    """A cluster as a stage: time passes by itself, and meanwhile its records are collected."""
+
+    def __init__(self, cluster: StartingCluster, ledger: Ledger) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+
+    def start_members(self) -> None:
+        """Wait until the cluster has started them. Raises OSError when it could not."""
+        while not self._cluster.started.done():
+            self.advance(round(LOOK_EVERY_SECONDS * SECOND_US))
+        self._cluster.started.result()
+        self._collect()
+
+    def now_us(self) -> int:
+        return self._cluster.now_us()
+
+    def execute(self, command: Command) -> None:
+        """Do `command`, and wait until it is done. Raises `CommandRefused` or `CommandStuck`."""
+        try:
+            self._cluster.execute(command).result(COMMAND_PATIENCE_SECONDS)
+        except FutureTimeout as stuck:
+            raise CommandStuck(f"{command} was not done within {COMMAND_PATIENCE_SECONDS:g} s") from stuck
+        self._collect()
+
+    def advance(self, by_us: int) -> None:
+        until = time.monotonic() + by_us / SECOND_US
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, LOOK_EVERY_SECONDS))
+            self._collect()
+        self._collect()
+
+    def _collect(self) -> None:
+        for record in self._cluster.drain():
+            self._ledger.take_in(record)
+
+
+class Narrator:
+    """Tells the steps as they happen, and after each that is not only words what every member believes."""
+
+    def __init__(self, ledger: Ledger, narrate: Narrate) -> None:
+        self._ledger = ledger
+        self._narrate = narrate
+        self._violations_told = 0
+
+    def begins(self, number: int, step: Step) -> None:
+        if step.say is not None:
+            self._narrate(step.say.rstrip())
+        elif step.do is not None:
+            self._narrate(f"[{number}] do {step.do.text()}")
+        elif step.expect is not None:
+            self._narrate(f"[{number}] expect {step.expect.text()}")
+
+    def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None:
+        if outcome is not None:
+            verdict = "met" if outcome.met else f"NOT MET: {outcome.missing}"
+            self._narrate(f"[{number}] {verdict} at {outcome.at_seconds:.1f} s")
+        for violation in self._ledger.watch.violations[self._violations_told :]:
+            self._narrate(f"VIOLATION of {violation.invariant}: {violation.text}")
+        self._violations_told = len(self._ledger.watch.violations)
+        if step.say is None:  # words change no beliefs
+            for line in belief_lines(self._ledger):
+                self._narrate(line)
+
+
+def belief_lines(ledger: Ledger) -> list[str]:
+    """One line for each member: its state, and while it runs the list that it believes in."""
+    members = ledger.picture.members
+    width = max((len(label) for label in members), default=0)
+    running = ledger.beliefs()
+    lines = []
+    for label, belief in members.items():
+        line = f"  {label:<{width}}  {belief.status}"
+        if (now := running.get(label)) and now.members:
+            line += f"  v{now.version} {', '.join(now.members)}  master {now.master or 'nobody'}"
+            line += f"  suspects {', '.join(now.suspected)}" if now.suspected else ""
+        lines.append(line)
+    return lines

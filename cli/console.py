@@ -1,0 +1,97 @@
+"""`quarterdeck console`: a live cluster on this machine with the console on top of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.exits import CommandFailed, ExitCode, failing_as
+from cli.journal import JournalOption, NoJournalOption, new_run, recording
+
+if TYPE_CHECKING:
+    from backend.core.properties import PropertyValue, Settings
+
+CLUSTER_NAME = "dev"
+CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
+"""Labels of the first members, as in the scripted demos; those after them are called n6, n7 and so on."""
+HEADLESS_DEMO = "split"
+
+
+class PresetName(StrEnum):
+    TRAINING = "training"
+    PRODUCTION = "production"
+
+
+def console(
+    members: Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")] = len(CITIES),
+    preset: Annotated[
+        PresetName, typer.Option(help="Timing properties: seconds for training, or the documented defaults.")
+    ] = PresetName.TRAINING,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
+    ] = None,
+    journal: JournalOption = None,
+    no_journal: NoJournalOption = False,
+) -> None:
+    """Open the console on a new live cluster; without a terminal, run the demo `split` instead and report on stdout."""
+    settings = read_settings(properties or [], preset)
+    if not has_terminal():
+        run_headless(journal, wanted=not no_journal)
+        return
+    from app.console import run_console
+    from backend.live.local_cluster import LocalCluster
+    from backend.live.ports import PortsExhausted
+
+    labels = member_labels(members)
+    run = new_run(CLUSTER_NAME)
+    with recording(journal, run, wanted=not no_journal) as writer:
+        with failing_as(ExitCode.UNREACHABLE, OSError, PortsExhausted, about="the cluster cannot start"):
+            cluster = LocalCluster(labels, name=CLUSTER_NAME, settings=settings, journal=writer, run=run)
+        try:
+            run_console(cluster)
+        finally:
+            cluster.close()
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(console)
+
+
+def has_terminal() -> bool:
+    """Whether there is a screen and a keyboard: Textual reads stdin and draws on stderr, people look at stdout."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return os.environ.get("TERM") != "dumb" and all(stream is not None and stream.isatty() for stream in streams)
+
+
+def run_headless(journal: Path | None, *, wanted: bool) -> None:
+    """Run the demo `split` on live members, telling each step on stdout. Exits with 1 when it misses an expectation."""
+    from cli.demo import play, scenario_of
+
+    print(f"No terminal here: running the demo `{HEADLESS_DEMO}` on a live cluster without a screen.", flush=True)
+    outcome = play(scenario_of(HEADLESS_DEMO), HEADLESS_DEMO, lambda line: print(line, flush=True), journal, wanted)
+    print("passed" if outcome.passed else "failed", flush=True)
+    if not outcome.passed:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def member_labels(count: int) -> tuple[str, ...]:
+    return (*CITIES, *(f"n{number}" for number in range(len(CITIES) + 1, count + 1)))[:count]
+
+
+def read_settings(properties: list[str], preset: PresetName) -> Settings:
+    """The preset with ``name=value`` texts on top. Raises `CommandFailed` for one that cannot be taken."""
+    from backend.core.properties import BadProperty, Settings
+
+    wanted: dict[str, PropertyValue] = {}
+    for text in properties:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"--property {text}: write it as NAME=VALUE")
+        wanted[name.strip()] = value.strip()
+    with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--property"):
+        return Settings.of(wanted, preset=preset.value)

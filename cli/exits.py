@@ -1,0 +1,46 @@
+"""Exit codes, and the one way in which a command fails (design 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+
+from typer import TyperException
+
+
+class ExitCode(IntEnum):
+    DONE = 0
+    CHECK_FAILED = 1
+    """A violation was found or an expectation missed."""
+    BAD_INPUT = 2
+    """Wrong usage or bad input; the message names the file, the line and the field."""
+    UNREACHABLE = 3
+    REFUSED = 4
+    """Read-only, not authorised, or impossible as things stand."""
+    INTERRUPTED = 130
+
+
+class CommandFailed(TyperException):
+    """Ends the command with `code`, after one line on stderr."""
+
+    def __init__(self, code: ExitCode, message: str) -> None:
+        super().__init__(message)
+        self.exit_code = int(code)
+
+
+@contextmanager
+def failing_as(code: ExitCode, *problems: type[Exception], about: str = "") -> Iterator[None]:
+    """Turn `problems` raised inside into `CommandFailed`. `about` goes before the message."""
+    try:
+        yield
+    except problems as problem:
+        message = in_one_line(problem)
+        raise CommandFailed(code, f"{about}: {message}" if about else message) from problem
+
+
+def in_one_line(problem: BaseException | str) -> str:
+    """What the problem says, without line breaks; the file and the reason when the system refused one."""
+    if isinstance(problem, OSError) and problem.filename is not None and problem.strerror:
+        return f"{problem.filename}: {problem.strerror}"
+    return "; ".join(line.strip() for line in str(problem).splitlines() if line.strip()) or type(problem).__name__

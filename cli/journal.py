@@ -1,0 +1,160 @@
+"""`quarterdeck journal`: what is recorded; and how the other commands record."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.exits import CommandFailed, ExitCode, failing_as
+from cli.output import Format, FormatOption, say, write_rows
+from cli.paths import journal_root
+
+if TYPE_CHECKING:
+    from backend.core.events import Record
+    from backend.journal.writer import JournalWriter
+
+JournalOption = Annotated[
+    Path | None, typer.Option("--journal", metavar="DIR", help="Record into this folder instead of the usual one.")
+]
+NoJournalOption = Annotated[bool, typer.Option("--no-journal", help="Record nothing.")]
+
+RUN_COLUMNS = ("run", "members", "records", "files", "size_bytes", "first", "last", "problems")
+RECORD_COLUMNS = ("utc", "at_us", "run", "member", "uuid", "seq", "kind", "event")
+
+group = typer.Typer(help="List and print recorded runs.", rich_markup_mode=None)
+
+
+@group.command("ls")
+def list_runs(
+    path: Annotated[Path | None, typer.Argument(metavar="[PATH]", help="A journal; by default the usual one.")] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """List the recorded runs."""
+    from backend.journal.files import NoJournal
+    from backend.journal.listing import RunListing, list_runs
+
+    def row(listing: RunListing) -> dict[str, object]:
+        return {
+            "run": listing.run,
+            "members": listing.members,
+            "records": listing.records,
+            "files": listing.files,
+            "size_bytes": listing.size_bytes,
+            "first": _utc_text(listing.first_utc),
+            "last": _utc_text(listing.last_utc),
+            "problems": len(listing.problems),
+        }
+
+    if path is None and not journal_root().exists():
+        say("nothing is recorded yet")
+        listings: tuple[RunListing, ...] = ()
+    else:
+        with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
+            listings = list_runs(path or journal_root())
+    write_rows(map(row, listings), RUN_COLUMNS, output)
+    for listing in listings:
+        for problem in listing.problems:
+            say(f"{problem.file}:{problem.line}: {problem.reason}")
+
+
+@group.command("cat")
+def print_records(
+    path: Annotated[Path, typer.Argument(help="A journal, a run's folder in it, or one file.")],
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print the records of a journal in order of time. Exits with 1 when a line could not be read."""
+    import msgspec
+
+    from backend.journal.files import NoJournal
+    from backend.journal.reader import read_journal
+
+    def row(record: Record) -> dict[str, object]:
+        if not output.is_flat:
+            whole: dict[str, object] = msgspec.to_builtins(record)
+            return whole
+        event = msgspec.to_builtins(record.event)
+        kind = event.pop("kind")
+        return {
+            "utc": _utc_text(record.utc),
+            "at_us": record.at,
+            "run": record.run,
+            "member": record.member,
+            "uuid": record.uuid,
+            "seq": record.seq,
+            "kind": kind,
+            "event": event,
+        }
+
+    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
+        journal = read_journal(path)
+        write_rows(map(row, journal), RECORD_COLUMNS, output)
+    for problem in journal.problems:
+        say(f"{problem.file}:{problem.line}: {problem.reason}")
+    if any(not problem.torn for problem in journal.problems):
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="journal")
+
+
+def new_run(name: str) -> str:
+    """A name for a run of the cluster or scenario `name`: in order of time, and never the same twice."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{_plain(name)}-{secrets.token_hex(2)}"
+
+
+def seeded_run(name: str, seed: int) -> str:
+    """A name for the run of the scenario `name` under `seed`: always the same, because the run is."""
+    return f"{_plain(name)}-seed-{seed}"
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name).strip("-") or "run"
+
+
+@contextmanager
+def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[JournalWriter | None]:
+    """A writer for `run` under `root`, closed at the end; None when no journal is `wanted`.
+
+    Afterwards says where the journal is and how to audit it. Raises `CommandFailed` when it cannot be written, or when
+    `run` is recorded under `root` already.
+    """
+    if not wanted:
+        yield None
+        return
+    from backend.journal.files import run_directory
+    from backend.journal.writer import JournalWriter
+
+    root = root or journal_root()
+    directory = run_directory(root, run)
+    if directory.exists():
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{directory}: recorded already; name another folder or remove it")
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
+        writer = JournalWriter(root, run, "quarterdeck")
+    for leftover in writer.recovered:
+        say(f"journal: {leftover.file}: {leftover.reason}")
+    try:
+        yield writer
+    finally:
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal is not complete"):
+            writer.close()
+        say(f"journal: {directory}")
+        say(f"audit it with: quarterdeck audit {_shell_word(directory)}")
+
+
+def _utc_text(utc_us: int | None) -> str | None:
+    if utc_us is None:
+        return None
+    return datetime.fromtimestamp(utc_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _shell_word(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path))

@@ -1,0 +1,58 @@
+"""The command line: `app` holds every command, `run` is what the `quarterdeck` script calls.
+
+Nothing heavy is imported here or at the top of a command's module, so that `quarterdeck version` and completion are
+instant.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+from cli import __version__, audit, console, demo, journal, paths, simulate
+from cli.exits import ExitCode, in_one_line
+from cli.output import say
+
+app = typer.Typer(
+    name="quarterdeck",
+    help="The operator's console for clusters whose oldest member leads.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def start_console_by_default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        console.console()
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(__version__)
+
+
+for group in (console, simulate, demo, journal, audit, paths):
+    group.register(app)
+
+
+def run() -> NoReturn:
+    """Run the command line and exit with a code of `ExitCode`. Every foreseen failure is one line on stderr."""
+    try:
+        code = app(prog_name="quarterdeck", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as problem:
+        say(f"quarterdeck: {in_one_line(problem.format_message())}")
+        sys.exit(problem.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever reads has read enough. What is still buffered must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.DONE)
+    sys.exit(code if isinstance(code, int) else ExitCode.DONE)

@@ -1,0 +1,144 @@
+"""How results are printed: data on stdout in the format asked for, narration on stderr (design 5.2)."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+TABLE_CHUNK_ROWS = 1000
+"""A table is aligned in pieces of this many rows, so that a long listing starts at once and is never held whole."""
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    YAML = "yaml"
+    CSV = "csv"
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether a cell of this format holds one line of text and no structure."""
+        return self in (Format.TABLE, Format.CSV)
+
+
+FormatOption = Annotated[Format, typer.Option("-o", "--output", help="Format of what is printed on stdout.")]
+
+
+def say(text: str) -> None:
+    """Narrate: one line for people, on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def write_document(document: Mapping[str, object], output: Format) -> None:
+    """Print one result. In a table and in CSV each of its fields is a row."""
+    if output.is_flat:
+        rows = ({"field": name, "value": value} for name, value in document.items())
+        write_rows(rows, ("field", "value"), output)
+    elif output is Format.YAML:
+        _write_yaml(document)
+    else:
+        _write(_json(document, indent=output is Format.JSON) + "\n")
+
+
+def write_rows(rows: Iterable[Mapping[str, object]], columns: Sequence[str], output: Format) -> None:
+    """Print a listing row by row. `columns` are the fields shown where a format is flat; others print whole rows."""
+    match output:
+        case Format.TABLE:
+            _write_table(rows, columns)
+        case Format.CSV:
+            _write_csv(rows, columns)
+        case Format.JSON:
+            divider = "[\n"
+            for row in rows:
+                _write(divider + _json(row))
+                divider = ",\n"
+            _write("\n]\n" if divider == ",\n" else "[]\n")
+        case Format.JSONL:
+            for row in rows:
+                _write(_json(row) + "\n")
+        case Format.YAML:
+            some = False
+            for row in rows:
+                _write_yaml([row])
+                some = True
+            if not some:
+                _write("[]\n")
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+
+
+def _json(value: object, *, indent: bool = False) -> str:
+    import msgspec
+
+    encoded = msgspec.json.encode(value)
+    return (msgspec.json.format(encoded, indent=2) if indent else encoded).decode()
+
+
+def _write_yaml(value: object) -> None:
+    import msgspec
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.dump(msgspec.to_builtins(value), sys.stdout)
+
+
+def _write_csv(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row.get(column)) for column in columns])
+
+
+def _write_table(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    # Into a pipe nothing may be cut off or wrapped, however wide it is.
+    console = Console(width=None if sys.stdout.isatty() else 100_000, highlight=False, markup=False, emoji=False)
+    remaining = iter(rows)
+    with_header = True
+    while chunk := list(itertools.islice(remaining, TABLE_CHUNK_ROWS)) or with_header:
+        table = Table(box=None, pad_edge=False, show_header=with_header, header_style="bold")
+        for column in columns:
+            table.add_column(column.replace("_", " "), overflow="fold")
+        for row in chunk if isinstance(chunk, list) else ():
+            table.add_row(*(Text(_printable(_cell(row.get(column)))) for column in columns))
+        with console.capture() as drawn:
+            console.print(table)
+        _write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
+        with_header = False
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case int() | float():
+            return str(value)
+        case list() | tuple() if all(isinstance(one, str) for one in value):
+            return " ".join(value)
+        case _:
+            return _json(value)
+
+
+def _printable(text: str) -> str:
+    """Remote text must not steer the terminal: whatever is no visible letter is shown as its code."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)

@@ -1,0 +1,35 @@
+"""Where Quarterdeck keeps things, and `quarterdeck paths`, which prints it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from cli.output import Format, FormatOption, write_rows
+
+APPLICATION = "quarterdeck"
+
+
+def journal_root() -> Path:
+    """The folder of journals when a command is not told another."""
+    from platformdirs import user_state_path
+
+    return user_state_path(APPLICATION) / "journals"
+
+
+def paths(output: FormatOption = Format.TABLE) -> None:
+    """Print the folders of configuration, state, journals and caches."""
+    import platformdirs
+
+    places = {
+        "config": platformdirs.user_config_path(APPLICATION),
+        "state": platformdirs.user_state_path(APPLICATION),
+        "journals": journal_root(),
+        "cache": platformdirs.user_cache_path(APPLICATION),
+    }
+    write_rows(({"what": what, "path": str(path)} for what, path in places.items()), ("what", "path"), output)
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(paths)

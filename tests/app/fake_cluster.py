@@ -1,0 +1,94 @@
+"""A cluster that is whatever a test says: records go in by hand, commands are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from backend.clusters.cluster import Source
+from backend.core import events
+from backend.core.address import Address
+from backend.core.commands import Command, CommandRefused
+from backend.core.events import Event, Record
+from backend.core.membership.identity import Member
+
+SECOND_US = 1_000_000
+
+
+class FakeCluster:
+    """Hands out the records that `happen` put in; `commands` holds what was asked of it."""
+
+    def __init__(
+        self, labels: Sequence[str], *, name: str = "dev", source: Source = "simulated", writable: bool = True
+    ) -> None:
+        self.name, self.source, self.writable = name, source, writable
+        self.labels = tuple(labels)
+        self.commands: list[Command] = []
+        self.refusal: BaseException | None = None
+        self.unanswered: list[Future[None]] | None = None
+        """Set to a list to leave commands unanswered in it."""
+        self.closed = False
+        self._pending: list[Record] = []
+        self._seq: dict[str, int] = {}
+        self._at = 0
+
+    def now_us(self) -> int:
+        return self._at
+
+    def drain(self) -> list[Record]:
+        records, self._pending = self._pending, []
+        return records
+
+    def execute(self, command: Command) -> Future[None]:
+        self.commands.append(command)
+        future: Future[None] = Future()
+        if self.unanswered is not None:
+            self.unanswered.append(future)
+        elif self.refusal is not None:
+            future.set_exception(self.refusal)
+        else:
+            future.set_result(None)
+        return future
+
+    def close(self) -> None:
+        self.closed = True
+
+    def refuse(self, why: str) -> None:
+        self.refusal = CommandRefused(why)
+
+    def happen(self, label: str, event: Event, *, life: int = 1, after_us: int = SECOND_US // 10) -> None:
+        self._at += after_us
+        uuid = f"{label}-life-{life}"
+        self._seq[uuid] = self._seq.get(uuid, 0) + 1
+        self._pending.append(Record("run-1", label, uuid, self._seq[uuid], self._at, self._at, event))
+
+    def address(self, label: str) -> Address:
+        return Address(f"10.0.0.{self.labels.index(label) + 1}:5701")
+
+    def member(self, label: str, life: int = 1) -> Member:
+        return Member(self.address(label), f"{label}-life-{life}", self.labels.index(label) + 1)
+
+    def start(self, label: str, life: int = 1) -> None:
+        joined = tuple(self.address(other) for other in self.labels)
+        self.happen(label, events.MemberStarted(self.address(label), False, joined), life=life)
+
+    def install(self, label: str, version: int, members: Sequence[str], *, lineage: str = "L1", life: int = 1) -> None:
+        master = self.address(members[0])
+        listed = tuple(self.member(one) for one in members)
+        self.happen(label, events.ListInstalled(version, lineage, master, listed, master, "a member joined"), life=life)
+
+    def suspect(self, label: str, suspect: str, reason: str = "no heartbeat for 4 s") -> None:
+        self.happen(label, events.SuspicionRaised(self.address(suspect), f"{suspect}-life-1", reason))
+
+    def form(self) -> None:
+        """Everybody starts and installs the list of all."""
+        for label in self.labels:
+            self.start(label)
+        for label in self.labels:
+            self.install(label, len(self.labels), self.labels)
+
+    def split(self, left: Sequence[str], right: Sequence[str]) -> None:
+        """Two halves that have forgotten each other."""
+        for half, version, lineage in ((left, 7, "L1"), (right, 6, "L2")):
+            for label in half:
+                self.install(label, version, half, lineage=lineage)

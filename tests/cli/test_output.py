@@ -1,0 +1,74 @@
+"""One listing in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from ruamel.yaml import YAML
+
+from cli.output import TABLE_CHUNK_ROWS, Format, write_document, write_rows
+from tests.cli.conftest import Quarterdeck
+
+ROWS: list[dict[str, object]] = [
+    {"name": "athens", "members": ["athens", "delphi"], "up": True, "more": {"version": 3}},
+    {"name": "[red]fe80::1[/]\x1b[2J", "members": [], "up": False, "more": None},
+]
+COLUMNS = ("name", "members", "up", "more")
+
+
+def written(capsys: pytest.CaptureFixture[str], output: Format, rows: list[dict[str, object]] = ROWS) -> str:
+    write_rows(iter(rows), COLUMNS, output)
+    return capsys.readouterr().out
+
+
+def test_formats_with_structure_tell_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(written(capsys, Format.JSON)) == ROWS
+    assert [json.loads(line) for line in written(capsys, Format.JSONL).splitlines()] == ROWS
+    assert YAML(typ="safe").load(written(capsys, Format.YAML)) == ROWS
+
+
+def test_csv_has_one_line_of_text_per_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = list(csv.reader(io.StringIO(written(capsys, Format.CSV))))
+    assert rows[0] == list(COLUMNS)
+    assert rows[1] == ["athens", "athens delphi", "true", '{"version":3}']
+
+
+def test_table_shows_remote_text_as_it_is_and_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    table = written(capsys, Format.TABLE)
+    assert "[red]fe80::1[/]\\x1b[2J" in table
+    assert "\x1b" not in table
+
+
+def test_long_tables_have_one_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    rows: list[dict[str, object]] = [{"name": f"n{number}"} for number in range(TABLE_CHUNK_ROWS + 1)]
+    lines = written(capsys, Format.TABLE, rows).splitlines()
+    assert len(lines) == len(rows) + 1
+    assert sum(line.startswith("name") for line in lines) == 1
+
+
+@pytest.mark.parametrize("output", Format)
+def test_nothing_is_a_listing_too(capsys: pytest.CaptureFixture[str], output: Format) -> None:
+    text = written(capsys, output, [])
+    assert text.split() in ([], ["[]"], [",".join(COLUMNS)], list(COLUMNS))
+
+
+@pytest.mark.parametrize("output", [Format.JSON, Format.JSONL])
+def test_documents_are_json(capsys: pytest.CaptureFixture[str], output: Format) -> None:
+    write_document({"passed": True, "members": {}}, output)
+    assert json.loads(capsys.readouterr().out) == {"passed": True, "members": {}}
+
+
+def test_paths(quarterdeck: Quarterdeck) -> None:
+    result = quarterdeck("paths", "-o", "json")
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert {row["what"] for row in json.loads(result.stdout)} == {"config", "state", "journals", "cache"}
+
+
+def test_empty_journal(quarterdeck: Quarterdeck) -> None:
+    result = quarterdeck("journal", "ls", "-o", "json")
+    assert (result.returncode, json.loads(result.stdout)) == (0, [])
+    assert result.stderr == "nothing is recorded yet\n"

@@ -1,0 +1,292 @@
+"""Journals are written by the real writer to real files, and by a process that is really killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backend.core.address import Address
+from backend.core.events import JoinFailed, LinkChanged, MasterChanged, Record
+from backend.journal import writer as writer_module
+from backend.journal.files import OPEN_DIRECTORY, NoJournal
+from backend.journal.listing import list_runs
+from backend.journal.reader import read_journal
+from backend.journal.recovery import recover_open_files
+from backend.journal.writer import JournalFailed, JournalWriter
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def record(seq: int, *, run: str = "r1", member: str = "athens", uuid: str = "u1", at: int | None = None) -> Record:
+    event = MasterChanged(Address("10.0.0.1:5701"), "first to start")
+    return Record(run, member, uuid, seq, seq * 10 if at is None else at, 1_000_000 + seq, event)
+
+
+def as_line(value: Record) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+def wait_until(condition, seconds: float = 10.0) -> None:  # type: ignore[no-untyped-def]
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened in time"
+        time.sleep(0.01)
+
+
+def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
+    wanted = [record(seq) for seq in range(1, 600)]
+    wanted.append(
+        Record("r1", "athens", "u1", 600, 6_000, 7, JoinFailed({Address("[fe80::1]:5701"): 'said "no"\nand left'}))
+    )
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+        for one in wanted:
+            journal.append(one)
+    found = read_journal(tmp_path)
+    assert list(found.records()) == wanted
+    assert found.problems == []
+    assert not list((tmp_path / OPEN_DIRECTORY).iterdir())
+
+
+def test_flushed_records_can_be_read_while_the_file_is_open(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+        journal.append(record(1))
+        journal.flush()
+        assert list(read_journal(tmp_path)) == [record(1)]
+        assert list(read_journal(tmp_path / "run=r1")) == [record(1)]
+
+
+def test_the_background_thread_writes_and_rotates_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "ROTATE_SECONDS", 0.1)
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+        journal.append(record(1))
+        wait_until(lambda: list(tmp_path.glob("run=r1/*.jsonl")))
+        journal.append(record(2))
+        wait_until(lambda: len(list(tmp_path.glob("run=r1/*.jsonl"))) == 2)
+    assert [one.name for one in sorted(tmp_path.glob("run=r1/*"))] == ["console-000001.jsonl", "console-000002.jsonl"]
+    assert list(read_journal(tmp_path)) == [record(1), record(2)]
+
+
+def test_large_files_are_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "ROTATE_BYTES", 10_000)
+    monkeypatch.setattr(writer_module, "ROTATE_SECONDS", 3600.0)
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+        for seq in range(1, 1001):
+            journal.append(record(seq))
+            if seq % 250 == 0:
+                journal.flush()
+                journal.append(record(seq))  # a duplicate, dropped by readers; wakes the thread, which rotates
+                wait_until(lambda: not list((tmp_path / OPEN_DIRECTORY).iterdir()))
+    assert len(list(tmp_path.glob("run=r1/*.jsonl"))) > 1
+    assert [one.seq for one in read_journal(tmp_path)] == list(range(1, 1001))
+
+
+def test_many_threads_append_to_one_writer(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+
+        def append_life(uuid: str) -> None:
+            for seq in range(1, 301):
+                journal.append(record(seq, uuid=uuid))
+
+        threads = [threading.Thread(target=append_life, args=(f"u{number}",)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = list(read_journal(tmp_path))
+    assert sorted((one.uuid, one.seq) for one in found) == [(f"u{n}", seq) for n in range(4) for seq in range(1, 301)]
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from tests.journal.test_journal_files import record
+from backend.journal.writer import JournalWriter
+journal = JournalWriter(Path(sys.argv[1]), "r1", "child")
+seq = 0
+while True:
+    for _ in range(50):
+        seq += 1
+        journal.append(record(seq))
+    journal.flush()
+    print(seq, flush=True)
+"""
+
+
+def test_a_killed_writer_loses_nothing_that_it_flushed(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE, cwd=REPOSITORY, text=True
+    )
+    assert child.stdout is not None
+    flushed = 0
+    while flushed < 3_000:
+        flushed = int(child.stdout.readline())
+    os.kill(child.pid, signal.SIGKILL)
+    for line in child.stdout.read().splitlines():
+        flushed = int(line)
+    child.wait()
+    left_open = list((tmp_path / OPEN_DIRECTORY).iterdir())
+    assert left_open
+    before = [one.seq for one in read_journal(tmp_path)]
+    assert before[:flushed] == list(range(1, flushed + 1))
+
+    with left_open[0].open("ab") as file:  # what a kill in the middle of a large write leaves
+        file.write(b'{"run":"r1","member":"ath')
+    with JournalWriter(tmp_path, "r2", "child") as journal:
+        assert [(one.file, one.torn_bytes) for one in journal.recovered] == [(left_open[0], 25)]
+        assert "25 torn bytes" in journal.recovered[0].reason
+    found = read_journal(tmp_path)
+    assert [one.seq for one in found] == before
+    assert found.problems == []
+    assert not list((tmp_path / OPEN_DIRECTORY).iterdir())
+
+
+def test_a_living_writers_file_is_not_recovered(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path, "r1", "one") as first:
+        first.append(record(1))
+        first.flush()
+        with JournalWriter(tmp_path, "r1", "two") as second:
+            assert second.recovered == ()
+            second.append(record(1, uuid="u2", member="delphi"))
+        first.append(record(2))
+    assert len(list(read_journal(tmp_path))) == 3
+
+
+def test_recovery_keeps_a_record_that_only_lacks_its_newline(tmp_path: Path) -> None:
+    leftover = tmp_path / OPEN_DIRECTORY / "old-000007.jsonl.open"
+    leftover.parent.mkdir()
+    leftover.write_bytes(as_line(record(1)) + as_line(record(2)).rstrip())
+    (recovered,) = recover_open_files(tmp_path)
+    assert recovered.sealed == tmp_path / "run=r1" / "old-000007.jsonl"
+    assert recovered.torn_bytes == 0
+    assert recovered.sealed.read_bytes() == as_line(record(1)) + as_line(record(2))
+
+
+def test_recovery_of_files_without_a_record(tmp_path: Path) -> None:
+    opened = tmp_path / OPEN_DIRECTORY
+    opened.mkdir()
+    (opened / "empty-000001.jsonl.open").touch()
+    (opened / "strange-000001.jsonl.open").write_bytes(b"not ours\n")
+    (opened / "torn-000001.jsonl.open").write_bytes(b'{"run":')
+    assert [(one.file.name, one.sealed, one.torn_bytes) for one in recover_open_files(tmp_path)] == [
+        ("empty-000001.jsonl.open", None, 0),
+        ("strange-000001.jsonl.open", None, 0),
+        ("torn-000001.jsonl.open", None, 7),
+    ]
+    assert [one.name for one in opened.iterdir()] == ["strange-000001.jsonl.open"]
+
+
+def test_a_finished_file_is_never_replaced(tmp_path: Path) -> None:
+    sealed = tmp_path / "run=r1" / "old-000001.jsonl"
+    sealed.parent.mkdir()
+    sealed.write_bytes(as_line(record(1)))
+    opened = tmp_path / OPEN_DIRECTORY
+    opened.mkdir()
+    (opened / "old-000001.jsonl.open").write_bytes(as_line(record(2)))
+    recover_open_files(tmp_path)
+    assert [one.seq for one in read_journal(tmp_path)] == [1, 2]
+
+
+def test_records_come_in_order_of_time_and_then_as_written(tmp_path: Path) -> None:
+    old_life = [record(8, at=50), record(9, at=60)]
+    new_life = [record(1, uuid="u2", at=60), record(2, uuid="u2", at=60)]
+    early = record(1, uuid="u3", member="delphi", at=1)
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+        for one in [*old_life, *new_life, early]:
+            journal.append(one)
+    assert list(read_journal(tmp_path)) == [early, *old_life, *new_life]
+
+
+def test_runs_are_read_one_after_the_other_and_apart(tmp_path: Path) -> None:
+    for run in ("r2", "r1"):
+        with JournalWriter(tmp_path, run, "console") as journal:
+            journal.append(record(1, run=run))
+    assert [one.run for one in read_journal(tmp_path)] == ["r1", "r2"]
+    assert [one.run for one in read_journal(tmp_path / "run=r2")] == ["r2"]
+    assert [one.run for one in read_journal(tmp_path / "run=r1" / "console-000001.jsonl")] == ["r1"]
+
+
+def test_corrupt_lines_are_reported_and_their_neighbours_kept(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    wrong_type = as_line(record(2)).replace(b'"seq":2', b'"seq":"two"')
+    unknown = as_line(record(3)).replace(b"master-changed", b"moon-landed")
+    bad_utf8 = as_line(record(4)).replace(b"athens", b"ath\xff")
+    file.write_bytes(as_line(record(1)) + wrong_type + unknown + bad_utf8 + b"\n" + as_line(record(5)) + b'{"run"')
+    journal = read_journal(file)
+    for _ in range(2):
+        assert [one.seq for one in journal.records()] == [1, 5]
+        assert [(one.file, one.line, one.torn) for one in journal.problems] == [
+            (file, 2, False),
+            (file, 3, False),
+            (file, 4, False),
+            (file, 5, False),
+            (file, 7, True),
+        ]
+    assert "$.seq" in journal.problems[0].reason
+    assert "moon-landed" in journal.problems[1].reason
+    assert "torn last line of 6 bytes" in journal.problems[4].reason
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "_open", "[::1]:5701"])
+def test_names_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(NoJournal, match="cannot name a writer"):
+        JournalWriter(tmp_path, "r1", name)
+    with pytest.raises(NoJournal, match="cannot name a run"):
+        JournalWriter(tmp_path, name, "console")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_without_a_journal(tmp_path: Path) -> None:
+    with pytest.raises(NoJournal, match="no such file"):
+        read_journal(tmp_path / "nowhere")
+    with pytest.raises(NoJournal, match="holds no journal"):
+        read_journal(tmp_path)
+
+
+def test_misuse_is_told(tmp_path: Path) -> None:
+    journal = JournalWriter(tmp_path, "r1", "console")
+    with pytest.raises(ValueError, match="'r2'"):
+        journal.append(record(1, run="r2"))
+    journal.close()
+    journal.close()
+    with pytest.raises(JournalFailed, match="closed"):
+        journal.append(record(1))
+
+
+def test_a_failed_write_is_told_to_whoever_appends_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = JournalWriter(tmp_path, "r1", "console")
+
+    def no_space(descriptor: int, data: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writer_module.os, "write", no_space)
+    journal.append(record(1))
+    with pytest.raises(JournalFailed, match="No space left"):
+        journal.flush()
+    with pytest.raises(JournalFailed, match="No space left"):
+        journal.append(record(2))
+    with pytest.raises(JournalFailed, match="No space left"):
+        journal.close()
+
+
+def test_listing_of_runs(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+        journal.append(record(1))
+        journal.append(record(1, member="delphi", uuid="u2"))
+        link = LinkChanged("athens", "delphi", blocked="blackhole")
+        journal.append(Record("r1", "dev", "r1", 1, 5, 2_000_000, link))
+    with JournalWriter(tmp_path, "r2", "console") as journal:
+        journal.append(record(1, run="r2"))
+        journal.flush()
+        (tmp_path / "run=r1" / "torn-000001.jsonl").write_bytes(b'{"run":"r')
+        first, second = list_runs(tmp_path)
+    assert (first.run, first.files, first.records, first.members) == ("r1", 2, 3, ("athens", "delphi"))
+    assert (first.first_utc, first.last_utc) == (1_000_001, 2_000_000)
+    assert [(one.file.name, one.torn) for one in first.problems] == [("torn-000001.jsonl", True)]
+    assert (second.run, second.files, second.records, second.problems) == ("r2", 1, 1, ())
+    assert second.size_bytes == len(as_line(record(1, run="r2")))

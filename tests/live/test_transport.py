@@ -1,0 +1,335 @@
+"""Transports on real sockets, without members: connections, crossed dials, strangers, link conditions, pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from backend.core.address import Address, make_address
+from backend.core.commands import CutLink, DelayLink, Heal, LoseOnLink
+from backend.core.links import LinkCommand
+from backend.core.messages import JoinRefused, Message
+from backend.live.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
+from backend.live.handshake import ANSWER, PROTOCOL_VERSION, Hello, Refused
+from backend.live.network import Network
+from backend.live.ports import free_ports
+from backend.live.transport import MemberTransport, Patience
+
+PATIENCE = Patience(connect_seconds=0.3, hello_seconds=0.3)
+
+
+class Member:
+    """A transport that writes down what it is told."""
+
+    def __init__(self, address: Address, network: Network, cluster: str = "dev") -> None:
+        self.uuid = f"life of {address}"
+        self.got: list[tuple[Address, str]] = []
+        self.failed: list[tuple[Address, str]] = []
+        self.strangers: list[str] = []
+        self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, PATIENCE)
+        self.address = address
+
+    def received(self, sender: Address, message: Message) -> None:
+        assert isinstance(message, JoinRefused)
+        self.got.append((sender, message.reason))
+
+    def unreachable(self, address: Address, reason: str) -> None:
+        self.failed.append((address, reason))
+
+    def stranger(self, remote: str, reason: str) -> None:
+        self.strangers.append(reason)
+
+    def say(self, other: Member, *words: str) -> None:
+        for word in words:
+            self.transport.send(other.address, JoinRefused(word))
+
+    @property
+    def words(self) -> list[str]:
+        return [word for _, word in self.got]
+
+
+class Net:
+    def __init__(self) -> None:
+        self.addresses = [make_address("127.0.0.1", port) for port in free_ports(3, 16_701, "127.0.0.1")]
+        self.network = Network(dict(zip(self.addresses, "abc", strict=True)), Random(1))
+        self.members = [Member(address, self.network) for address in self.addresses]
+
+    def change(self, command: LinkCommand) -> None:
+        places = dict(zip("abc", self.members, strict=True))
+        for condition in self.network.links.apply(command):
+            places[condition.source].transport.link_changed(condition, places[condition.target].address)
+
+
+@asynccontextmanager
+async def net(listening: int = 2) -> AsyncIterator[Net]:
+    made = Net()
+    for member in made.members[:listening]:
+        await member.transport.listen()
+    try:
+        yield made
+    finally:
+        for member in made.members:
+            member.transport.abort()
+        await asyncio.sleep(0.01)
+
+
+async def until(condition: Callable[[], object], seconds: float = 5) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it never came to that"
+        await asyncio.sleep(0.005)
+
+
+def run(story: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(story())  # type: ignore[arg-type]
+
+
+def test_messages_arrive_in_order_over_one_connection() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            a.say(b, *"123")
+            await until(lambda: b.words == list("123"))
+            b.say(a, *"45")
+            await until(lambda: a.words == list("45"))
+            assert b.got[0][0] == a.address
+            assert len(a.transport._connections) == len(b.transport._connections) == 1
+
+    run(story)
+
+
+@pytest.mark.parametrize("_", range(5))
+def test_crossed_dials_leave_the_one_of_the_lower_address(_: int) -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            a.say(b, *"12")
+            b.say(a, *"34")
+            await until(lambda: b.words == list("12") and a.words == list("34"))
+            await until(lambda: len(a.transport._connections) == len(b.transport._connections) == 1)
+            (of_a,), (of_b,) = a.transport._connections, b.transport._connections
+            assert of_a.dialled == b.address and of_b.dialled is None
+            assert not (a.failed or b.failed or a.strangers or b.strangers)
+
+    run(story)
+
+
+def test_nobody_there_is_reported() -> None:
+    async def story() -> None:
+        async with net(listening=1) as world:
+            a, b, _ = world.members
+            a.say(b, "1")
+            await until(lambda: a.failed)
+            assert a.failed == [(b.address, "connection refused")]
+
+    run(story)
+
+
+def test_another_cluster_is_refused_on_both_sides() -> None:
+    async def story() -> None:
+        async with net(listening=1) as world:
+            a, b, _ = world.members
+            other = Member(b.address, world.network, cluster="prod")
+            other.say(a, "1")
+            await until(lambda: other.failed)
+            assert a.strangers == ["belongs to the cluster 'prod', not 'dev'"]
+            assert other.failed == [(a.address, "refused: belongs to the cluster 'prod', not 'dev'")]
+            assert not a.got
+            other.transport.abort()
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", "announced a frame of 1195725856 bytes; the limit is 4096"),
+        ((MAX_HANDSHAKE_BYTES + 1).to_bytes(4, "big"), "announced a frame of 4097 bytes"),
+        (b"\x00\x00\x00\x02hi", "sent a frame that cannot be read"),
+        (b"", "said no hello within 0.3 s"),
+        (b"\x00\x00", "said no hello within 0.3 s"),
+        (frame_of(Hello(7, "dev", Address("127.0.0.1:1"), "u")), "speaks protocol version 7, not 1"),
+    ],
+)
+def test_a_stranger_is_one_event_and_disturbs_nobody(said: bytes, reason: str) -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            b.say(a, "before")
+            host, port = a.address.split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(said)
+            answer = await reader.read()
+            if answer:
+                (payload,) = FrameParser().feed(answer)
+                assert content_of(ANSWER, payload) == Refused(reason)
+            writer.close()
+            b.say(a, "after")
+            await until(lambda: a.words == ["before", "after"])
+            assert len(a.strangers) == 1 and reason in a.strangers[0]
+
+    run(story)
+
+
+def test_a_knock_without_a_word_is_nothing_and_half_a_frame_is_a_stranger() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a = world.members[0]
+            host, port = a.address.split(":")
+            for said in (b"", b"\x00\x00\x00"):
+                _, writer = await asyncio.open_connection(host, int(port))
+                writer.write(said)
+                writer.close()
+            await until(lambda: a.strangers)
+            await until(lambda: not a.transport._connections)
+            assert a.strangers == ["hung up in the middle of a frame"]
+
+    run(story)
+
+
+def test_a_member_that_turns_to_garbage_is_dropped_and_may_come_back() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            b.say(a, "1")
+            await until(lambda: a.words)
+            next(iter(b.transport._connections)).send(b"\xff\xff\xff\xff")
+            await until(lambda: a.strangers)
+            await until(lambda: not b.transport.connected)
+            b.say(a, "2")
+            await until(lambda: a.words == ["1", "2"])
+            assert a.strangers == ["announced a frame of 4294967295 bytes; the limit is 4194304"]
+
+    run(story)
+
+
+def test_a_new_life_replaces_the_connection_of_the_old() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            a.say(b, "1")
+            await until(lambda: b.words)
+            host, port = a.address.split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(frame_of(Hello(PROTOCOL_VERSION, "dev", b.address, "a new life")))
+            await until(lambda: [c.peer_uuid for c in a.transport._connections if not c.closed] == ["a new life"])
+            a.say(b, "2")
+            assert JoinRefused("2").reason.encode() in await reader.read(200)
+            writer.close()
+
+    run(story)
+
+
+def test_a_blackhole_swallows_one_way_and_dials_time_out() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            a.say(b, "1")
+            await until(lambda: b.words)
+            world.change(CutLink(("a",), ("b",), one_way=True))
+            a.say(b, "lost")
+            b.say(a, "back")
+            await until(lambda: a.words == ["back"])
+            assert not a.failed
+            world.change(CutLink(("a",), ("c",)))
+            world.members[0].say(world.members[2], "x")
+            await until(lambda: a.failed)
+            assert a.failed == [(world.members[2].address, "timed out after 0.3 s")]
+            world.change(Heal())
+            a.say(b, "2")
+            await until(lambda: b.words == ["1", "2"])
+
+    run(story)
+
+
+def test_a_reset_breaks_the_connection_and_fails_dials() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            a.say(b, "1")
+            await until(lambda: b.words)
+            world.change(CutLink(("a",), ("b",), mode="reset"))
+            await until(lambda: not a.transport.connected and not b.transport.connected)
+            a.say(b, "2")
+            await until(lambda: a.failed)
+            assert a.failed == [(b.address, "connection reset by the network")]
+            world.change(Heal())
+            a.say(b, "3")
+            await until(lambda: b.words == ["1", "3"])
+
+    run(story)
+
+
+def test_a_delay_keeps_the_order_and_ends_with_the_heal() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            world.change(DelayLink(("a",), ("b",), 60_000))
+            began = time.monotonic()
+            a.say(b, "1", "2")
+            world.change(DelayLink(("a",), ("b",), 1_000))
+            a.say(b, "3")
+            await until(lambda: b.words == list("123"))
+            assert time.monotonic() - began >= 0.06
+            world.change(DelayLink(("a",), ("b",), 60_000_000))
+            a.say(b, "4")
+            world.change(Heal())
+            a.say(b, "5")
+            await until(lambda: b.words == list("12345"))
+
+    run(story)
+
+
+def test_loss_drops_about_its_share_and_certain_loss_drops_all() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            a.say(b, "first")
+            await until(lambda: b.words)
+            world.change(LoseOnLink(("a",), ("b",), 0.5))
+            a.say(b, *(str(number) for number in range(200)))
+            world.change(LoseOnLink(("a",), ("b",), 1.0))
+            a.say(b, "never")
+            world.change(Heal())
+            a.say(b, "last")
+            await until(lambda: b.words[-1] == "last")
+            assert 60 < len(b.words) < 140 and "never" not in b.words
+
+    run(story)
+
+
+def test_a_paused_member_reads_nothing_until_it_goes_on() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, c = world.members
+            a.say(b, "1")
+            await until(lambda: b.words)
+            b.transport.pause()
+            a.say(b, "2", "3")
+            c.say(b, "from c")
+            await until(lambda: c.failed)
+            assert c.failed == [(b.address, "timed out after 0.3 s")]
+            assert b.words == ["1"] and a.address in b.transport.connected and not b.strangers
+            b.transport.resume()
+            await until(lambda: b.words == ["1", "2", "3"])
+            c.say(b, "again")
+            await until(lambda: b.words[-1] == "again")
+            assert not b.strangers
+
+    run(story)
+
+
+def test_what_waits_for_a_dial_is_bounded() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            a.say(b, *(str(number) for number in range(1000)))
+            await until(lambda: b.words and b.words[-1] == "999")
+            assert b.words == [str(number) for number in range(1000 - 256, 1000)]
+
+    run(story)

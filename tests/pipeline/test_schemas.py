@@ -1,0 +1,104 @@
+"""The event classes and the schemas agree, kind by kind."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import inspect
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import LongType, StringType
+
+from backend.core.events import Record
+from backend.pipeline import tables
+from backend.pipeline.schemas import EVENT, EVENT_KINDS, RECORD, REQUIRED_FIELDS, SchemaConflict, event_struct
+from tests.pipeline.journals import line
+
+
+def sample(kind: inspect.Type) -> Any:
+    """Some JSON value of this type; text is unlike any default."""
+    match kind:
+        case inspect.BoolType():
+            return True
+        case inspect.IntType():
+            return 2**62
+        case inspect.FloatType():
+            return 0.25
+        case inspect.StrType():
+            return 'ä "quoted" \\ [fe80::1]:5701\n'
+        case inspect.LiteralType(values=values):
+            return values[-1]
+        case inspect.VarTupleType(item_type=item):
+            return [sample(item), sample(item)]
+        case inspect.DictType(key_type=key, value_type=value):
+            return {sample(key): sample(value)}
+        case inspect.StructType(fields=fields):
+            return {field.encode_name: sample(field.type) for field in fields}
+    raise AssertionError(kind)
+
+
+def as_json(value: object) -> object:
+    """A value from a row, without the columns that are null."""
+    if isinstance(value, Row):
+        return {name: as_json(part) for name, part in value.asDict().items() if part is not None}
+    if isinstance(value, list):
+        return [as_json(part) for part in value]
+    return value
+
+
+def test_every_kind_of_event_round_trips(spark: SparkSession, tmp_path: Path) -> None:
+    wanted = [
+        {
+            "run": "r",
+            "member": "a",
+            "uuid": "u",
+            "seq": seq,
+            "at": seq,
+            "utc": seq,
+            "event": {"kind": kind.tag} | sample(kind),
+        }
+        for seq, kind in enumerate(EVENT_KINDS, start=1)
+    ]
+    file = tmp_path / "all.jsonl"
+    file.write_bytes(b"".join(line(msgspec.convert(one, Record)) for one in wanted))
+    events, quarantine = tables.bronze(tables.ranked(tables.read_lines(spark, [str(file)])))
+    assert quarantine.collect() == []
+    assert events.schema == RECORD
+    assert [as_json(row) for row in events.orderBy("seq").collect()] == wanted
+
+
+def test_types_of_columns() -> None:
+    assert RECORD["at"].dataType == LongType()
+    assert EVENT["kind"].dataType == StringType()
+    assert EVENT["members"].dataType.simpleString() == (
+        "array<struct<address:string,uuid:string,join_version:bigint,lite:boolean>>"
+    )
+    assert EVENT["reasons"].dataType.simpleString() == "map<string,string>"
+    assert EVENT["loss"].dataType.simpleString() == "double"
+    assert REQUIRED_FIELDS["link-changed"] == ("source", "target")
+    assert len(REQUIRED_FIELDS) == len(EVENT_KINDS)
+
+
+class First(msgspec.Struct, tag_field="kind", tag="first"):
+    size: int
+
+
+class Second(msgspec.Struct, tag_field="kind", tag="second"):
+    size: str
+
+
+class Third(msgspec.Struct, tag_field="kind", tag="third"):
+    size: object
+
+
+def test_kinds_that_disagree_are_refused() -> None:
+    with pytest.raises(SchemaConflict, match="Second.size is string, in First it is bigint"):
+        event_struct((struct_of(First), struct_of(Second)))
+    with pytest.raises(SchemaConflict, match="Third.size: AnyType has no column type"):
+        event_struct((struct_of(Third),))
+
+
+def struct_of(kind: type) -> inspect.StructType:
+    found = inspect.type_info(kind)
+    assert isinstance(found, inspect.StructType)
+    return found

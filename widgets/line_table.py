@@ -1,0 +1,289 @@
+"""A table painted line by line: it asks its model only for cells in sight, and repaints only rows that changed.
+
+Cursor and selection hold on to keys, so rows may come, go and change places underneath. The first columns stay put
+while the others scroll sideways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, Protocol
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+MARKER_WIDTH = 2
+"""Cells before the first column: the cursor's mark and the selection's."""
+
+CURSOR_MARK = "▸"
+SELECTION_MARK = "■"
+
+TONES = ("plain", "good", "strong", "warning", "bad", "faint")
+
+
+class Column(NamedTuple):
+    """A column's title and its width in cells, the gap behind it included."""
+
+    title: str
+    width: int
+
+
+class TableCell(NamedTuple):
+    """A text and the tone it is painted in, one of `TONES`."""
+
+    text: str
+    tone: str = "plain"
+
+
+class TableModel(Protocol):
+    """What a table shows. Asked again at each `LineTable.show`, and only for what is in sight."""
+
+    @property
+    def columns(self) -> Sequence[Column]: ...
+
+    @property
+    def fixed_columns(self) -> int:
+        """How many columns, from the left, never scroll sideways."""
+        ...
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """One key a row, in the order of the rows, without duplicates."""
+        ...
+
+    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
+        """The cells of a row from column `first` up to but without column `last`."""
+        ...
+
+    def outlier(self, key: str) -> bool:
+        """Whether the whole row is to stand out."""
+        ...
+
+
+class LineTable(ScrollView, can_focus=True):
+    """Paints a `TableModel`. Call `show` whenever the model may have changed; it costs only what is in sight."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "line-table--header",
+        "line-table--cursor",
+        "line-table--selected",
+        "line-table--outlier",
+        *(f"line-table--{tone}" for tone in TONES),
+    }
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(0)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last", show=False),
+        Binding("left", "slide(-1)", "Left", show=False),
+        Binding("right", "slide(1)", "Right", show=False),
+        Binding("space", "mark", "Select", show=False),
+        Binding("escape", "select_none", "Select none", show=False),
+    ]
+
+    def __init__(self, model: TableModel, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._model = model
+        self._keys: tuple[str, ...] = ()
+        self._place: dict[str, int] = {}
+        self._columns: tuple[Column, ...] = ()
+        self._cursor_key: str | None = None
+        self._selection: set[str] = set()
+        self._looks: dict[int, object] = {}
+        self._styles: dict[tuple[str, bool, bool, bool], Style] = {}
+
+    @property
+    def cursor_key(self) -> str | None:
+        """Key of the row under the cursor; None only while there are no rows."""
+        return self._cursor_key
+
+    @property
+    def selection(self) -> tuple[str, ...]:
+        """Keys of the selected rows, in the order of the rows."""
+        return tuple(key for key in self._keys if key in self._selection)
+
+    def show(self) -> None:
+        """Take the model as it is now and repaint the rows in sight that look different."""
+        keys, columns = tuple(self._model.keys), tuple(self._model.columns)
+        if keys != self._keys or columns != self._columns:
+            self._restructure(keys, columns)
+            return
+        first, height = self.scroll_offset.y, self.scrollable_content_region.height
+        for y in range(1, height):
+            place = first + y - 1
+            if place >= len(keys):
+                break
+            if self._looks.get(place) != self._look(keys[place]):
+                self._repaint(place)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        if y == 0:
+            return self._paint_header(width)
+        place = self.scroll_offset.y + y - 1
+        if place >= len(self._keys):
+            return Strip.blank(width, self._style("plain"))
+        return self._paint_row(place, width)
+
+    def notify_style_update(self) -> None:
+        self._styles.clear()
+        self._looks.clear()
+        super().notify_style_update()
+
+    def on_focus(self) -> None:
+        self._restyle()
+
+    def on_blur(self) -> None:
+        self._restyle()
+
+    def on_click(self, event: events.Click) -> None:
+        place = event.y + self.scroll_offset.y - 1
+        if event.y >= 1 and place < len(self._keys):
+            self._move_cursor(place)
+
+    def action_move(self, rows: int) -> None:
+        self._move_cursor(self._cursor_place() + rows)
+
+    def action_page(self, pages: int) -> None:
+        self._move_cursor(self._cursor_place() + pages * max(1, self.scrollable_content_region.height - 2))
+
+    def action_edge(self, last: int) -> None:
+        self._move_cursor(len(self._keys) - 1 if last else 0)
+
+    def action_slide(self, columns: int) -> None:
+        scrolling = self._columns[self._model.fixed_columns :]
+        if scrolling:
+            self.scroll_to(x=self.scroll_offset.x + columns * scrolling[0].width, animate=False)
+
+    def action_mark(self) -> None:
+        if self._cursor_key is not None:
+            self._selection ^= {self._cursor_key}
+            self._repaint(self._cursor_place())
+
+    def action_select_none(self) -> None:
+        places = [self._place[key] for key in self.selection]
+        self._selection.clear()
+        for place in places:
+            self._repaint(place)
+
+    def _restructure(self, keys: tuple[str, ...], columns: tuple[Column, ...]) -> None:
+        former_place = self._cursor_place()
+        self._keys, self._columns = keys, columns
+        self._place = {key: place for place, key in enumerate(keys)}
+        self._selection &= set(keys)
+        if self._cursor_key not in self._place:
+            self._cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
+        self.virtual_size = Size(MARKER_WIDTH + sum(column.width for column in columns), len(keys) + 1)
+        self._looks.clear()
+        self.refresh()
+
+    def _cursor_place(self) -> int:
+        return self._place.get(self._cursor_key, 0) if self._cursor_key is not None else 0
+
+    def _move_cursor(self, place: int) -> None:
+        if not self._keys:
+            return
+        before = self._cursor_place()
+        place = min(max(place, 0), len(self._keys) - 1)
+        self._cursor_key = self._keys[place]
+        self._repaint(before)
+        self._repaint(place)
+        first, rows = self.scroll_offset.y, max(1, self.scrollable_content_region.height - 1)
+        if place < first:
+            self.scroll_to(y=place, animate=False)
+        elif place >= first + rows:
+            self.scroll_to(y=place - rows + 1, animate=False)
+
+    def _repaint(self, place: int) -> None:
+        y = place - self.scroll_offset.y + 1
+        region = self.scrollable_content_region
+        if 1 <= y < region.height:
+            self.refresh(Region(0, y, region.width, 1))
+
+    def _restyle(self) -> None:
+        self._styles.clear()
+        self._looks.clear()
+        self.refresh()
+
+    def _columns_in_sight(self, width: int) -> tuple[int, int, int]:
+        """First and last scrolling column in sight, and how many cells of the first are scrolled away."""
+        fixed = self._model.fixed_columns
+        room = width - MARKER_WIDTH - sum(column.width for column in self._columns[:fixed])
+        first, hidden = fixed, self.scroll_offset.x
+        while first < len(self._columns) and hidden >= self._columns[first].width:
+            hidden -= self._columns[first].width
+            first += 1
+        last, filled = first, -hidden
+        while last < len(self._columns) and filled < room:
+            filled += self._columns[last].width
+            last += 1
+        return first, last, hidden
+
+    def _look(self, key: str) -> object:
+        """All that decides how a row is painted, besides the size and the scroll offset."""
+        first, last, _ = self._columns_in_sight(self.scrollable_content_region.width)
+        fixed = self._model.fixed_columns
+        return (
+            tuple(self._model.cells(key, 0, fixed)),
+            tuple(self._model.cells(key, first, last)),
+            self._model.outlier(key),
+            first,
+        )
+
+    def _paint_row(self, place: int, width: int) -> Strip:
+        key = self._keys[place]
+        self._looks[place] = self._look(key)
+        first, last, hidden = self._columns_in_sight(width)
+        fixed = self._model.fixed_columns
+        outlier, cursor, selected = self._model.outlier(key), key == self._cursor_key, key in self._selection
+        mark = (CURSOR_MARK if cursor else " ") + (SELECTION_MARK if selected else " ")
+        still = [Segment(mark, self._style("strong", outlier, cursor, selected))]
+        moving: list[Segment] = []
+        for columns, cells, segments in (
+            (self._columns[:fixed], self._model.cells(key, 0, fixed), still),
+            (self._columns[first:last], self._model.cells(key, first, last), moving),
+        ):
+            for column, (text, tone) in zip(columns, cells, strict=True):
+                style = self._style(tone, outlier, cursor, selected)
+                segments.append(Segment(fit(text, column.width), style))
+        return self._compose_line(still, moving, hidden, width, self._style("plain", outlier, cursor, selected))
+
+    def _paint_header(self, width: int) -> Strip:
+        first, last, hidden = self._columns_in_sight(width)
+        style = self._style("header")
+        fixed = self._columns[: self._model.fixed_columns]
+        still = [Segment(" " * MARKER_WIDTH, style), *(Segment(fit(one.title, one.width), style) for one in fixed)]
+        moving = [Segment(fit(one.title, one.width), style) for one in self._columns[first:last]]
+        return self._compose_line(still, moving, hidden, width, style)
+
+    def _compose_line(self, still: list[Segment], moving: list[Segment], hidden: int, width: int, rest: Style) -> Strip:
+        strip = Strip(still)
+        room = max(0, width - strip.cell_length)
+        return Strip.join([strip, Strip(moving).crop(hidden, hidden + room)]).crop_extend(0, width, rest)
+
+    def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
+        look = (tone, outlier, cursor, selected)
+        style = self._styles.get(look)
+        if style is None:
+            style = self.rich_style + self.get_component_rich_style(f"line-table--{tone}", partial=True)
+            for name, wanted in (("outlier", outlier), ("selected", selected), ("cursor", cursor)):
+                if wanted:
+                    style += self.get_component_rich_style(f"line-table--{name}", partial=True)
+            self._styles[look] = style
+        return style
+
+
+def fit(text: str, width: int) -> str:
+    """`text` in exactly `width` cells, of which the last is a gap; an ellipsis shows that something is missing."""
+    if cell_len(text) < width:
+        return set_cell_size(text, width)
+    return set_cell_size(set_cell_size(text, max(0, width - 2)) + "…", width)

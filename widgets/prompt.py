@@ -1,0 +1,148 @@
+"""The line at the bottom that asks for words: commands after ``:``, a filter after ``/``; completion and history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.suggester import Suggester
+from textual.widgets import Input, Static
+
+Completion = Callable[[str], str | None]
+"""Gives the whole line that a beginning of it most likely becomes, or None."""
+
+HISTORY_LENGTH = 100
+
+
+class Prompt(Horizontal):
+    """Hidden until `ask`; then it takes the focus until it is answered or dismissed."""
+
+    class Changed(Message):
+        """The words so far, at each change."""
+
+        def __init__(self, sign: str, text: str) -> None:
+            super().__init__()
+            self.sign, self.text = sign, text
+
+    class Answered(Message):
+        """Enter was pressed."""
+
+        def __init__(self, sign: str, text: str) -> None:
+            super().__init__()
+            self.sign, self.text = sign, text
+
+    class Dismissed(Message):
+        """Escape was pressed."""
+
+        def __init__(self, sign: str) -> None:
+            super().__init__()
+            self.sign = sign
+
+    def __init__(self, complete: Completion, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._sign = ""
+        self._complete = complete
+        self._history: dict[str, list[str]] = {}
+        self._back = 0
+        """How many answers back in the history the line stands; 0 is the one being written."""
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="prompt-sign", markup=False)
+        yield PromptInput(_Completer(self._suggest), id="prompt-input")
+
+    def on_mount(self) -> None:
+        self.display = False
+
+    @property
+    def sign(self) -> str:
+        """The sign it asks after, empty while it is hidden."""
+        return self._sign
+
+    def ask(self, sign: str, text: str = "") -> None:
+        """Show the line after `sign` with `text` on it and take the focus."""
+        self._sign, self._back = sign, 0
+        self.query_one("#prompt-sign", Static).update(sign)
+        self.display = True
+        line = self.query_one(PromptInput)
+        line.value = text
+        line.cursor_position = len(text)
+        line.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._sign:
+            self.post_message(self.Changed(self._sign, event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        sign, text = self._sign, event.value
+        past = self._history.setdefault(sign, [])
+        if text and past[-1:] != [text]:
+            past.append(text)
+            del past[:-HISTORY_LENGTH]
+        self._hide()
+        self.post_message(self.Answered(sign, text))
+
+    def dismiss(self) -> None:
+        """Hide the line unanswered."""
+        sign = self._sign
+        self._hide()
+        self.post_message(self.Dismissed(sign))
+
+    def recall(self, steps: int) -> None:
+        """Put an earlier (or again a later) answer on the line."""
+        past = self._history.get(self._sign, [])
+        self._back = min(max(self._back + steps, 0), len(past))
+        line = self.query_one(PromptInput)
+        line.value = past[-self._back] if self._back else ""
+        line.cursor_position = len(line.value)
+
+    def _hide(self) -> None:
+        self._sign = ""
+        self.display = False
+
+    def _suggest(self, beginning: str) -> str | None:
+        return self._complete(beginning) if self._sign == ":" else None
+
+
+class PromptInput(Input):
+    """The line itself: tab completes, up and down walk the history."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Close", show=False),
+        Binding("up", "recall(1)", "Earlier", show=False),
+        Binding("down", "recall(-1)", "Later", show=False),
+        Binding("tab", "complete", "Complete", show=False),
+    ]
+
+    def __init__(self, suggester: Suggester, *, id: str) -> None:
+        super().__init__(id=id, suggester=suggester, compact=True, select_on_focus=False)
+
+    @property
+    def prompt(self) -> Prompt:
+        parent = self.parent
+        assert isinstance(parent, Prompt)
+        return parent
+
+    def action_dismiss(self) -> None:
+        self.prompt.dismiss()
+
+    def action_recall(self, steps: int) -> None:
+        self.prompt.recall(steps)
+
+    def action_complete(self) -> None:
+        if self.cursor_at_end:
+            self.action_cursor_right()  # which takes the suggestion, where there is one
+
+
+class _Completer(Suggester):
+    def __init__(self, complete: Completion) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._complete = complete
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return self._complete(value)
