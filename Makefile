@@ -28,7 +28,7 @@ bench: .venv/.dev  ## measure; one JSON line per script, kept in build/bench
 	done
 
 screenshots: .venv/.base  ## let the console draw the pictures of the README again
-	$(BIN)/python -m app.screenshots docs/screenshots
+	$(BIN)/python -m docs.export_screenshots
 
 clean:  ## remove what builds and tests leave behind; .venv stays
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse

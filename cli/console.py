@@ -45,12 +45,11 @@ def console(
         return
     from app.console import run_console
     from backend.live.local_cluster import LocalCluster
-    from backend.live.ports import PortsExhausted
 
     labels = member_labels(members)
     run = new_run(CLUSTER_NAME)
     with recording(journal, run, wanted=not no_journal) as writer:
-        with failing_as(ExitCode.UNREACHABLE, OSError, PortsExhausted, about="the cluster cannot start"):
+        with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
             cluster = LocalCluster(labels, name=CLUSTER_NAME, settings=settings, journal=writer, run=run)
         try:
             run_console(cluster)

@@ -34,6 +34,8 @@ def failing_as(code: ExitCode, *problems: type[Exception], about: str = "") -> I
     """Turn `problems` raised inside into `CommandFailed`. `about` goes before the message."""
     try:
         yield
+    except BrokenPipeError:  # nobody reads stdout any more: not a failure, and seen to in `cli.main.run`
+        raise
     except problems as problem:
         message = in_one_line(problem)
         raise CommandFailed(code, f"{about}: {message}" if about else message) from problem

@@ -41,7 +41,7 @@ def parse_join_list(
 
 def _expand(word: str, base_port: int, port_try_count: int) -> list[Address]:
     host, port_text = split_host_and_port(word)
-    if "*" in host or "-" in host.rpartition(".")[2] and host.rpartition(".")[2].replace("-", "").isdigit():
+    if "*" in host or ("-" in host.rpartition(".")[2] and host.rpartition(".")[2].replace("-", "").isdigit()):
         raise BadAddress(f"{word!r} is a range or wildcard; name each member by its own address")
     if port_text is not None:
         return [make_address(host, parse_port(port_text, word))]

@@ -64,9 +64,7 @@ class Settings:
     port_try_count: int = _count("hazelcast.tcp.join.port.try.count", 3, at_least=1)
     failure_detector: str = field(
         default="deadline",
-        metadata={
-            "property": Property("hazelcast.heartbeat.failuredetector.type", "choice", choices=("deadline",))
-        },
+        metadata={"property": Property("hazelcast.heartbeat.failuredetector.type", "choice", choices=("deadline",))},
     )
     legacy_list_format: bool = field(
         default=False, metadata={"property": Property("hazelcast.legacy.memberlist.format.enabled", "switch")}

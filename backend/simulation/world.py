@@ -133,7 +133,7 @@ class World:
         """When the next thing happens, in virtual microseconds; None when nothing ever will."""
         return self._queue[0][0] if self._queue else None
 
-    # -- what an operator does ------------------------------------------------------------------------------------------------
+    # What an operator does
 
     def execute(self, command: Command) -> None:
         """Do `command` now. Raises `CommandRefused`, and then nothing was changed."""
@@ -196,7 +196,7 @@ class World:
         for change in self.links.apply(command):
             self._note(change)
 
-    # -- time -----------------------------------------------------------------------------------------------------------------
+    # Time
 
     def run_until(self, at_us: int) -> None:
         """Let everything happen that is due until `at_us`, which then is now."""
@@ -232,7 +232,7 @@ class World:
             if not flight:
                 break
             following = flight[-1]
-            if following[0] > until_us or (queue and queue[0] < following):
+            if following[0] > until_us or (queue and queue[0] < following):  # type: ignore[operator]
                 heappush(queue, (following[0], following[1], node, sender, flight))
                 break
         self.events += delivered
@@ -262,7 +262,7 @@ class World:
             self._order += 1
             heappush(self._queue, (earliest, self._order, node, None, None))
 
-    # -- what members do ------------------------------------------------------------------------------------------------------
+    # What members do
 
     def _deliver(self, node: Node, sender: Node, content: Message | Refusal) -> None:
         """The uncommon deliveries: to nobody, to the frozen, and of refusals."""
@@ -281,7 +281,7 @@ class World:
     def _carry_out(self, node: Node, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if effect.__class__ is Transmit:
-                self._transmit(node, effect)  # type: ignore[arg-type]
+                self._transmit(node, effect)
             elif isinstance(effect, Halt):
                 self._end_life(node)
             else:

@@ -14,8 +14,7 @@ from typing import Protocol
 
 from backend.clusters.cluster import Cluster
 from backend.core.commands import Command
-from backend.journal.writer import JournalWriter
-from backend.live.local_cluster import LocalCluster
+from backend.clusters.local import JournalWriter, LocalCluster
 from backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
 from backend.simulation.scenario import Scenario, Step
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.cli.conftest import Quarterdeck
@@ -80,3 +83,25 @@ def test_without_a_terminal_the_console_runs_the_split(quarterdeck: Quarterdeck,
     told, audit = run.stderr.splitlines()
     assert told == f"journal: {journal}"
     assert audit == f"audit it with: quarterdeck audit {shlex.quote(str(journal))}"
+
+
+def test_one_run_is_recorded_once(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    file, root = tmp_path / "three.yaml", tmp_path / "journal"
+    file.write_text(PASSING)
+    assert quarterdeck("simulate", file, "--seed", "7", "--journal", root).returncode == 0
+    again = quarterdeck("simulate", file, "--seed", "7", "--journal", root)
+    assert again.returncode == 2
+    assert again.stderr.count("\n") == 1
+    assert "recorded already" in again.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_failure(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    file, root = tmp_path / "three.yaml", tmp_path / "journal"
+    file.write_text(PASSING)
+    quarterdeck("simulate", file, "--seed", "7", "--journal", root)
+    code = f"from cli.main import run; import sys; sys.argv = ['quarterdeck', 'journal', 'cat', {str(root)!r}]; run()"
+    reading, writing = os.pipe()
+    os.close(reading)
+    child = subprocess.run([sys.executable, "-c", code], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert child.stderr == ""

@@ -234,7 +234,7 @@ def test_ports_in_use_are_stepped_over(start: Callable[..., Watched]) -> None:
 
 
 def test_no_port_left_is_one_clear_error() -> None:
-    with pytest.raises(PortsExhausted, match="3 members need 3 free ports on 127.0.0.1, but of 65534 to 65535 only"):
+    with pytest.raises(PortsExhausted, match=r"3 members need 3 free ports on 127.0.0.1, but of 65534 to 65535 only"):
         LocalCluster(3, base_port=65_534)
 
 
@@ -242,7 +242,7 @@ def test_a_port_taken_before_a_restart_is_a_refusal(start: Callable[..., Watched
     watched = start(2)
     watched.do(KillMember("n2"))
     with socket.create_server(("127.0.0.1", port_of(watched.cluster.addresses["n2"]))):
-        with pytest.raises(CommandRefused, match="n2 cannot listen on 127.0.0.1:.*in use"):
+        with pytest.raises(CommandRefused, match=r"n2 cannot listen on 127.0.0.1:.*in use"):
             watched.do(StartMember("n2"))
     watched.do(StartMember("n2"))
 

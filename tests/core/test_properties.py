@@ -1,0 +1,45 @@
+import pytest
+
+from backend.core.properties import PROPERTIES, SECOND_US, BadProperty, Settings
+
+
+def test_production_is_the_documented_defaults() -> None:
+    shown = Settings.of().as_properties()
+    assert shown["hazelcast.heartbeat.interval.seconds"] == 5
+    assert shown["hazelcast.max.no.heartbeat.seconds"] == 60
+    assert shown["hazelcast.member.list.publish.interval.seconds"] == 60
+    assert shown["hazelcast.mastership.claim.timeout.seconds"] == 120
+    assert shown["hazelcast.max.join.seconds"] == 300
+
+
+def test_properties_go_over_the_preset() -> None:
+    settings = Settings.of({"hazelcast.heartbeat.interval.seconds": "0.25"}, preset="training")
+    assert settings.heartbeat_interval_us == SECOND_US // 4
+    assert settings.max_no_heartbeat_us == 4 * SECOND_US
+
+
+@pytest.mark.parametrize("preset", ["production", "training"])
+def test_what_is_shown_can_be_read_again(preset: str) -> None:
+    settings = Settings.of(preset=preset)  # type: ignore[arg-type]
+    assert Settings.of(settings.as_properties()) == settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("hazelcast.hartbeat.interval.seconds", 1, "did you mean hazelcast.heartbeat.interval.seconds"),
+        ("nonsense", 1, "no such property"),
+        ("hazelcast.heartbeat.interval.seconds", "soon", "not a number of seconds"),
+        ("hazelcast.heartbeat.interval.seconds", float("nan"), "not a number"),
+        ("hazelcast.heartbeat.interval.seconds", True, "not a number"),
+        ("hazelcast.heartbeat.interval.seconds", 0, "too small"),
+        ("hazelcast.heartbeat.interval.seconds", 60, "not longer than the heartbeat interval"),
+        ("hazelcast.tcp.join.port.try.count", 1.5, "whole number"),
+        ("hazelcast.heartbeat.failuredetector.type", "guess", "none of deadline"),
+        ("hazelcast.legacy.memberlist.format.enabled", "maybe", "neither true nor false"),
+    ],
+)
+def test_a_bad_property_names_itself_and_hints(name: str, value: object, hint: str) -> None:
+    with pytest.raises(BadProperty, match=hint) as caught:
+        Settings.of({name: value})  # type: ignore[dict-item]
+    assert caught.value.name in PROPERTIES or caught.value.name == name

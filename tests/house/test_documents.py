@@ -1,0 +1,50 @@
+"""The documents say what is so, and nothing in the project names a registry or a path of the machine that built it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.reference_tables import FOLDER, PAGES
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+README_LINES = 80
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tables_are_up_to_date(name: str) -> None:
+    assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "run: python -m docs.reference_tables"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in LINK.findall(document.read_text(encoding="utf-8")):
+        assert (document.parent / target).exists(), target
+
+
+def test_the_picture_was_exported_by_the_console_and_needs_no_net() -> None:
+    picture = (ROOT / "docs" / "screenshots" / "split.svg").read_text(encoding="utf-8")
+    assert "delphi" in picture
+    assert "url(http" not in picture
+
+
+def test_the_readme_is_one_page_and_shows_both_ways_in() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= README_LINES
+    for needed in ("make console", "make test", "-m venv", "quarterdeck console", "docs/screenshots/split.svg"):
+        assert needed in text
+
+
+def test_every_command_is_in_the_reference() -> None:
+    import typer.main
+
+    from cli.main import app
+
+    text = (FOLDER / "commands.md").read_text(encoding="utf-8")
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        for inner in getattr(command, "commands", None) or [""]:
+            assert f"quarterdeck {name} {inner}".strip() in text
