@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -145,7 +148,7 @@ def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[J
         with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal is not complete"):
             writer.close()
         say(f"journal: {directory}")
-        say(f"audit it with: quarterdeck audit {_shell_word(directory)}")
+        say(f"audit it with: {shlex.join([_program(), 'audit', str(directory)])}")
 
 
 def _utc_text(utc_us: int | None) -> str | None:
@@ -154,7 +157,7 @@ def _utc_text(utc_us: int | None) -> str | None:
     return datetime.fromtimestamp(utc_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _shell_word(path: Path) -> str:
-    import shlex
-
-    return shlex.quote(str(path))
+def _program() -> str:
+    """What to type for `quarterdeck` here: its path when the shell would not find it."""
+    started = Path(sys.argv[0])
+    return str(started) if started.name == "quarterdeck" and shutil.which("quarterdeck") is None else "quarterdeck"

@@ -28,8 +28,8 @@ def properties_page() -> str:
     return f"""# Properties
 
 Set one with `quarterdeck console --property NAME=VALUE` or under `settings:` of a scenario. Names and values are
-checked before anything starts. The preset `production` has the documented defaults, `training` has seconds instead of minutes;
-the console and scenarios start from `training`.
+checked before anything starts. The preset `production` has the documented defaults, `training` has seconds instead of
+minutes; the console and scenarios start from `training`.
 
 {_table(("property", "unit", "production", "training", "least value or choices"), rows)}
 

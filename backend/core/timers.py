@@ -16,8 +16,12 @@ class Timers:
         self.earliest = NEVER
 
     def set(self, name: str, at_us: int) -> None:
+        before = self._deadlines.get(name)
         self._deadlines[name] = at_us
-        self._refresh()
+        if at_us <= self.earliest:
+            self.earliest = at_us
+        elif before == self.earliest:
+            self._refresh()
 
     def clear(self, name: str) -> None:
         if self._deadlines.pop(name, None) is not None:
@@ -29,14 +33,14 @@ class Timers:
 
     def take_due(self, now: int) -> list[str]:
         """Remove and return the names whose time has come, the earliest first, ties in order of name."""
-        due = [(at_us, name) for name, at_us in self._deadlines.items() if at_us <= now]
+        deadlines = self._deadlines
+        due = [name for name, at_us in deadlines.items() if at_us <= now]
         if len(due) > 1:
-            due.sort()
-        names = [name for _, name in due]
-        for name in names:
-            del self._deadlines[name]
+            due.sort(key=lambda name: (deadlines[name], name))
+        for name in due:
+            del deadlines[name]
         self._refresh()
-        return names
+        return due
 
     def _refresh(self) -> None:
         self.earliest = min(self._deadlines.values(), default=NEVER)

@@ -183,7 +183,7 @@ class World:
         node.paused = False
         self._note(ProcessResumed(node.label))
         assert node.machine is not None
-        # An event loop that wakes from a freeze runs its timers before it reads its sockets: the harsher order of the two.
+        # An event loop that wakes from a freeze may run its timers before it reads its sockets: the harsher order.
         if node.machine.timers.earliest <= self.now_us:
             self._carry_out(node, node.machine.tick(self.now_us))
         waiting, node.inbox = node.inbox, []

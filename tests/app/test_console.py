@@ -216,7 +216,7 @@ def test_confirmation_spells_out_the_blast_radius_and_leans_to_cancel() -> None:
             await pilot.pause()
             assert app.focused is not None and app.focused.id == "cancel"
             text = screen_text(app)
-            assert "Kill n1?" in text and "1 of 5 running members would end" in text and "n1 is master of" in text
+            assert "Kill n1?" in text and "1 of 5 running members would end" in text and "n1 is master" in text
 
     run_async(scenario())
 

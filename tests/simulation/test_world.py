@@ -133,8 +133,8 @@ def test_many_seeds_break_no_invariant(block: int) -> None:
 def test_after_the_faults_every_member_agrees_with_everybody_on_its_list(seed: int) -> None:
     """Healed and left alone, the members fall into clusters: each list is held alike by all who stand on it.
 
-    Two slaves that came to suspect each other send each other no heartbeats (seed 000), so they stay suspicious for good;
-    a suspicion on one side only may not last, nor one of or by a master.
+    Two slaves that came to suspect each other send each other no heartbeats (seed 000), so they stay suspicious for
+    good; a suspicion on one side only may not last, nor one of or by a master.
     """
     world, watch = chaos(seed)
     world.execute(Heal())
