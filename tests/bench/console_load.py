@@ -105,7 +105,7 @@ def measure(seconds: float) -> dict[str, float]:
     begun = time.monotonic()
     child = subprocess.Popen(
         [sys.executable, __file__, "--show"],
-        stdin=follower, stdout=follower, stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
+        stdin=follower, stdout=follower, stderr=follower, env=environment, start_new_session=True,
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
     os.close(follower)
