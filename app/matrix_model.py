@@ -34,7 +34,9 @@ class MatrixModel:
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
         self._labels: tuple[str, ...] = ()
+        self._titles: tuple[tuple[str, int], ...] = ()
         self._name_width = 0
+        self._widths_known: object = None
         self._facts_widths = (len("master") + 1, len("joining") + 1)
         self._ever_suspected: set[str] = set()
         self.survey: Survey = survey_beliefs(picture)
@@ -50,19 +52,18 @@ class MatrixModel:
         self.survey = survey_beliefs(picture)
         if len(labels) != len(self._labels) or tuple(labels) != self._labels:
             self._labels = tuple(labels)
-            widest = max((cell_len(one_line(label)) for label in labels), default=0)
-            self._name_width = min(max(widest, len("observer")), LONGEST_NAME) + 1
+            texts = [one_line(label) for label in labels]
+            self._titles = tuple((text, min(cell_len(text), LONGEST_NAME) + 1) for text in texts)
+            self._name_width = max((width for _, width in self._titles), default=0)
+            self._name_width = max(self._name_width, len("observer") + 1)
         for belief in picture.members.values():
             if belief.suspicions:
                 self._ever_suspected.update(picture.label_of(address) for address in belief.suspicions)
         self._widen_facts()
-        self.columns = (
-            Column("", len(DISSENT_GLYPH) + 1),
-            Column("observer", self._name_width),
-            Column("master", self._facts_widths[0]),
-            Column("list", self._facts_widths[1]),
-            *(Column(one_line(label), self._member_width(label)) for label in self._labels),
-        )
+        widths = (self._labels, self._facts_widths, len(self._ever_suspected))
+        if widths != self._widths_known:
+            self._widths_known = widths
+            self._lay_out_columns()
 
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
         facts = observer_facts(self._picture, key)
@@ -85,14 +86,28 @@ class MatrixModel:
     def outlier(self, key: str) -> bool:
         return key in self.survey.dissenters
 
-    def _member_width(self, label: str) -> int:
-        least = SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH
-        return max(least, min(cell_len(one_line(label)), LONGEST_NAME) + 1)
-
     def _widen_facts(self) -> None:
+        beliefs = self._picture.members.values()
+        masters = {belief.master for belief in beliefs if belief.master}
+        names = [cell_len(one_line(self._picture.label_of(address))) for address in masters]
+        # The longest that the facts of any observer can be, without spelling each of them out.
+        words = {"claiming" if belief.claiming else "" if belief.running else belief.status for belief in beliefs}
+        newest = max((belief.version for belief in beliefs), default=0)
+        longest = max((len(word) + 1 for word in words if word), default=0) + len(f"v{newest}")
         master, version = self._facts_widths
-        for label in self._labels:
-            facts = observer_facts(self._picture, label)
-            master = max(master, min(cell_len(facts.master), LONGEST_NAME) + 1)
-            version = max(version, len(facts.list_version) + 1)
-        self._facts_widths = master, version
+        self._facts_widths = (
+            max(master, min(max(names, default=0), LONGEST_NAME) + 1),
+            max(version, longest + 1 if newest else 0),
+        )
+
+    def _lay_out_columns(self) -> None:
+        self.columns = (
+            Column("", len(DISSENT_GLYPH) + 1),
+            Column("observer", self._name_width),
+            Column("master", self._facts_widths[0]),
+            Column("list", self._facts_widths[1]),
+            *(
+                Column(title, max(width, SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH))
+                for label, (title, width) in zip(self._labels, self._titles, strict=True)
+            ),
+        )

@@ -8,10 +8,18 @@ import pytest
 
 ROOT = Path(__file__).parent
 
+ONE_AT_A_TIME = {
+    "pipeline": "spark",  # a Java machine for each process would not fit a small build server
+    "live": "ports",  # two clusters that look for free ports at the same moment may find the same
+    "training": "ports",
+    "cli": "ports",
+}
+"""Room to the group of tests that share one process, and so run one after another."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all of Spark on one process: a Java machine for each would not fit a small build server."""
     for item in items:
-        if item.path.is_relative_to(ROOT / "pipeline"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        group = ONE_AT_A_TIME.get(item.path.relative_to(ROOT).parts[0])
+        if group is not None and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(group))

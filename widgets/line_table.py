@@ -6,7 +6,8 @@ while the others scroll sideways.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import ClassVar, NamedTuple, Protocol
 
 from rich.cells import cell_len, set_cell_size
@@ -66,6 +67,14 @@ class TableModel(Protocol):
         ...
 
 
+class RowLook(NamedTuple):
+    """All of the model that decides how a row is painted."""
+
+    still: tuple[TableCell, ...]
+    moving: tuple[TableCell, ...]
+    outlier: bool
+
+
 class LineTable(ScrollView, can_focus=True):
     """Paints a `TableModel`. Call `show` whenever the model may have changed; it costs only what is in sight."""
 
@@ -98,7 +107,9 @@ class LineTable(ScrollView, can_focus=True):
         self._columns: tuple[Column, ...] = ()
         self._cursor_key: str | None = None
         self._selection: set[str] = set()
-        self._looks: dict[int, object] = {}
+        self._looks: dict[int, RowLook] = {}
+        """How the rows in sight look, by place; dropped whenever the sight moves."""
+        self._sight: tuple[int, int, int] | None = None
         self._styles: dict[tuple[str, bool, bool, bool], Style] = {}
 
     @property
@@ -122,7 +133,9 @@ class LineTable(ScrollView, can_focus=True):
             place = first + y - 1
             if place >= len(keys):
                 break
-            if self._looks.get(place) != self._look(keys[place]):
+            look = self._look(keys[place])
+            if self._looks.get(place) != look:
+                self._looks[place] = look
                 self._repaint(place)
 
     def render_line(self, y: int) -> Strip:
@@ -136,8 +149,18 @@ class LineTable(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         self._styles.clear()
-        self._looks.clear()
         super().notify_style_update()
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        self._forget_looks()
+        super().watch_scroll_x(old_value, new_value)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        self._forget_looks()
+        super().watch_scroll_y(old_value, new_value)
+
+    def on_resize(self) -> None:
+        self._forget_looks()
 
     def on_focus(self) -> None:
         self._restyle()
@@ -183,8 +206,12 @@ class LineTable(ScrollView, can_focus=True):
         if self._cursor_key not in self._place:
             self._cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
         self.virtual_size = Size(MARKER_WIDTH + sum(column.width for column in columns), len(keys) + 1)
-        self._looks.clear()
+        self._forget_looks()
         self.refresh()
+
+    def _forget_looks(self) -> None:
+        self._looks.clear()
+        self._sight = None
 
     def _cursor_place(self) -> int:
         return self._place.get(self._cursor_key, 0) if self._cursor_key is not None else 0
@@ -211,59 +238,59 @@ class LineTable(ScrollView, can_focus=True):
 
     def _restyle(self) -> None:
         self._styles.clear()
-        self._looks.clear()
         self.refresh()
 
-    def _columns_in_sight(self, width: int) -> tuple[int, int, int]:
+    def _columns_in_sight(self) -> tuple[int, int, int]:
         """First and last scrolling column in sight, and how many cells of the first are scrolled away."""
-        fixed = self._model.fixed_columns
-        room = width - MARKER_WIDTH - sum(column.width for column in self._columns[:fixed])
-        first, hidden = fixed, self.scroll_offset.x
-        while first < len(self._columns) and hidden >= self._columns[first].width:
-            hidden -= self._columns[first].width
-            first += 1
-        last, filled = first, -hidden
-        while last < len(self._columns) and filled < room:
-            filled += self._columns[last].width
-            last += 1
-        return first, last, hidden
+        if self._sight is None:
+            fixed = self._model.fixed_columns
+            width = self.scrollable_content_region.width
+            room = width - MARKER_WIDTH - sum(column.width for column in self._columns[:fixed])
+            first, hidden = fixed, self.scroll_offset.x
+            while first < len(self._columns) and hidden >= self._columns[first].width:
+                hidden -= self._columns[first].width
+                first += 1
+            last, filled = first, -hidden
+            while last < len(self._columns) and filled < room:
+                filled += self._columns[last].width
+                last += 1
+            self._sight = first, last, hidden
+        return self._sight
 
-    def _look(self, key: str) -> object:
-        """All that decides how a row is painted, besides the size and the scroll offset."""
-        first, last, _ = self._columns_in_sight(self.scrollable_content_region.width)
-        fixed = self._model.fixed_columns
-        return (
-            tuple(self._model.cells(key, 0, fixed)),
+    def _look(self, key: str) -> RowLook:
+        first, last, _ = self._columns_in_sight()
+        return RowLook(
+            tuple(self._model.cells(key, 0, self._model.fixed_columns)),
             tuple(self._model.cells(key, first, last)),
             self._model.outlier(key),
-            first,
         )
 
     def _paint_row(self, place: int, width: int) -> Strip:
         key = self._keys[place]
-        self._looks[place] = self._look(key)
-        first, last, hidden = self._columns_in_sight(width)
-        fixed = self._model.fixed_columns
-        outlier, cursor, selected = self._model.outlier(key), key == self._cursor_key, key in self._selection
+        look = self._looks.get(place)
+        if look is None:
+            look = self._looks[place] = self._look(key)
+        first, last, hidden = self._columns_in_sight()
+        cursor, selected = key == self._cursor_key, key in self._selection
         mark = (CURSOR_MARK if cursor else " ") + (SELECTION_MARK if selected else " ")
-        still = [Segment(mark, self._style("strong", outlier, cursor, selected))]
-        moving: list[Segment] = []
-        for columns, cells, segments in (
-            (self._columns[:fixed], self._model.cells(key, 0, fixed), still),
-            (self._columns[first:last], self._model.cells(key, first, last), moving),
+        still = [(mark, self._style("strong", look.outlier, cursor, selected))]
+        moving: list[tuple[str, Style]] = []
+        for columns, cells, runs in (
+            (self._columns[: self._model.fixed_columns], look.still, still),
+            (self._columns[first:last], look.moving, moving),
         ):
             for column, (text, tone) in zip(columns, cells, strict=True):
-                style = self._style(tone, outlier, cursor, selected)
-                segments.append(Segment(fit(text, column.width), style))
-        return self._compose_line(still, moving, hidden, width, self._style("plain", outlier, cursor, selected))
+                runs.append((fit(text, column.width), self._style(tone, look.outlier, cursor, selected)))
+        rest = self._style("plain", look.outlier, cursor, selected)
+        return self._compose_line(merge_runs(still), merge_runs(moving), hidden, width, rest)
 
     def _paint_header(self, width: int) -> Strip:
-        first, last, hidden = self._columns_in_sight(width)
+        first, last, hidden = self._columns_in_sight()
         style = self._style("header")
         fixed = self._columns[: self._model.fixed_columns]
-        still = [Segment(" " * MARKER_WIDTH, style), *(Segment(fit(one.title, one.width), style) for one in fixed)]
-        moving = [Segment(fit(one.title, one.width), style) for one in self._columns[first:last]]
-        return self._compose_line(still, moving, hidden, width, style)
+        still = " " * MARKER_WIDTH + "".join(fit(one.title, one.width) for one in fixed)
+        moving = "".join(fit(one.title, one.width) for one in self._columns[first:last])
+        return self._compose_line([Segment(still, style)], [Segment(moving, style)], hidden, width, style)
 
     def _compose_line(self, still: list[Segment], moving: list[Segment], hidden: int, width: int, rest: Style) -> Strip:
         strip = Strip(still)
@@ -287,3 +314,10 @@ def fit(text: str, width: int) -> str:
     if cell_len(text) < width:
         return set_cell_size(text, width)
     return set_cell_size(set_cell_size(text, max(0, width - 2)) + "…", width)
+
+
+def merge_runs(runs: Iterable[tuple[str, Style]]) -> list[Segment]:
+    """Segments of `runs`, neighbours of one style joined: the fewer segments, the cheaper the frame."""
+    return [
+        Segment("".join(text for text, _ in alike), style) for style, alike in groupby(runs, key=lambda run: run[1])
+    ]

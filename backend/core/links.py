@@ -6,12 +6,10 @@ what to do with each message, and both record what it returns as events.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from backend.core.commands import (
     BlockMode,
-    Command,
-    CommandRefused,
     CutLink,
     DelayLink,
     Heal,
@@ -25,27 +23,6 @@ Link = tuple[str, str]
 """Labels of the sender and of the receiver."""
 
 LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | Heal | HealLink
-
-
-def is_link_command(command: Command) -> bool:
-    return isinstance(command, LinkCommand)
-
-
-def check_link_labels(command: LinkCommand, known: Collection[str]) -> None:
-    """Raise `CommandRefused` when `command` names a member that is not `known`, or one in two groups of a partition."""
-    match command:
-        case Heal():
-            return
-        case Partition(groups):
-            named = [label for group in groups for label in group]
-        case _:
-            named = [*command.sources, *command.targets]
-    for label in named:
-        if label not in known:
-            raise CommandRefused(f"there is no member {label!r}; known: {', '.join(known)}")
-    if isinstance(command, Partition) and len(set(named)) < len(named):
-        twice = next(label for label in named if named.count(label) > 1)
-        raise CommandRefused(f"{twice!r} stands in more than one group")
 
 
 class LinkConditions:

@@ -16,6 +16,7 @@ from typing import Literal
 from uuid import uuid4
 
 from backend.core.address import Address, make_address
+from backend.core.command_check import Condition, check
 from backend.core.commands import (
     Command,
     CommandRefused,
@@ -32,7 +33,6 @@ from backend.core.membership.identity import Randomness
 from backend.core.properties import Settings
 from backend.journal.writer import JournalFailed, JournalWriter
 from backend.live.clock import RunClock
-from backend.live.command_check import Condition, check
 from backend.live.member_host import Machine, MemberHost
 from backend.live.network import Network
 from backend.live.ports import free_ports

@@ -19,6 +19,9 @@ Status = Literal["joining", "member", "paused", "stopped", "killed"]
 NO_ADDRESS = Address("")
 """Stands in a belief whose `MemberStarted` was never seen, until one of its lists tells the address."""
 
+CONTENTS_KEPT = 64
+"""Lists whose addresses are remembered for the next member that installs them."""
+
 
 class Suspicion(NamedTuple):
     """Why a member suspects another, and since when on the run's clock."""
@@ -73,6 +76,8 @@ class Picture:
         """Time of the latest record, microseconds on the run's clock."""
         self._labels: dict[Address, str] = {}
         self._past_lives: set[str] = set()
+        self._contents: dict[tuple[str, int], tuple[tuple[Member, ...], frozenset[Address]]] = {}
+        """Lists seen lately, by lineage and version: all members install the same ones, their addresses are shared."""
 
     def apply(self, record: Record) -> None:
         """Take in one record. Records of lives that are over change nothing but the time."""
@@ -176,11 +181,22 @@ class Picture:
         if not belief.address:
             self._learn_address(belief, event.members)
         belief.version, belief.lineage, belief.master = event.version, event.lineage, event.master
-        belief.members, belief.list_since_us = event.members, at
-        belief.listed = frozenset(member.address for member in event.members)
-        belief.ever_listed |= belief.listed
+        belief.list_since_us = at
+        if belief.members != event.members:
+            belief.members, belief.listed = event.members, self._addresses_of(event)
+            belief.ever_listed |= belief.listed
         if belief.status == "joining":
             belief.status = "member"
+
+    def _addresses_of(self, event: events.ListInstalled) -> frozenset[Address]:
+        known = self._contents.get((event.lineage, event.version))
+        if known is not None and known[0] == event.members:
+            return known[1]
+        addresses = frozenset(member.address for member in event.members)
+        if len(self._contents) >= CONTENTS_KEPT:
+            self._contents.clear()
+        self._contents[event.lineage, event.version] = (event.members, addresses)
+        return addresses
 
     def _learn_address(self, belief: Belief, members: tuple[Member, ...]) -> None:
         own = next((member.address for member in members if member.uuid == belief.uuid), None)

@@ -12,9 +12,9 @@ from heapq import heappop, heappush
 from itertools import repeat
 
 from backend.core.address import Address, make_address
+from backend.core.command_check import Condition, check
 from backend.core.commands import (
     Command,
-    CommandRefused,
     KillMember,
     PauseMember,
     ResumeMember,
@@ -23,7 +23,7 @@ from backend.core.commands import (
 )
 from backend.core.effects import Effect, Halt, Transmit
 from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
-from backend.core.links import LinkCommand, LinkConditions, check_link_labels
+from backend.core.links import LinkConditions
 from backend.core.member import Birth, MemberMachine
 from backend.core.messages import Message
 from backend.core.properties import Settings
@@ -137,64 +137,52 @@ class World:
 
     def execute(self, command: Command) -> None:
         """Do `command` now. Raises `CommandRefused`, and then nothing was changed."""
+        check(command, self.labels, self._condition_of)
         match command:
             case StartMember(label):
-                self._start(self._node(label))
+                self._start(self.nodes[label])
             case StopMember(label):
-                node = self._running(label)
-                assert node.machine is not None
-                self._carry_out(node, node.machine.stop(self.now_us))
+                node, machine = self._running(label)
+                self._carry_out(node, machine.stop(self.now_us))
             case KillMember(label):
-                node = self._running(label)
-                self._end_life(node)
+                self._end_life(self.nodes[label])
                 self._note(ProcessKilled(label))
             case PauseMember(label):
-                node = self._running(label)
-                if node.paused:
-                    raise CommandRefused(f"{label} is paused already")
-                node.paused = True
+                self.nodes[label].paused = True
                 self._note(ProcessPaused(label))
             case ResumeMember(label):
-                self._resume(self._running(label))
+                self._resume(label)
             case _:
-                self._change_links(command)
+                for change in self.links.apply(command):
+                    self._note(change)
 
-    def _node(self, label: str) -> Node:
-        if label not in self.nodes:
-            raise CommandRefused(f"there is no member {label!r}; known: {', '.join(self.nodes)}")
-        return self.nodes[label]
-
-    def _running(self, label: str) -> Node:
-        node = self._node(label)
+    def _condition_of(self, label: str) -> Condition:
+        node = self.nodes[label]
         if node.machine is None:
-            raise CommandRefused(f"{label} is not running")
-        return node
+            return "down"
+        return "paused" if node.paused else "running"
+
+    def _running(self, label: str) -> tuple[Node, MemberMachine]:
+        node = self.nodes[label]
+        assert node.machine is not None, f"{label} was checked to be running"
+        return node, node.machine
 
     def _start(self, node: Node) -> None:
-        if node.machine is not None:
-            raise CommandRefused(f"{node.label} is running already")
         node.lives += 1
         node.machine = MemberMachine(node.birth, random.Random(f"{self.seed}/life/{node.label}/{node.lives}"))
         self._carry_out(node, node.machine.start(self.now_us))
 
-    def _resume(self, node: Node) -> None:
-        if not node.paused:
-            raise CommandRefused(f"{node.label} is not paused")
+    def _resume(self, label: str) -> None:
+        node, machine = self._running(label)
         node.paused = False
-        self._note(ProcessResumed(node.label))
-        assert node.machine is not None
+        self._note(ProcessResumed(label))
         # An event loop that wakes from a freeze may run its timers before it reads its sockets: the harsher order.
-        if node.machine.timers.earliest <= self.now_us:
-            self._carry_out(node, node.machine.tick(self.now_us))
+        if machine.timers.earliest <= self.now_us:
+            self._carry_out(node, machine.tick(self.now_us))
         waiting, node.inbox = node.inbox, []
         for sender, content in waiting:
             self._deliver(node, sender, content)
         self._plan_wake(node)
-
-    def _change_links(self, command: LinkCommand) -> None:
-        check_link_labels(command, self.nodes)
-        for change in self.links.apply(command):
-            self._note(change)
 
     # Time
 

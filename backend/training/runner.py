@@ -13,8 +13,8 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Protocol
 
 from backend.clusters.cluster import Cluster
-from backend.core.commands import Command
 from backend.clusters.local import JournalWriter, LocalCluster
+from backend.core.commands import Command
 from backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
 from backend.simulation.scenario import Scenario, Step
 

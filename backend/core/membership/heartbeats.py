@@ -1,4 +1,6 @@
-"""Heartbeats between all members, and the check for those that stay away (seed 000; seed 003, Failure Detection; behaviour 3.1-3.3, 3.8).
+"""Heartbeats between all members, and the check for those that stay away.
+
+Sources: seed 000; seed 003, Failure Detection; behaviour 3.1 to 3.3 and 3.8.
 
 A round is the same messages again until the list, the master or the suspicions change. So it is made once and sent many times.
 """

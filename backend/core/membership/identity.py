@@ -16,7 +16,10 @@ class Randomness(Protocol):
 
 
 class Member(Struct, frozen=True, gc=False):
-    """One entry of a member list. The pair (address, uuid) is its identity; `join_version` is the list version that introduced it."""
+    """One entry of a member list. The pair (address, uuid) is its identity.
+
+    `join_version` is the version of the list that introduced it.
+    """
 
     address: Address
     uuid: str

@@ -1,4 +1,7 @@
-"""Whether a command can be done as things stand. Refusals are made here, before anything has changed."""
+"""Whether a command can be done as things stand. Refusals are made here, before anything has changed.
+
+Every kind of cluster asks this first, so all refuse the same commands in the same words.
+"""
 
 from __future__ import annotations
 
