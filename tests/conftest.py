@@ -9,17 +9,16 @@ import pytest
 ROOT = Path(__file__).parent
 
 ONE_AT_A_TIME = {
-    "pipeline": "spark",  # a Java machine for each process would not fit a small build server
-    "live": "ports",  # two clusters that look for free ports at the same moment may find the same
-    "training": "ports",
-    "cli": "ports",
+    "spark": ("pipeline",),
+    "live": ("live", "training", "cli/test_runs.py", "cli/test_terminal.py", "house/test_make.py"),
 }
-"""Room to the group of tests that share one process, and so run one after another."""
+"""Groups that keep to one process: a Java machine for each would not fit a small build server, and two clusters that
+look for free ports at the same moment may both find the same ones."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        group = ONE_AT_A_TIME.get(item.path.relative_to(ROOT).parts[0])
-        if group is not None and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(group))
+        for group, places in ONE_AT_A_TIME.items():
+            if any(item.path.is_relative_to(ROOT / place) for place in places):
+                item.add_marker(pytest.mark.xdist_group(group))

@@ -133,8 +133,11 @@ class LineTable(ScrollView, can_focus=True):
             place = first + y - 1
             if place >= len(keys):
                 break
+            known = self._looks.get(place)
+            if known is None:
+                continue  # not painted since the sight moved; the paint that is due will ask the model itself
             look = self._look(keys[place])
-            if self._looks.get(place) != look:
+            if look != known:
                 self._looks[place] = look
                 self._repaint(place)
 
@@ -207,11 +210,11 @@ class LineTable(ScrollView, can_focus=True):
             self._cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
         self.virtual_size = Size(MARKER_WIDTH + sum(column.width for column in columns), len(keys) + 1)
         self._forget_looks()
-        self.refresh()
 
     def _forget_looks(self) -> None:
         self._looks.clear()
         self._sight = None
+        self.refresh()
 
     def _cursor_place(self) -> int:
         return self._place.get(self._cursor_key, 0) if self._cursor_key is not None else 0
@@ -282,6 +285,8 @@ class LineTable(ScrollView, can_focus=True):
             for column, (text, tone) in zip(columns, cells, strict=True):
                 runs.append((fit(text, column.width), self._style(tone, look.outlier, cursor, selected)))
         rest = self._style("plain", look.outlier, cursor, selected)
+        if not hidden:
+            return Strip(merge_runs(trim_runs([*still, *moving], width, rest)), width)
         return self._compose_line(merge_runs(still), merge_runs(moving), hidden, width, rest)
 
     def _paint_header(self, width: int) -> Strip:
@@ -321,3 +326,17 @@ def merge_runs(runs: Iterable[tuple[str, Style]]) -> list[Segment]:
     return [
         Segment("".join(text for text, _ in alike), style) for style, alike in groupby(runs, key=lambda run: run[1])
     ]
+
+
+def trim_runs(runs: list[tuple[str, Style]], width: int, rest: Style) -> list[tuple[str, Style]]:
+    """`runs` in exactly `width` cells: cut off at the right, or filled up in the style `rest`."""
+    filled = sum(cell_len(text) for text, _ in runs)
+    if filled < width:
+        runs.append((" " * (width - filled), rest))
+    while filled > width and runs:
+        text, style = runs.pop()
+        filled -= cell_len(text)
+        if filled < width:
+            runs.append((set_cell_size(text, width - filled), style))
+            break
+    return runs

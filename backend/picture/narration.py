@@ -13,6 +13,9 @@ from backend.picture.one_line import one_line
 NameOf = Callable[[Address], str]
 """Gives the name that people know an address by; `Picture.label_of` does."""
 
+NAMES_SPELT_OUT = 16
+"""How many members a line names before it only counts the rest; the event itself has them all."""
+
 
 def narrate(record: Record, name_of: NameOf = str) -> str:
     """When, who, and what happened: one line without control characters."""
@@ -121,4 +124,8 @@ def _condition(link: events.LinkChanged) -> str:
 
 
 def _names(addresses: Iterable[Address], name_of: NameOf) -> str:
-    return ", ".join(name_of(address) for address in addresses) or "nobody"
+    named = list(addresses)
+    spelt = ", ".join(name_of(address) for address in named[:NAMES_SPELT_OUT])
+    if len(named) > NAMES_SPELT_OUT:
+        return f"{spelt} and {len(named) - NAMES_SPELT_OUT} more"
+    return spelt or "nobody"

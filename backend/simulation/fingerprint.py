@@ -26,8 +26,9 @@ class Fingerprint:
         self._encode = msgspec.msgpack.Encoder().encode
 
     def add_record(self, record: Record) -> None:
+        """Take in a record, but for the name of its run: that is given by people and says nothing of what happened."""
         self.settle()
-        self._hash.update(self._encode(record))
+        self._hash.update(self._encode((record.member, record.seq, record.at, record.event)))
 
     def settle(self) -> None:
         """Take the numbers collected so far into the hash; to be called every `BATCH` numbers or so."""

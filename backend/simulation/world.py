@@ -35,8 +35,11 @@ LATENCY_SPREAD_US = 800
 """A message takes at least the first and at most the sum of both; each draws its own, so messages overtake one another."""
 
 FIRST_PORT = 5701
-MOST_MEMBERS = 1024
-"""What ten bits of a fingerprint number can tell apart."""
+CLOCK_BITS = 52
+"""A number of the fingerprint holds virtual microseconds (142 years of them), above them the member, above that a tick."""
+
+MOST_MEMBERS = 1 << 11
+TICK = 1 << 63
 
 
 class Refusal:
@@ -52,11 +55,11 @@ class Refusal:
 class Node:
     """A place where lives of one member run, one after another. `machine` is None while none does."""
 
-    __slots__ = ("address", "birth", "inbox", "index", "label", "lives", "machine", "paused", "target_code", "wake_at")
+    __slots__ = ("address", "birth", "code", "inbox", "index", "label", "lives", "machine", "paused", "wake_at")
 
     def __init__(self, index: int, birth: Birth) -> None:
         self.index = index
-        self.target_code = index << 10
+        self.code = index << CLOCK_BITS
         self.birth = birth
         self.label = birth.label
         self.address = birth.address
@@ -202,18 +205,18 @@ class World:
     def _run_flight(self, sender: Node, flight: Flight, until_us: int) -> None:
         """Deliver what arrives of one flight before anything else is due; the rest goes back into the queue."""
         queue, add, sender_address = self._queue, self._fingerprint.add, sender.address
-        delivered = 0
+        before = len(flight)
         while True:
             at, _, node, content = flight.pop()
-            self.now_us = at
-            delivered += 1
-            add(at << 20 | node.target_code | sender.index)
+            add(at | node.code)
             machine = node.machine
             if machine is None or node.paused or content.__class__ is Refusal:
+                self.now_us = at
                 self._deliver(node, sender, content)
             else:
                 effects = machine.receive(at, sender_address, content)  # type: ignore[arg-type]
                 if effects:
+                    self.now_us = at
                     self._carry_out(node, effects)
                 elif machine.timers.earliest < node.wake_at:
                     self._plan_wake(node)
@@ -223,7 +226,7 @@ class World:
             if following[0] > until_us or (queue and queue[0] < following):  # type: ignore[operator]
                 heappush(queue, (following[0], following[1], node, sender, flight))
                 break
-        self.events += delivered
+        self.events += before - len(flight)
         if self.events - self._settled_at > BATCH:
             self._settled_at = self.events
             self._fingerprint.settle()
@@ -236,7 +239,7 @@ class World:
         if machine is None or node.paused:
             return
         if machine.timers.earliest <= at:
-            self._fingerprint.add(at << 20 | node.target_code | 1023)
+            self._fingerprint.add(at | node.code | TICK)
             self._carry_out(node, machine.tick(at))
         else:
             self._plan_wake(node)
@@ -289,6 +292,7 @@ class World:
             ]
             self._order = order
         if flight:
+            self._fingerprint.add(node.index)
             flight.sort(reverse=True)
             heappush(self._queue, (flight[-1][0], flight[-1][1], node, node, flight))
 

@@ -13,6 +13,7 @@ import json
 import os
 import pty
 import random
+import re
 import select
 import statistics
 import struct
@@ -28,8 +29,13 @@ WIDTH, HEIGHT = 160, 50
 MEMBERS = 200
 CHANGES_A_SECOND = 5
 LINES_A_SECOND = 100
-CURSOR_MARK = "▸".encode()
-HEADER_MARK = b"observer"
+HEADER_MARK = re.compile(b"observer")
+SAME_ROW = rb"(?:(?!\x1b\[\d+;\d+H).){0,160}?"
+"""Output that does not move to another place of the screen."""
+CURSOR_ON_FIRST, CURSOR_ON_SECOND = (
+    re.compile("▸".encode() + SAME_ROW + label, re.S) for label in (rb"m0\b", rb"m1\b")
+)
+LONGEST_MARK = 400
 SETTLE_SECONDS = 2.0
 
 
@@ -138,22 +144,22 @@ def _press_keys(leader: int, seconds: float) -> tuple[list[float], int]:
     while time.monotonic() < end:
         painted += _swallow(leader, 0.15 + draw.random() * 0.1)
         pressed = time.monotonic()
-        # The pair of rows that swap the cursor alternates, so the mark is painted in a place where it was not.
+        # The cursor goes to and fro between two rows; the row that it left may be repainted, but without its mark.
         os.write(leader, b"\x1b[B" if down else b"\x1b[A")
+        latencies.append(_read_until(leader, CURSOR_ON_SECOND if down else CURSOR_ON_FIRST, 5.0) - pressed)
         down = not down
-        latencies.append(_read_until(leader, CURSOR_MARK, 5.0) - pressed)
     return latencies, painted
 
 
-def _read_until(leader: int, mark: bytes, patience_seconds: float) -> float:
-    """When `mark` stood in the output."""
+def _read_until(leader: int, mark: re.Pattern[bytes], patience_seconds: float) -> float:
+    """When `mark` stood in the output, on the monotonic clock."""
     seen, end = b"", time.monotonic() + patience_seconds
     while time.monotonic() < end:
         if select.select([leader], [], [], 0.5)[0]:
-            seen = seen[-len(mark) :] + os.read(leader, 65_536)
-            if mark in seen:
+            seen = seen[-LONGEST_MARK:] + os.read(leader, 65_536)
+            if mark.search(seen):
                 return time.monotonic()
-    raise SystemExit(f"no {mark!r} within {patience_seconds:g} s")
+    raise SystemExit(f"no {mark.pattern!r} within {patience_seconds:g} s")
 
 
 def _swallow(leader: int, seconds: float) -> int:
