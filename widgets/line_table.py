@@ -7,6 +7,7 @@ while the others scroll sideways.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -129,6 +130,8 @@ class LineTable(ScrollView, can_focus=True):
             self._restructure(keys, columns)
             return
         first, height = self.scroll_offset.y, self.scrollable_content_region.height
+        width = self.scrollable_content_region.width
+        changed: list[Region] = []
         for y in range(1, height):
             place = first + y - 1
             if place >= len(keys):
@@ -139,7 +142,9 @@ class LineTable(ScrollView, can_focus=True):
             look = self._look(keys[place])
             if look != known:
                 self._looks[place] = look
-                self._repaint(place)
+                changed.append(Region(0, y, width, 1))
+        if changed:
+            self.refresh(*changed)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
@@ -314,6 +319,7 @@ class LineTable(ScrollView, can_focus=True):
         return style
 
 
+@lru_cache(maxsize=4096)
 def fit(text: str, width: int) -> str:
     """`text` in exactly `width` cells, of which the last is a gap; an ellipsis shows that something is missing."""
     if cell_len(text) < width:

@@ -70,7 +70,12 @@ class Prompt(Horizontal):
         line = self.query_one(PromptInput)
         line.value = text
         line.cursor_position = len(text)
-        line.focus()
+        # At once, not `focus`, which waits its turn: the next keys would still go to whoever had the focus and act there.
+        self.screen.set_focus(line)
+
+    def type_in(self, letters: str) -> None:
+        """Put `letters` on the line where its cursor stands."""
+        self.query_one(PromptInput).insert_text_at_cursor(letters)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -128,9 +128,10 @@ class MemberMachine:
     def tick(self, now: int) -> Sequence[Effect]:
         """Do what is due."""
         state = self._state
-        for name in self.timers.take_due(now):
-            if name in TIMED:
-                TIMED[name](state, now)
+        while (name := self.timers.take_due(now)) is not None:
+            rule = TIMED.get(name)
+            if rule is not None:
+                rule(state, now)
             else:
                 admission.on_admission_timer(state, now, Address(name.removeprefix(admission.ADMISSION)))
         return self._taken()

@@ -9,38 +9,40 @@ NEVER = 2**63 - 1
 class Timers:
     """Named deadlines in microseconds. `earliest` is always the smallest of them, or `NEVER`."""
 
-    __slots__ = ("_deadlines", "earliest")
+    __slots__ = ("_deadlines", "_soonest", "earliest")
 
     def __init__(self) -> None:
         self._deadlines: dict[str, int] = {}
+        self._soonest = ""
         self.earliest = NEVER
 
     def set(self, name: str, at_us: int) -> None:
-        before = self._deadlines.get(name)
+        """Set the deadline `name`, in place of the one it had."""
         self._deadlines[name] = at_us
-        if at_us <= self.earliest:
-            self.earliest = at_us
-        elif before == self.earliest:
+        if at_us < self.earliest:
+            self._soonest, self.earliest = name, at_us
+        elif name == self._soonest:
             self._refresh()
 
     def clear(self, name: str) -> None:
-        if self._deadlines.pop(name, None) is not None:
+        if self._deadlines.pop(name, None) is not None and name == self._soonest:
             self._refresh()
 
     def clear_all(self) -> None:
         self._deadlines.clear()
-        self.earliest = NEVER
+        self._refresh()
 
-    def take_due(self, now: int) -> list[str]:
-        """Remove and return the names whose time has come, the earliest first, ties in order of name."""
-        deadlines = self._deadlines
-        due = [name for name, at_us in deadlines.items() if at_us <= now]
-        if len(due) > 1:
-            due.sort(key=lambda name: (deadlines[name], name))
-        for name in due:
-            del deadlines[name]
+    def take_due(self, now: int) -> str | None:
+        """Clear and name the earliest deadline if its time has come; of equal ones the one that was named first."""
+        if self.earliest > now:
+            return None
+        due = self._soonest
+        del self._deadlines[due]
         self._refresh()
         return due
 
     def _refresh(self) -> None:
-        self.earliest = min(self._deadlines.values(), default=NEVER)
+        self._soonest, self.earliest = "", NEVER
+        for name, at_us in self._deadlines.items():
+            if at_us < self.earliest:
+                self._soonest, self.earliest = name, at_us

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from textual.events import Key
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from app.console import Console
 from app.screens.confirm import ConfirmScreen
@@ -146,6 +147,22 @@ def test_prompt_completes_and_remembers() -> None:
     run_async(scenario())
 
 
+def test_keys_typed_fast_behind_the_colon_are_words_and_no_actions() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            # Unlike a pilot, a fast hand or a paste does not wait for the focus to move.
+            for key, letter in (("colon", ":"), *((letter, letter) for letter in "sxhpq")):
+                app.post_message(Key(key, letter))
+            await settle(pilot)
+            assert cluster.commands == [] and app.is_running
+            assert app.beliefs.prompt.query_one("#prompt-input", Input).value == "sxhpq"
+
+    run_async(scenario())
+
+
 def test_refusals_and_failures_are_one_error_line() -> None:
     async def scenario() -> None:
         cluster = formed()
@@ -217,7 +234,9 @@ def test_confirmation_spells_out_the_blast_radius_and_leans_to_cancel() -> None:
             await settle(pilot)
             assert app.focused is not None and app.focused.id == "cancel"
             text = screen_text(app)
-            assert "Kill n1?" in text and "1 of 5 running members would end" in text and "master of n2, n3, n4, n5" in text
+            assert (
+                "Kill n1?" in text and "1 of 5 running members would end" in text and "master of n2, n3, n4, n5" in text
+            )
 
     run_async(scenario())
 
