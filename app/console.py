@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from textual.app import App
 from textual.command import Provider
+from textual.events import Key
 from textual.message import Message
 
 from app.actions import ACTIONS, ActionId, available_actions
@@ -97,6 +98,15 @@ class Console(App[None]):
             self.beliefs.say(f"{action.title} is refused: this cluster is read-only", error=True)
             return
         self._deeds[action_id]()
+
+    def on_key(self, event: Key) -> None:
+        """Hand stray letters to the prompt: those of one burst with its sign were on their way to another widget.
+
+        The prompt keeps the letters that it gets itself, so what bubbles up to here while it is open came by elsewhere.
+        """
+        if self.screen is self.beliefs and self.beliefs.prompt.sign and event.is_printable and event.character:
+            self.beliefs.prompt.type_in(event.character)
+            event.prevent_default()
 
     def on_prompt_answered(self, message: Prompt.Answered) -> None:
         self.beliefs.table.focus()

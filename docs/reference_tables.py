@@ -23,7 +23,7 @@ def properties_page() -> str:
     production, training = (Settings.of(preset=preset).as_properties() for preset in ("production", "training"))
     rows = []
     for name, (_, kind) in PROPERTIES.items():
-        bound = ", ".join(kind.choices) if kind.choices else f"{kind.at_least:g}" if kind.unit != "switch" else ""
+        bound = f"{kind.at_least:g}"
         rows.append((f"`{name}`", kind.unit, _shown(production[name]), _shown(training[name]), bound))
     return f"""# Properties
 
@@ -31,7 +31,7 @@ Set one with `quarterdeck console --property NAME=VALUE` or under `settings:` of
 checked before anything starts. The preset `production` has the documented defaults, `training` has seconds instead of
 minutes; the console and scenarios start from `training`.
 
-{_table(("property", "unit", "production", "training", "least value or choices"), rows)}
+{_table(("property", "unit", "production", "training", "least value"), rows)}
 
 {NOTE}
 """

@@ -52,7 +52,7 @@ class Prompt(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="prompt-sign", markup=False)
-        yield PromptInput(_Completer(self._suggest), id="prompt-input")
+        yield PromptInput(_Completer(self.suggest), id="prompt-input")
 
     def on_mount(self) -> None:
         self.display = False
@@ -110,7 +110,8 @@ class Prompt(Horizontal):
         self._sign = ""
         self.display = False
 
-    def _suggest(self, beginning: str) -> str | None:
+    def suggest(self, beginning: str) -> str | None:
+        """The whole line that `beginning` most likely becomes; only commands are completed."""
         return self._complete(beginning) if self._sign == ":" else None
 
 
@@ -140,8 +141,11 @@ class PromptInput(Input):
         self.prompt.recall(steps)
 
     def action_complete(self) -> None:
-        if self.cursor_at_end:
-            self.action_cursor_right()  # which takes the suggestion, where there is one
+        # Asked for anew: the suggestion painted behind the cursor comes late, and is gone after a change of focus.
+        whole = self.prompt.suggest(self.value) if self.cursor_at_end else None
+        if whole is not None:
+            self.value = whole
+            self.cursor_position = len(whole)
 
 
 class _Completer(Suggester):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Footer
 
@@ -83,12 +82,6 @@ class BeliefsScreen(Screen[None]):
     def targets(self) -> tuple[str, ...]:
         """The selected members; the one under the cursor when none is selected."""
         return self.table.selection or ((self.table.cursor_key,) if self.table.cursor_key is not None else ())
-
-    def on_key(self, event: Key) -> None:
-        """Hand stray letters to the prompt: those of one burst with its sign were on their way to another widget."""
-        if self.prompt.sign and event.is_printable and event.character:
-            self.prompt.type_in(event.character)
-            event.stop()
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         if message.sign == "/":

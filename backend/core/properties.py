@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from math import isfinite
 from typing import Any, Literal
 
 SECOND_US = 1_000_000
-MILLISECOND_US = 1_000
 
 Preset = Literal["production", "training"]
 PropertyValue = str | int | float | bool
@@ -31,26 +31,19 @@ class Property:
     """How one field of `Settings` is written by people."""
 
     name: str
-    unit: Literal["seconds", "milliseconds", "count", "choice", "switch"]
-    at_least: float = 0
-    choices: tuple[str, ...] = ()
-    training: PropertyValue | None = None
-    """Value in the training preset, in the property's unit; None keeps the production default."""
+    unit: Literal["seconds"]
+    at_least: float
+    training: float
+    """Value in the training preset, in the property's unit."""
 
 
-def _seconds(name: str, default: float, training: float | None = None, at_least: float = 0) -> Any:
-    return field(
-        default=int(default * SECOND_US), metadata={"property": Property(name, "seconds", at_least, training=training)}
-    )
-
-
-def _count(name: str, default: int, at_least: int = 0) -> Any:
-    return field(default=default, metadata={"property": Property(name, "count", at_least)})
+def _seconds(name: str, default: float, *, training: float, at_least: float) -> Any:
+    return field(default=int(default * SECOND_US), metadata={"property": Property(name, "seconds", at_least, training)})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set, in microseconds and counts."""
+    """Everything that can be set, in microseconds."""
 
     heartbeat_interval_us: int = _seconds("hazelcast.heartbeat.interval.seconds", 5, training=1, at_least=0.001)
     max_no_heartbeat_us: int = _seconds("hazelcast.max.no.heartbeat.seconds", 60, training=4, at_least=0.001)
@@ -61,22 +54,13 @@ class Settings:
         "hazelcast.mastership.claim.timeout.seconds", 120, training=8, at_least=0.001
     )
     max_join_us: int = _seconds("hazelcast.max.join.seconds", 300, training=60, at_least=1)
-    port_try_count: int = _count("hazelcast.tcp.join.port.try.count", 3, at_least=1)
-    failure_detector: str = field(
-        default="deadline",
-        metadata={"property": Property("hazelcast.heartbeat.failuredetector.type", "choice", choices=("deadline",))},
-    )
-    legacy_list_format: bool = field(
-        default=False, metadata={"property": Property("hazelcast.legacy.memberlist.format.enabled", "switch")}
-    )
 
     @classmethod
     def of(cls, properties: Mapping[str, PropertyValue] | None = None, *, preset: Preset = "production") -> Settings:
         """The preset with `properties` on top. Raises `BadProperty` on the first that cannot be taken."""
         settings = cls()
         if preset == "training":
-            training = {name: kind.training for name, (_, kind) in PROPERTIES.items() if kind.training is not None}
-            settings = settings.with_properties(training)
+            settings = settings.with_properties({name: kind.training for name, (_, kind) in PROPERTIES.items()})
         return settings.with_properties(properties or {})
 
     def with_properties(self, properties: Mapping[str, PropertyValue]) -> Settings:
@@ -94,12 +78,9 @@ class Settings:
     def as_properties(self) -> dict[str, PropertyValue]:
         """The settings as people write them."""
         shown: dict[str, PropertyValue] = {}
-        for name, (attribute, kind) in PROPERTIES.items():
-            value = getattr(self, attribute)
-            if kind.unit in ("seconds", "milliseconds"):
-                amount = value / (SECOND_US if kind.unit == "seconds" else MILLISECOND_US)
-                value = int(amount) if amount == int(amount) else amount
-            shown[name] = value
+        for name, (attribute, _) in PROPERTIES.items():
+            seconds = getattr(self, attribute) / SECOND_US
+            shown[name] = int(seconds) if seconds == int(seconds) else seconds
         return shown
 
     def _check_together(self) -> None:
@@ -117,35 +98,18 @@ PROPERTIES: dict[str, tuple[str, Property]] = {
 """Property name to (field of `Settings`, how it is written)."""
 
 
-def _read(kind: Property, value: PropertyValue) -> PropertyValue:
-    if kind.unit == "choice":
-        if value not in kind.choices:
-            raise BadProperty(kind.name, f"{value!r} is none of {', '.join(kind.choices)}")
-        return value
-    if kind.unit == "switch":
-        switches = {"true": True, "false": False}
-        if str(value).lower() not in switches:
-            raise BadProperty(kind.name, f"{value!r} is neither true nor false")
-        return switches[str(value).lower()]
-    number = _number(kind, value)
-    if number < kind.at_least:
-        raise BadProperty(kind.name, f"{value} is too small; the least is {kind.at_least:g}")
-    if kind.unit == "count":
-        return int(number)
-    return round(number * (SECOND_US if kind.unit == "seconds" else MILLISECOND_US))
-
-
-def _number(kind: Property, value: PropertyValue) -> float:
+def _read(kind: Property, value: PropertyValue) -> int:
     try:
         if isinstance(value, bool):
             raise ValueError
-        number = float(value)
-        if number != number or number in (float("inf"), float("-inf")) or (kind.unit == "count" and number % 1):
+        seconds = float(value)
+        if not isfinite(seconds):
             raise ValueError
     except ValueError:
-        wanted = "a whole number" if kind.unit == "count" else f"a number of {kind.unit}"
-        raise BadProperty(kind.name, f"{value!r} is not {wanted}") from None
-    return number
+        raise BadProperty(kind.name, f"{value!r} is not a number of seconds") from None
+    if seconds < kind.at_least:
+        raise BadProperty(kind.name, f"{value} is too small; the least is {kind.at_least:g}")
+    return round(seconds * SECOND_US)
 
 
 def _suggestion(name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from backend.core import events
 from backend.core.address import Address
 from backend.core.events import Record
-from backend.core.properties import MILLISECOND_US, SECOND_US
+from backend.core.properties import SECOND_US
 from backend.picture.one_line import one_line
 
 NameOf = Callable[[Address], str]
@@ -109,7 +109,7 @@ def duration_text(length_us: int) -> str:
     """A length of time in the largest unit that keeps it readable."""
     if length_us >= SECOND_US:
         return f"{length_us / SECOND_US:g} s"
-    return f"{length_us / MILLISECOND_US:g} ms"
+    return f"{length_us / 1_000:g} ms"
 
 
 def _condition(link: events.LinkChanged) -> str:

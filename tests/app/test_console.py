@@ -159,6 +159,11 @@ def test_keys_typed_fast_behind_the_colon_are_words_and_no_actions() -> None:
             await settle(pilot)
             assert cluster.commands == [] and app.is_running
             assert app.beliefs.prompt.query_one("#prompt-input", Input).value == "sxhpq"
+            await pilot.press("escape")
+            for key, letter in (("colon", ":"), ("h", "h"), ("e", "e"), ("a", "a"), ("tab", None), ("enter", None)):
+                app.post_message(Key(key, letter))
+            await settle(pilot)
+            assert cluster.commands == [Heal()]
 
     run_async(scenario())
 

@@ -34,9 +34,6 @@ def test_what_is_shown_can_be_read_again(preset: str) -> None:
         ("hazelcast.heartbeat.interval.seconds", True, "not a number"),
         ("hazelcast.heartbeat.interval.seconds", 0, "too small"),
         ("hazelcast.heartbeat.interval.seconds", 60, "not longer than the heartbeat interval"),
-        ("hazelcast.tcp.join.port.try.count", 1.5, "whole number"),
-        ("hazelcast.heartbeat.failuredetector.type", "guess", "none of deadline"),
-        ("hazelcast.legacy.memberlist.format.enabled", "maybe", "neither true nor false"),
     ],
 )
 def test_a_bad_property_names_itself_and_hints(name: str, value: object, hint: str) -> None:
