@@ -14,4 +14,5 @@ def screen_text(app: App[None]) -> str:
 
 async def settle(pilot: Pilot[None]) -> None:
     """Let the console's clock tick and the screen be painted."""
-    await pilot.pause(0.25)
+    await pilot.pause(0.35)
+    await pilot.pause()

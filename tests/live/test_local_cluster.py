@@ -56,7 +56,7 @@ QUICK = Settings.of(
         "hazelcast.mastership.claim.timeout.seconds": 2,
     }
 )
-BASE_PORT = 17_701
+BASE_PORT = 7_701
 
 
 class Watched:
@@ -268,7 +268,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(refusing: Watched, comma
 
 @pytest.fixture(scope="module")
 def refusing() -> Iterator[Watched]:
-    cluster = LocalCluster(2, settings=QUICK, base_port=19_701)
+    cluster = LocalCluster(2, settings=QUICK, base_port=9_701)
     yield Watched(cluster)
     cluster.close()
 
