@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +57,9 @@ QUICK = Settings.of(
         "hazelcast.mastership.claim.timeout.seconds": 2,
     }
 )
-BASE_PORT = 7_701
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+BASE_PORT = 7_701 + 200 * WORKER
+"""Far from the ports of tests that run beside this one."""
 
 
 class Watched:
@@ -227,7 +230,7 @@ def test_strangers_are_noted_once_and_change_nothing(start: Callable[..., Watche
 
 
 def test_ports_in_use_are_stepped_over(start: Callable[..., Watched]) -> None:
-    (taken,) = free_ports(1, 18_701, "127.0.0.1")
+    (taken,) = free_ports(1, BASE_PORT + 100, "127.0.0.1")
     with socket.create_server(("127.0.0.1", taken)):
         watched = start(2, base_port=taken)
         assert [port_of(address) for address in watched.cluster.addresses.values()] == [taken + 1, taken + 2]
@@ -268,7 +271,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(refusing: Watched, comma
 
 @pytest.fixture(scope="module")
 def refusing() -> Iterator[Watched]:
-    cluster = LocalCluster(2, settings=QUICK, base_port=9_701)
+    cluster = LocalCluster(2, settings=QUICK, base_port=BASE_PORT)
     yield Watched(cluster)
     cluster.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -21,6 +22,8 @@ from backend.live.ports import free_ports
 from backend.live.transport import MemberTransport, Patience
 
 PATIENCE = Patience(connect_seconds=0.3, hello_seconds=0.3)
+
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 class Member:
@@ -55,7 +58,7 @@ class Member:
 
 class Net:
     def __init__(self) -> None:
-        self.addresses = [make_address("127.0.0.1", port) for port in free_ports(3, 16_701, "127.0.0.1")]
+        self.addresses = [make_address("127.0.0.1", port) for port in free_ports(3, 9_701 + 200 * WORKER, "127.0.0.1")]
         self.network = Network(dict(zip(self.addresses, "abc", strict=True)), Random(1))
         self.members = [Member(address, self.network) for address in self.addresses]
 
