@@ -10,20 +10,27 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from backend.core.commands import (
+    ChangeState,
     Command,
     CommandRefused,
     CutLink,
     DelayLink,
+    DropMessages,
+    DuplicateOnLink,
     Heal,
     HealLink,
     KillMember,
     LoseOnLink,
+    Operate,
     Partition,
     PauseMember,
     ResumeMember,
+    SearchClusters,
+    SetJoinList,
     StartMember,
     StopMember,
 )
+from backend.core.messages import MESSAGE_KINDS
 
 Condition = Literal["down", "running", "paused"]
 """What the process of a member is doing."""
@@ -55,12 +62,25 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
             _check_links(sources, targets, labels)
             if delay_us < 0:
                 raise CommandRefused(f"a delay of {delay_us} microseconds is negative")
-        case LoseOnLink(sources, targets, probability):
+        case LoseOnLink(sources, targets, probability) | DuplicateOnLink(sources, targets, probability):
             _check_links(sources, targets, labels)
-            if not 0 <= probability <= 1:
-                raise CommandRefused(f"{probability:g} is no probability; it lies from 0 to 1")
+            _check_probability(probability)
+        case DropMessages(sources, targets, kinds):
+            _check_links(sources, targets, labels)
+            unknown = [kind for kind in kinds if kind not in MESSAGE_KINDS]
+            if unknown:
+                raise CommandRefused(f"there is no kind of message {unknown[0]!r}; known: {', '.join(MESSAGE_KINDS)}")
+        case SetJoinList(member) | ChangeState(member) | SearchClusters(member) | Operate(member):
+            _running(member, labels, condition_of)
+            if condition_of(member) == "paused":
+                raise CommandRefused(f"{member} is paused; resume it first")
         case Heal():
             pass
+
+
+def _check_probability(probability: float) -> None:
+    if not 0 <= probability <= 1:
+        raise CommandRefused(f"{probability:g} is no probability; it lies from 0 to 1")
 
 
 def _known(members: Iterable[str], labels: Sequence[str]) -> None:

@@ -9,6 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from backend.core.cluster_profile import ClusterState
+
 BlockMode = Literal["blackhole", "reset"]
 
 
@@ -74,6 +76,51 @@ class LoseOnLink(Struct, frozen=True, tag_field="do", tag="lose"):
     one_way: bool = False
 
 
+class DuplicateOnLink(Struct, frozen=True, tag_field="do", tag="duplicate"):
+    """Deliver messages from each source to each target twice with `probability`, and back unless `one_way`."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    probability: float
+    one_way: bool = False
+
+
+class DropMessages(Struct, frozen=True, tag_field="do", tag="drop-messages"):
+    """Drop every message of these kinds from each source to each target; no kinds: drop none of them any more."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    kinds: tuple[str, ...]
+    """Names as in `backend.core.messages.MESSAGE_KINDS`."""
+
+
+class SetJoinList(Struct, frozen=True, tag_field="do", tag="set-join-list"):
+    """Edit the TCP-IP join list through `member`; it reaches every member of its cluster (seed 002, User Interaction)."""
+
+    member: str
+    addresses: tuple[str, ...]
+    """Labels, or addresses as text; an address without a port stands for a few ports."""
+
+
+class ChangeState(Struct, frozen=True, tag_field="do", tag="change-state"):
+    """Ask the cluster of `member` to change its state."""
+
+    member: str
+    state: ClusterState
+
+
+class SearchClusters(Struct, frozen=True, tag_field="do", tag="search"):
+    """Let the master `member` look for other clusters now, instead of at its next turn."""
+
+    member: str
+
+
+class Operate(Struct, frozen=True, tag_field="do", tag="operate"):
+    """Ask `member` for an operation as a client would. Refused while it sees too few members."""
+
+    member: str
+
+
 class Heal(Struct, frozen=True, tag_field="do", tag="heal"):
     """Remove every link condition."""
 
@@ -95,6 +142,12 @@ Command = (
     | CutLink
     | DelayLink
     | LoseOnLink
+    | DuplicateOnLink
+    | DropMessages
+    | SetJoinList
+    | ChangeState
+    | SearchClusters
+    | Operate
     | Heal
     | HealLink
 )

@@ -11,17 +11,22 @@ from typing import Literal
 from msgspec import Struct
 
 from backend.core.address import Address
+from backend.core.cluster_profile import ClusterState
 from backend.core.membership.identity import Member
 
 # The life of a member
 
 
 class MemberStarted(Struct, frozen=True, tag_field="kind", tag="member-started"):
-    """A life begins: the address it is bound to and where it will look for its cluster."""
+    """A life begins: the address it is bound to and where it will look for its cluster.
+
+    `merged_from` is the uuid of the life before it when that one ended in a merge and the process just goes on.
+    """
 
     address: Address
     lite: bool
     join_list: tuple[Address, ...]
+    merged_from: str = ""
 
 
 class JoinRequested(Struct, frozen=True, tag_field="kind", tag="join-requested"):
@@ -126,6 +131,110 @@ class ObserverPaused(Struct, frozen=True, tag_field="kind", tag="observer-paused
     """Microseconds since its last heartbeat round."""
 
 
+# Partial disconnections (seed 001; design 9.6)
+
+
+class DisconnectionReported(Struct, frozen=True, tag_field="kind", tag="disconnection-reported"):
+    """A slave told the master whom it suspects; nobody when it has withdrawn its report."""
+
+    reporter: Address
+    suspects: tuple[Address, ...]
+
+
+class DisconnectionResolved(Struct, frozen=True, tag_field="kind", tag="disconnection-resolved"):
+    """The master decided who stays. `exact` is false when the search was cut short and this is the best it found."""
+
+    keep: tuple[Address, ...]
+    remove: tuple[Address, ...]
+    exact: bool
+    why: str
+
+
+class MemberHeldBack(Struct, frozen=True, tag_field="kind", tag="member-held-back"):
+    """The master does not let `address` in again until its links to `missing` are proven both ways."""
+
+    address: Address
+    missing: tuple[Address, ...]
+
+
+class JoinDelayed(Struct, frozen=True, tag_field="kind", tag="join-delayed"):
+    """The joiner's side of it: it probes `missing`, the next time after `wait` microseconds."""
+
+    master: Address
+    missing: tuple[Address, ...]
+    wait: int
+
+
+# Split-brain recovery (seed 002)
+
+
+class MergeVerdict(Struct, frozen=True, tag_field="kind", tag="merge-verdict"):
+    """What a master found about another cluster that it met. Told again only when it has changed."""
+
+    remote: Address
+    decision: Literal["local-merges", "remote-merges", "cannot-merge"]
+    rule: str
+    why: str
+
+
+class NotMerging(Struct, frozen=True, tag_field="kind", tag="not-merging"):
+    """Why this master is not merging into another cluster just now. Told again only when it has changed."""
+
+    reason: str
+
+
+class MergeStarted(Struct, frozen=True, tag_field="kind", tag="merge-started"):
+    """The losing master begins to bring its whole cluster into that of `target`."""
+
+    target: Address
+    members: tuple[Address, ...]
+
+
+class MergeAbandoned(Struct, frozen=True, tag_field="kind", tag="merge-abandoned"):
+    target: Address
+    reason: str
+
+
+class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging"):
+    """The last event of a life that merges: the process goes on as `next_uuid` and joins the cluster of `target`."""
+
+    target: Address
+    next_uuid: str
+
+
+class JoinListChanged(Struct, frozen=True, tag_field="kind", tag="join-list-changed"):
+    """The member looks at these addresses from its next search on."""
+
+    addresses: tuple[Address, ...]
+    edition: int
+    author: Address
+
+
+# Cluster state and protection
+
+
+class ClusterStateChanged(Struct, frozen=True, tag_field="kind", tag="cluster-state-changed"):
+    """The member now holds the cluster to be in `state`."""
+
+    state: ClusterState
+    reason: str
+
+
+class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-state-refused"):
+    """The master gave up changing the state."""
+
+    wanted: ClusterState
+    reason: str
+
+
+class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-changed"):
+    """Whether the member sees enough members for operations (seed 003, Split Brain Situation)."""
+
+    members: int
+    needed: int
+    operating: bool
+
+
 # Mastership claims
 
 
@@ -182,6 +291,10 @@ class LinkChanged(Struct, frozen=True, tag_field="kind", tag="link-changed"):
     """Microseconds added to each frame."""
     loss: float = 0.0
     """Probability that a message is dropped."""
+    duplicate: float = 0.0
+    """Probability that a message arrives twice."""
+    dropped_kinds: tuple[str, ...] = ()
+    """Names of the kinds of messages that are dropped always."""
 
 
 class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refused"):
@@ -211,6 +324,19 @@ Event = (
     | ClaimAnswered
     | ClaimFinished
     | ClaimAbandoned
+    | DisconnectionReported
+    | DisconnectionResolved
+    | MemberHeldBack
+    | JoinDelayed
+    | MergeVerdict
+    | NotMerging
+    | MergeStarted
+    | MergeAbandoned
+    | MemberMerging
+    | JoinListChanged
+    | ClusterStateChanged
+    | ClusterStateRefused
+    | ProtectionChanged
     | ProcessKilled
     | ProcessPaused
     | ProcessResumed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from backend.core.address import Address, BadAddress, make_address, parse_port, split_host_and_port
 
@@ -37,6 +37,14 @@ def parse_join_list(
         except BadAddress as problem:
             raise BadJoinList(f"entry {place} of the join list: {problem}") from problem
     return tuple(found)
+
+
+def resolve_join_list(
+    entries: Iterable[str], addresses: Mapping[str, Address], *, port_try_count: int = DEFAULT_PORT_TRY_COUNT
+) -> tuple[Address, ...]:
+    """A join list in which members may stand by their labels, whose `addresses` are given. Raises `BadJoinList`."""
+    words = [addresses.get(entry, entry) for entry in entries]
+    return parse_join_list(words, port_try_count=port_try_count)
 
 
 def _expand(word: str, base_port: int, port_try_count: int) -> list[Address]:

@@ -7,11 +7,15 @@ what to do with each message, and both record what it returns as events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
 
 from backend.core.commands import (
-    BlockMode,
     CutLink,
     DelayLink,
+    DropMessages,
+    DuplicateOnLink,
     Heal,
     HealLink,
     LoseOnLink,
@@ -22,7 +26,7 @@ from backend.core.events import LinkChanged
 Link = tuple[str, str]
 """Labels of the sender and of the receiver."""
 
-LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | Heal | HealLink
+LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | DuplicateOnLink | DropMessages | Heal | HealLink
 
 
 class LinkConditions:
@@ -34,11 +38,6 @@ class LinkConditions:
     def of(self, source: str, target: str) -> LinkChanged | None:
         """The condition of one link, or None when it is plain."""
         return self.conditions.get((source, target))
-
-    def blocks(self, source: str, target: str) -> BlockMode | None:
-        """How the link is cut, or None when it is not."""
-        condition = self.conditions.get((source, target))
-        return condition.blocked or None if condition else None
 
     def apply(self, command: LinkCommand) -> tuple[LinkChanged, ...]:
         """Change the conditions as `command` says; the changes that this made, in a fixed order."""
@@ -60,17 +59,16 @@ class LinkConditions:
                 return self._set(self._with(link, delay=delay_us) for link in _links(sources, targets, one_way))
             case LoseOnLink(sources, targets, probability, one_way):
                 return self._set(self._with(link, loss=probability) for link in _links(sources, targets, one_way))
+            case DuplicateOnLink(sources, targets, probability, one_way):
+                return self._set(self._with(link, duplicate=probability) for link in _links(sources, targets, one_way))
+            case DropMessages(sources, targets, kinds):
+                return self._set(
+                    self._with(link, dropped_kinds=tuple(sorted(kinds)))
+                    for link in _links(sources, targets, one_way=True)
+                )
 
-    def _with(
-        self, link: Link, *, blocked: BlockMode | None = None, delay: int | None = None, loss: float | None = None
-    ) -> LinkChanged:
-        was = self.conditions.get(link) or LinkChanged(*link)
-        return LinkChanged(
-            *link,
-            blocked=was.blocked if blocked is None else blocked,
-            delay=was.delay if delay is None else delay,
-            loss=was.loss if loss is None else loss,
-        )
+    def _with(self, link: Link, **changed: Any) -> LinkChanged:
+        return msgspec.structs.replace(self.conditions.get(link) or LinkChanged(*link), **changed)
 
     def _set(self, wanted: Iterable[LinkChanged]) -> tuple[LinkChanged, ...]:
         made = []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from msgspec import Struct
 
 from backend.core.address import Address
+from backend.core.cluster_profile import ClusterProfile, ClusterState
 from backend.core.membership.identity import ListMetadata
 from backend.core.membership.member_list import MemberList
 
@@ -36,10 +39,14 @@ class FormationVote(Struct, frozen=True, tag="formation-vote", array_like=True):
 
 
 class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
-    """A joiner asks the master to be let in; sent again every second until answered."""
+    """A joiner asks the master to be let in; sent again every second until answered.
+
+    `proven` are the lives to which the joiner has lately proven its link both ways, when the master asked for that.
+    """
 
     uuid: str
     lite: bool
+    proven: tuple[str, ...] = ()
 
 
 class JoinRefused(Struct, frozen=True, tag="join-refused", array_like=True):
@@ -48,11 +55,19 @@ class JoinRefused(Struct, frozen=True, tag="join-refused", array_like=True):
     reason: str
 
 
+class JoinHeld(Struct, frozen=True, tag="join-held", array_like=True):
+    """The master lets this joiner in only when its links to `missing` are proven both ways (design 9.6)."""
+
+    missing: tuple[tuple[Address, str], ...]
+    """Address and uuid of each."""
+
+
 class FinalizeJoin(Struct, frozen=True, tag="finalize-join", array_like=True):
-    """The joiner is in: the list that holds it."""
+    """The joiner is in: the list that holds it, and the state of the cluster."""
 
     to_uuid: str
     members: MemberList
+    cluster_state: ClusterState = "ACTIVE"
 
 
 class Leave(Struct, frozen=True, tag="leave", array_like=True):
@@ -69,6 +84,7 @@ class MembersUpdate(Struct, frozen=True, tag="members-update", array_like=True):
 
     members: MemberList
     wants_ack: bool
+    cluster_state: ClusterState = "ACTIVE"
 
 
 class MembersUpdateAck(Struct, frozen=True, tag="members-update-ack", array_like=True):
@@ -92,6 +108,37 @@ class Heartbeat(Struct, frozen=True, tag="heartbeat", array_like=True):
     master: Address
     version: int
     suspects: tuple[Address, ...] = ()
+
+
+class MasterConfirmation(Struct, frozen=True, tag="master-confirmation", array_like=True):
+    """A slave tells its master that it still follows it (seed 000, Terminology)."""
+
+    about: ListMetadata
+    to_uuid: str
+
+
+class FailureReport(Struct, frozen=True, tag="failure-report", array_like=True):
+    """Only in the ring topology: a watcher tells everybody whom it has come to suspect, or suspects no more (seed 003)."""
+
+    suspect: Address
+    suspect_uuid: str
+    withdrawn: bool
+    reason: str
+
+
+class LinkProbe(Struct, frozen=True, tag="link-probe", array_like=True):
+    """Asks for a reply at once: a reply proves the link in both directions."""
+
+    uuid: str
+    to_uuid: str
+
+
+class LinkProbeReply(Struct, frozen=True, tag="link-probe-reply", array_like=True):
+    """`knows_you` when the life that probed stands on the list of the one that replies."""
+
+    uuid: str
+    to_uuid: str
+    knows_you: bool
 
 
 class HeartbeatComplaint(Struct, frozen=True, tag="heartbeat-complaint", array_like=True):
@@ -137,6 +184,109 @@ class ClaimRefused(Struct, frozen=True, tag="claim-refused", array_like=True):
     reason: str
 
 
+# Split-brain recovery (seed 002; behaviour, section 6)
+
+
+class SplitBrainProbe(Struct, frozen=True, tag="split-brain-probe", array_like=True):
+    """The master of one cluster shows it to whoever may belong to another."""
+
+    profile: ClusterProfile
+
+
+class SplitBrainAnswer(Struct, frozen=True, tag="split-brain-answer", array_like=True):
+    """The master of the other cluster shows that one. A member that is no master answers `MasterIs` instead."""
+
+    profile: ClusterProfile
+
+
+class ProveLinks(Struct, frozen=True, tag="prove-links", array_like=True):
+    """A master asks its member to prove the links to all of `targets` before their clusters merge."""
+
+    token: str
+    targets: tuple[tuple[Address, str], ...]
+
+
+class LinksReport(Struct, frozen=True, tag="links-report", array_like=True):
+    """The outcome: the targets whose replies did not come; empty when all links are proven."""
+
+    token: str
+    missing: tuple[Address, ...]
+
+
+class MergeOffer(Struct, frozen=True, tag="merge-offer", array_like=True):
+    """The frozen loser is ready. The winner raises its version above `version`, so that no member's goes back."""
+
+    token: str
+    profile: ClusterProfile
+
+
+class MergeReply(Struct, frozen=True, tag="merge-reply", array_like=True):
+    """The winner's answer to the offer; `refusal` is empty when it agrees."""
+
+    token: str
+    refusal: str
+
+
+class MergeClusters(Struct, frozen=True, tag="merge-clusters", array_like=True):
+    """The losing master tells its member to join the cluster of `target`."""
+
+    token: str
+    target: Address
+
+
+class MergeClustersAck(Struct, frozen=True, tag="merge-clusters-ack", array_like=True):
+    token: str
+
+
+# Runtime changes of the join list and of the cluster state (seed 002, User Interaction; behaviour 6.9)
+
+
+class JoinListUpdate(Struct, frozen=True, tag="join-list-update", array_like=True):
+    """Everybody's join list is this from now on. The greater (edition, author) wins."""
+
+    edition: int
+    author: Address
+    addresses: tuple[Address, ...]
+
+
+class JoinListUpdateAck(Struct, frozen=True, tag="join-list-update-ack", array_like=True):
+    edition: int
+    author: Address
+
+
+class StateRequest(Struct, frozen=True, tag="state-request", array_like=True):
+    """A slave passes on to its master that an operator wants another cluster state."""
+
+    wanted: ClusterState
+
+
+class StateLock(Struct, frozen=True, tag="state-lock", array_like=True):
+    """First phase: take no joiner until this change is decided, for at most the lease."""
+
+    token: str
+    wanted: ClusterState
+    version: int
+    lease_us: int
+
+
+class StateLockAnswer(Struct, frozen=True, tag="state-lock-answer", array_like=True):
+    """`refusal` is empty when the lock was taken."""
+
+    token: str
+    refusal: str
+
+
+class StateDecision(Struct, frozen=True, tag="state-decision", array_like=True):
+    """Second phase: the state that holds from now on; the old one when the change was given up."""
+
+    token: str
+    state: ClusterState
+
+
+class StateDecisionAck(Struct, frozen=True, tag="state-decision-ack", array_like=True):
+    token: str
+
+
 Message = (
     WhoIsMaster
     | MasterIs
@@ -155,4 +305,27 @@ Message = (
     | MastershipClaim
     | ClaimAccepted
     | ClaimRefused
+    | JoinHeld
+    | MasterConfirmation
+    | FailureReport
+    | LinkProbe
+    | LinkProbeReply
+    | SplitBrainProbe
+    | SplitBrainAnswer
+    | ProveLinks
+    | LinksReport
+    | MergeOffer
+    | MergeReply
+    | MergeClusters
+    | MergeClustersAck
+    | JoinListUpdate
+    | JoinListUpdateAck
+    | StateRequest
+    | StateLock
+    | StateLockAnswer
+    | StateDecision
+    | StateDecisionAck
 )
+
+MESSAGE_KINDS: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Message)}
+"""Every kind of message by its name on the wire and in scenario files."""

@@ -13,6 +13,7 @@ from math import isfinite
 from typing import Any, Literal
 
 SECOND_US = 1_000_000
+MILLISECOND_US = 1_000
 
 Preset = Literal["production", "training"]
 PropertyValue = str | int | float | bool
@@ -26,27 +27,79 @@ class BadProperty(ValueError):
         self.name = name
 
 
+Unit = Literal["seconds", "milliseconds", "", "yes or no", "choice"]
+
+
 @dataclass(frozen=True)
 class Property:
-    """How one field of `Settings` is written by people."""
+    """How one field of `Settings` is written by people. A unit of "" is a plain number."""
 
     name: str
-    unit: Literal["seconds"]
-    at_least: float
-    training: float
+    unit: Unit
+    training: PropertyValue
     """Value in the training preset, in the property's unit."""
+    at_least: float = 0
+    whole: bool = False
+    choices: tuple[str, ...] = ()
 
 
 def _seconds(name: str, default: float, *, training: float, at_least: float) -> Any:
-    return field(default=int(default * SECOND_US), metadata={"property": Property(name, "seconds", at_least, training)})
+    how = Property(name, "seconds", training, at_least)
+    return field(default=int(default * SECOND_US), metadata={"property": how})
+
+
+def _milliseconds(name: str, default: float, *, training: float, at_least: float) -> Any:
+    how = Property(name, "milliseconds", training, at_least)
+    return field(default=int(default * MILLISECOND_US), metadata={"property": how})
+
+
+def _count(name: str, default: int, *, training: int, at_least: int) -> Any:
+    return field(default=default, metadata={"property": Property(name, "", training, at_least, whole=True)})
+
+
+def _number(name: str, default: float, *, training: float, at_least: float) -> Any:
+    return field(default=default, metadata={"property": Property(name, "", training, at_least)})
+
+
+def _flag(name: str, default: bool, *, training: bool) -> Any:
+    return field(default=default, metadata={"property": Property(name, "yes or no", training)})
+
+
+def _choice(name: str, default: str, *, training: str, choices: tuple[str, ...]) -> Any:
+    return field(default=default, metadata={"property": Property(name, "choice", training, choices=choices)})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set, in microseconds."""
+    """Everything that can be set; times in microseconds. Properties of our own begin with ``quarterdeck.``."""
 
     heartbeat_interval_us: int = _seconds("hazelcast.heartbeat.interval.seconds", 5, training=1, at_least=0.001)
     max_no_heartbeat_us: int = _seconds("hazelcast.max.no.heartbeat.seconds", 60, training=4, at_least=0.001)
+    failure_detector: str = _choice(
+        "hazelcast.heartbeat.failuredetector.type",
+        "deadline",
+        training="deadline",
+        choices=("deadline", "phi-accrual"),
+    )
+    phi_threshold: float = _number(
+        "hazelcast.heartbeat.phiaccrual.failuredetector.threshold", 10, training=10, at_least=0.1
+    )
+    phi_sample_size: int = _count(
+        "hazelcast.heartbeat.phiaccrual.failuredetector.sample.size", 200, training=200, at_least=2
+    )
+    phi_min_std_dev_us: int = _milliseconds(
+        "hazelcast.heartbeat.phiaccrual.failuredetector.min.std.dev.millis", 100, training=100, at_least=1
+    )
+    connection_monitor_interval_us: int = _milliseconds(
+        "hazelcast.connection.monitor.interval", 100, training=100, at_least=1
+    )
+    connection_max_faults: int = _count("hazelcast.connection.monitor.max.faults", 3, training=3, at_least=0)
+    master_confirmation_interval_us: int = _seconds(
+        "hazelcast.master.confirmation.interval.seconds", 30, training=2, at_least=0.001
+    )
+    max_no_master_confirmation_us: int = _seconds(
+        "hazelcast.max.no.master.confirmation.seconds", 150, training=10, at_least=0.001
+    )
     list_publish_interval_us: int = _seconds(
         "hazelcast.member.list.publish.interval.seconds", 60, training=10, at_least=0.001
     )
@@ -54,6 +107,33 @@ class Settings:
         "hazelcast.mastership.claim.timeout.seconds", 120, training=8, at_least=0.001
     )
     max_join_us: int = _seconds("hazelcast.max.join.seconds", 300, training=60, at_least=1)
+    max_join_merge_target_us: int = _seconds("hazelcast.max.join.merge.target.seconds", 20, training=5, at_least=1)
+    stale_join_prevention_us: int = _seconds(
+        "hazelcast.stale.join.prevention.duration.seconds", 30, training=5, at_least=0
+    )
+    join_port_try_count: int = _count("hazelcast.tcp.join.port.try.count", 3, training=3, at_least=1)
+    address_retention_us: int = _seconds(
+        "hazelcast.tcp.join.previously.joined.member.address.retention.seconds", 14_400, training=14_400, at_least=0
+    )
+    merge_first_run_delay_us: int = _seconds(
+        "hazelcast.merge.first.run.delay.seconds", 300, training=5, at_least=0.001
+    )
+    merge_next_run_delay_us: int = _seconds("hazelcast.merge.next.run.delay.seconds", 120, training=3, at_least=0.001)
+    disconnection_heartbeats: int = _count(
+        "hazelcast.partial.member.disconnection.resolution.heartbeat.count", 0, training=3, at_least=0
+    )
+    disconnection_timeout_us: int = _seconds(
+        "hazelcast.partial.member.disconnection.resolution.algorithm.timeout.seconds", 5, training=5, at_least=0
+    )
+    legacy_list_text: bool = _flag("hazelcast.legacy.memberlist.format.enabled", False, training=False)
+    heartbeat_topology: str = _choice(
+        "quarterdeck.heartbeat.topology", "all", training="all", choices=("all", "ring")
+    )
+    ring_successors: int = _count("quarterdeck.heartbeat.ring.successors", 3, training=3, at_least=1)
+    minimum_cluster_size: int = _count("quarterdeck.minimum.cluster.size", 0, training=0, at_least=0)
+    probe_backoff_most_us: int = _seconds("quarterdeck.link.probe.max.backoff.seconds", 60, training=4, at_least=0.001)
+    state_lease_us: int = _seconds("quarterdeck.cluster.state.lease.seconds", 60, training=6, at_least=0.001)
+    helpful_answers: bool = _flag("quarterdeck.split.brain.answers.enabled", True, training=True)
 
     @classmethod
     def of(cls, properties: Mapping[str, PropertyValue] | None = None, *, preset: Preset = "production") -> Settings:
@@ -77,11 +157,7 @@ class Settings:
 
     def as_properties(self) -> dict[str, PropertyValue]:
         """The settings as people write them."""
-        shown: dict[str, PropertyValue] = {}
-        for name, (attribute, _) in PROPERTIES.items():
-            seconds = getattr(self, attribute) / SECOND_US
-            shown[name] = int(seconds) if seconds == int(seconds) else seconds
-        return shown
+        return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
 
     def _check_together(self) -> None:
         if self.max_no_heartbeat_us <= self.heartbeat_interval_us:
@@ -89,6 +165,13 @@ class Settings:
                 "hazelcast.max.no.heartbeat.seconds",
                 f"{self.max_no_heartbeat_us / SECOND_US:g} s is not longer than the heartbeat interval of "
                 f"{self.heartbeat_interval_us / SECOND_US:g} s, so every member would be suspected; use at least three intervals",
+            )
+        if self.max_no_master_confirmation_us <= self.master_confirmation_interval_us:
+            raise BadProperty(
+                "hazelcast.max.no.master.confirmation.seconds",
+                f"{self.max_no_master_confirmation_us / SECOND_US:g} s is not longer than the confirmation interval of "
+                f"{self.master_confirmation_interval_us / SECOND_US:g} s, so every slave would be removed; "
+                "use at least three intervals",
             )
 
 
@@ -98,18 +181,48 @@ PROPERTIES: dict[str, tuple[str, Property]] = {
 """Property name to (field of `Settings`, how it is written)."""
 
 
-def _read(kind: Property, value: PropertyValue) -> int:
+SCALES = {"seconds": SECOND_US, "milliseconds": MILLISECOND_US}
+FLAGS = {"true": True, "false": False, "yes": True, "no": False}
+
+
+def _read(kind: Property, value: PropertyValue) -> PropertyValue:
+    """What `Settings` holds for a value as people write it."""
+    if kind.unit == "choice":
+        if value not in kind.choices:
+            raise BadProperty(kind.name, f"{value!r} is not known; write one of {', '.join(kind.choices)}")
+        return value
+    if kind.unit == "yes or no":
+        flag = value if isinstance(value, bool) else FLAGS.get(str(value).lower())
+        if flag is None:
+            raise BadProperty(kind.name, f"{value!r} is neither true nor false")
+        return flag
+    return _read_number(kind, value)
+
+
+def _read_number(kind: Property, value: PropertyValue) -> PropertyValue:
     try:
         if isinstance(value, bool):
             raise ValueError
-        seconds = float(value)
-        if not isfinite(seconds):
+        number = float(value)
+        if not isfinite(number):
             raise ValueError
     except ValueError:
-        raise BadProperty(kind.name, f"{value!r} is not a number of seconds") from None
-    if seconds < kind.at_least:
+        raise BadProperty(kind.name, f"{value!r} is not a number{f' of {kind.unit}' if kind.unit else ''}") from None
+    if number < kind.at_least:
         raise BadProperty(kind.name, f"{value} is too small; the least is {kind.at_least:g}")
-    return round(seconds * SECOND_US)
+    if kind.whole:
+        if number != int(number):
+            raise BadProperty(kind.name, f"{value} is not a whole number")
+        return int(number)
+    return round(number * SCALES[kind.unit]) if kind.unit in SCALES else number
+
+
+def _shown(kind: Property, value: PropertyValue) -> PropertyValue:
+    """The opposite of `_read`."""
+    if kind.unit not in SCALES or isinstance(value, str):
+        return value
+    amount = value / SCALES[kind.unit]
+    return int(amount) if amount == int(amount) else amount
 
 
 def _suggestion(name: str) -> str:

@@ -30,6 +30,7 @@ class Birth(Struct, frozen=True):
     settings: Settings
     utc_origin_us: int = 0
     lite: bool = False
+    cluster_name: str = "dev"
 
 
 class Peer:

@@ -1,0 +1,43 @@
+"""What a cluster says of itself to another that it meets, and the states that a cluster can be in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from backend.core.address import Address
+
+ClusterState = Literal["ACTIVE", "NO_MIGRATION", "FROZEN", "PASSIVE"]
+
+CLUSTER_STATES: tuple[ClusterState, ...] = ("ACTIVE", "NO_MIGRATION", "FROZEN", "PASSIVE")
+
+
+def allows_joins(state: ClusterState) -> bool:
+    """Whether newcomers are let in. In the other states only members that went missing may come back."""
+    return state in ("ACTIVE", "NO_MIGRATION")
+
+
+class ProfiledMember(Struct, frozen=True, array_like=True):
+    """One member of a cluster that shows itself."""
+
+    address: Address
+    uuid: str
+    lite: bool
+
+
+class ClusterProfile(Struct, frozen=True, array_like=True):
+    """The message that two masters exchange (behaviour 6.3). `address` is the master's; `members` in order of age."""
+
+    address: Address
+    uuid: str
+    cluster_name: str
+    state: ClusterState
+    members: tuple[ProfiledMember, ...]
+    list_version: int
+    data_member_count: int
+    partition_count: str = ""
+    """The configured text, empty when none is configured: unset and an explicit default do not match."""
+    joiner: str = "tcp-ip"
+    partition_groups: str = ""
+    cluster_version: str = "1.0"
