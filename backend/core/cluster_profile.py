@@ -18,6 +18,17 @@ def allows_joins(state: ClusterState) -> bool:
     return state in ("ACTIVE", "NO_MIGRATION")
 
 
+class ClusterStanding(Struct, frozen=True, array_like=True):
+    """The state of a cluster. Of two that reach a member in the wrong order, the greater edition is the later.
+
+    `thawed` is set while the cluster is frozen only for a merge: the state to go back to if that comes to nothing.
+    """
+
+    state: ClusterState = "ACTIVE"
+    edition: int = 0
+    thawed: ClusterState | None = None
+
+
 class ProfiledMember(Struct, frozen=True, array_like=True):
     """One member of a cluster that shows itself."""
 

@@ -23,6 +23,10 @@ class Happened(Struct, frozen=True, gc=False):
     record: Record
 
 
+class Reconnect(Struct, frozen=True, gc=False):
+    """Close every connection once everything before this effect is sent: the member goes on under another uuid."""
+
+
 class Halt(Struct, frozen=True, gc=False):
     """This life is over: close the process after everything before this effect is done."""
 
@@ -30,4 +34,4 @@ class Halt(Struct, frozen=True, gc=False):
     failed: bool
 
 
-Effect = Transmit | Happened | Halt
+Effect = Transmit | Happened | Reconnect | Halt

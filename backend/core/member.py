@@ -10,36 +10,67 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from backend.core.address import Address
+from backend.core.cluster_profile import ClusterState
 from backend.core.effects import Effect
 from backend.core.events import MemberStarted, MemberStopped
 from backend.core.membership import (
     admission,
+    cluster_state,
+    connection_loss,
     explicit_suspicion,
+    heartbeat_ring,
     heartbeats,
     joining,
+    link_probes,
+    master_confirmation,
     mastership_claim,
+    merging,
+    minimum_cluster_size,
     publishing,
+    readmission,
+    runtime_join_list,
+    split_brain,
     suspicion,
 )
 from backend.core.membership.identity import Randomness
-from backend.core.membership.state import Birth, Membership
+from backend.core.membership.state import Birth, Membership, Stopwatch
 from backend.core.messages import (
     ClaimAccepted,
     ClaimRefused,
     ExplicitSuspicion,
+    FailureReport,
     FinalizeJoin,
     FormationBid,
     FormationVote,
     Heartbeat,
     HeartbeatComplaint,
+    JoinHeld,
+    JoinListUpdate,
+    JoinListUpdateAck,
     JoinRefused,
     JoinRequest,
     Leave,
+    LinkProbe,
+    LinkProbeReply,
+    LinksReport,
+    MasterConfirmation,
     MasterIs,
     MastershipClaim,
     MembersUpdate,
     MembersUpdateAck,
+    MergeClusters,
+    MergeClustersAck,
+    MergeOffer,
+    MergeReply,
     Message,
+    ProveLinks,
+    SplitBrainAnswer,
+    SplitBrainProbe,
+    StateDecision,
+    StateDecisionAck,
+    StateLock,
+    StateLockAnswer,
+    StateRequest,
     TriggerExplicitSuspicion,
     WhoIsMaster,
 )
@@ -66,6 +97,26 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     MastershipClaim: mastership_claim.on_claim,
     ClaimAccepted: mastership_claim.on_claim_accepted,
     ClaimRefused: mastership_claim.on_claim_refused,
+    JoinHeld: readmission.on_join_held,
+    MasterConfirmation: master_confirmation.on_confirmation,
+    FailureReport: heartbeat_ring.on_failure_report,
+    LinkProbe: link_probes.on_probe,
+    LinkProbeReply: link_probes.on_reply,
+    SplitBrainProbe: split_brain.on_probe,
+    SplitBrainAnswer: split_brain.on_answer,
+    ProveLinks: link_probes.on_prove_links,
+    LinksReport: merging.on_links_report,
+    MergeOffer: merging.on_offer,
+    MergeReply: merging.on_reply,
+    MergeClusters: merging.on_merge_clusters,
+    MergeClustersAck: merging.on_told,
+    JoinListUpdate: runtime_join_list.on_update,
+    JoinListUpdateAck: runtime_join_list.on_acknowledgement,
+    StateRequest: cluster_state.on_request,
+    StateLock: cluster_state.on_lock,
+    StateLockAnswer: cluster_state.on_lock_answer,
+    StateDecision: cluster_state.on_decision,
+    StateDecisionAck: cluster_state.on_decision_ack,
 }
 """Which rule answers which message."""
 
@@ -74,8 +125,21 @@ TIMED: dict[str, Callable[[Membership, int], None]] = {
     heartbeats.HEARTBEAT: heartbeats.on_heartbeat_timer,
     publishing.PUBLISH: publishing.on_publish_timer,
     mastership_claim.CLAIM: mastership_claim.on_claim_timer,
+    master_confirmation.CONFIRMATION: master_confirmation.on_confirmation_timer,
+    link_probes.PROBE: link_probes.on_probe_timer,
+    link_probes.PROOF: link_probes.on_proof_timer,
+    split_brain.SEARCH: split_brain.on_search_timer,
+    merging.MERGE: merging.on_merge_timer,
+    cluster_state.STATE: cluster_state.on_state_timer,
+    runtime_join_list.SPREAD: runtime_join_list.on_spread_timer,
 }
 """Which rule answers which timer."""
+
+TIMED_BY_ADDRESS: dict[str, Callable[[Membership, int, Address], None]] = {
+    admission.ADMISSION: admission.on_admission_timer,
+    connection_loss.CONNECTION: connection_loss.on_connection_timer,
+}
+"""The timers of which there is one for each address, by the prefix of their names."""
 
 
 class MemberMachine:
@@ -83,8 +147,9 @@ class MemberMachine:
 
     __slots__ = ("_state", "timers")
 
-    def __init__(self, birth: Birth, randomness: Randomness) -> None:
-        self._state = Membership(birth, randomness)
+    def __init__(self, birth: Birth, randomness: Randomness, stopwatch: Stopwatch | None = None) -> None:
+        """`stopwatch` guards a live member against long computations; a simulated one has none."""
+        self._state = Membership(birth, randomness, stopwatch)
         self.timers = self._state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
 
@@ -121,8 +186,9 @@ class MemberMachine:
         return NOTHING
 
     def unreachable(self, now: int, address: Address, reason: str) -> Sequence[Effect]:
-        """The transport could not bring a message to `address`. Joiners act on it; members wait for their detector."""
+        """The transport could not reach `address`, or lost a connection to it without a goodbye."""
         joining.on_unreachable(self._state, now, address, reason)
+        connection_loss.on_unreachable(self._state, now, address, reason)
         return self._taken()
 
     def tick(self, now: int) -> Sequence[Effect]:
@@ -133,8 +199,29 @@ class MemberMachine:
             if rule is not None:
                 rule(state, now)
             else:
-                admission.on_admission_timer(state, now, Address(name.removeprefix(admission.ADMISSION)))
+                prefix, colon, address = name.partition(":")
+                TIMED_BY_ADDRESS[prefix + colon](state, now, Address(address))
         return self._taken()
+
+    def edit_join_list(self, now: int, addresses: tuple[Address, ...]) -> Sequence[Effect]:
+        """An operator edits the join list of this member's whole cluster."""
+        runtime_join_list.edit(self._state, now, addresses)
+        return self._taken()
+
+    def change_state(self, now: int, wanted: ClusterState) -> Sequence[Effect]:
+        """An operator wants the cluster in another state. The outcome is told by events."""
+        cluster_state.request(self._state, now, wanted)
+        return self._taken()
+
+    def search(self, now: int) -> Sequence[Effect]:
+        """Look for other clusters now."""
+        split_brain.search(self._state, now)
+        return self._taken()
+
+    def operate(self, now: int) -> Sequence[Effect]:
+        """A client asks for an operation. Raises `NotEnoughMembers` while this member sees too few."""
+        minimum_cluster_size.check_operation(self._state)
+        return NOTHING
 
     def stop(self, now: int) -> Sequence[Effect]:
         """Say goodbye and end this life."""

@@ -7,7 +7,7 @@ from typing import get_args
 from msgspec import Struct
 
 from backend.core.address import Address
-from backend.core.cluster_profile import ClusterProfile, ClusterState
+from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
 from backend.core.membership.identity import ListMetadata
 from backend.core.membership.member_list import MemberList
 
@@ -67,7 +67,7 @@ class FinalizeJoin(Struct, frozen=True, tag="finalize-join", array_like=True):
 
     to_uuid: str
     members: MemberList
-    cluster_state: ClusterState = "ACTIVE"
+    standing: ClusterStanding = ClusterStanding()
 
 
 class Leave(Struct, frozen=True, tag="leave", array_like=True):
@@ -84,7 +84,7 @@ class MembersUpdate(Struct, frozen=True, tag="members-update", array_like=True):
 
     members: MemberList
     wants_ack: bool
-    cluster_state: ClusterState = "ACTIVE"
+    standing: ClusterStanding = ClusterStanding()
 
 
 class MembersUpdateAck(Struct, frozen=True, tag="members-update-ack", array_like=True):
@@ -228,9 +228,10 @@ class MergeReply(Struct, frozen=True, tag="merge-reply", array_like=True):
 
 
 class MergeClusters(Struct, frozen=True, tag="merge-clusters", array_like=True):
-    """The losing master tells its member to join the cluster of `target`."""
+    """The losing master tells its member, the life `to_uuid`, to join the cluster of `target`."""
 
     token: str
+    to_uuid: str
     target: Address
 
 
@@ -261,7 +262,7 @@ class StateRequest(Struct, frozen=True, tag="state-request", array_like=True):
 
 
 class StateLock(Struct, frozen=True, tag="state-lock", array_like=True):
-    """First phase: take no joiner until this change is decided, for at most the lease."""
+    """First phase: hold still for this change until it is decided, for at most the lease."""
 
     token: str
     wanted: ClusterState
@@ -277,10 +278,10 @@ class StateLockAnswer(Struct, frozen=True, tag="state-lock-answer", array_like=T
 
 
 class StateDecision(Struct, frozen=True, tag="state-decision", array_like=True):
-    """Second phase: the state that holds from now on; the old one when the change was given up."""
+    """Second phase: what holds from now on; what held before when the change was given up."""
 
     token: str
-    state: ClusterState
+    standing: ClusterStanding
 
 
 class StateDecisionAck(Struct, frozen=True, tag="state-decision-ack", array_like=True):

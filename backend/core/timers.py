@@ -24,6 +24,9 @@ class Timers:
         elif name == self._soonest:
             self._refresh()
 
+    def is_set(self, name: str) -> bool:
+        return name in self._deadlines
+
     def clear(self, name: str) -> None:
         if self._deadlines.pop(name, None) is not None and name == self._soonest:
             self._refresh()

@@ -7,10 +7,11 @@ after two seconds. So a joiner that is told the list can rely on the others to k
 from __future__ import annotations
 
 from backend.core.address import Address
+from backend.core.cluster_profile import allows_joins
 from backend.core.events import MemberAdmitted
-from backend.core.membership import publishing, suspicion
+from backend.core.membership import cluster_state, publishing, readmission, suspicion
 from backend.core.membership.state import Admission, Membership
-from backend.core.messages import FinalizeJoin, JoinRequest, MasterIs, MembersUpdateAck
+from backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
 from backend.core.properties import SECOND_US
 
 ADMISSION = "admission:"
@@ -29,11 +30,18 @@ def on_join_request(state: Membership, now: int, sender: Address, request: JoinR
     present = state.members.find(sender)
     if present is not None and present.uuid == request.uuid:
         if sender not in state.admissions:
-            state.send(sender, FinalizeJoin(request.uuid, state.members))
+            state.send(sender, FinalizeJoin(request.uuid, state.members, state.standing))
         return
     if present is not None:
         suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
-    if any(member.uuid == request.uuid for member in state.members.members):
+    if any(member.uuid == request.uuid for member in state.members.members) or _is_stale(state, now, request):
+        return
+    if state.merge is not None or cluster_state.is_changing(state, now):
+        return
+    if not allows_joins(state.standing.state) and sender not in state.missing:
+        state.send(sender, JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers"))
+        return
+    if readmission.is_held(state, now, sender, request):
         return
     _admit(state, now, sender, request)
 
@@ -67,6 +75,14 @@ def _answer_as_slave(state: Membership, now: int, sender: Address, request: Join
         suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
 
 
+def _is_stale(state: Membership, now: int, request: JoinRequest) -> bool:
+    """Whether the request is an echo of a life that has left the list just now."""
+    oldest_us = now - state.settings.stale_join_prevention_us
+    for uuid in [uuid for uuid, since in state.left.items() if since <= oldest_us]:
+        del state.left[uuid]
+    return request.uuid in state.left
+
+
 def _admit(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
     assert state.members is not None
     others = set(state.peers)
@@ -90,4 +106,4 @@ def _answer(state: Membership, now: int, admission: Admission) -> None:
         now,
         MemberAdmitted(admission.joiner, admission.uuid, admission.version, acknowledged, admission.expected),
     )
-    state.send(admission.joiner, FinalizeJoin(admission.uuid, state.members))
+    state.send(admission.joiner, FinalizeJoin(admission.uuid, state.members, state.standing))

@@ -1,10 +1,47 @@
-"""Failure detectors: is a member alive, judged by the heartbeats that came from it (behaviour 3.6)."""
+"""Failure detectors: is a member alive, judged by the heartbeats that came from it (behaviour 3.6).
+
+One detector watches one member. Its birth counts like a heartbeat for the silence that follows, so that a member that never
+sends one is found out too.
+"""
 
 from __future__ import annotations
 
+from math import exp, log, log1p, sqrt
+from typing import Protocol
+
+from backend.core.properties import Settings
+
+
+class FailureDetector(Protocol):
+    """What the chapters need of a detector. All times are microseconds on the run's clock and never go back."""
+
+    last_heard_us: int
+
+    def heard(self, now: int) -> None:
+        """A heartbeat came."""
+
+    def restart(self, now: int) -> None:
+        """The observer itself stood still: the silence until now says nothing of the member."""
+
+    def alive(self, now: int) -> bool:
+        """Whether the member need not be suspected yet."""
+
+    def silence_us(self, now: int) -> int:
+        """How long nothing was heard."""
+
+    def level(self, now: int) -> float:
+        """How suspicious the silence is, from 0; what is too much is the detector's own affair."""
+
+
+def detector(settings: Settings, now: int) -> FailureDetector:
+    """A new detector of the kind that `settings` ask for."""
+    if settings.failure_detector == "phi-accrual":
+        return PhiAccrualDetector(now, settings)
+    return DeadlineDetector(now, settings.max_no_heartbeat_us)
+
 
 class DeadlineDetector:
-    """Alive as long as the last heartbeat is not older than the timeout. One detector watches one member."""
+    """Alive as long as the last heartbeat is not older than the timeout. The level is 0 or 1."""
 
     __slots__ = ("last_heard_us", "timeout_us")
 
@@ -13,7 +50,9 @@ class DeadlineDetector:
         self.timeout_us = timeout_us
 
     def heard(self, now: int) -> None:
-        """A heartbeat came."""
+        self.last_heard_us = now
+
+    def restart(self, now: int) -> None:
         self.last_heard_us = now
 
     def alive(self, now: int) -> bool:
@@ -21,3 +60,88 @@ class DeadlineDetector:
 
     def silence_us(self, now: int) -> int:
         return now - self.last_heard_us
+
+    def level(self, now: int) -> float:
+        return 0.0 if self.alive(now) else 1.0
+
+
+class PhiAccrualDetector:
+    """Alive as long as the silence is not too unlikely, given the intervals between the last heartbeats.
+
+    The level is phi: -log10 of the probability that a living member stays silent for so long, if the intervals are
+    distributed normally and a pause of `hazelcast.max.no.heartbeat.seconds` is acceptable on top. The history starts
+    with two intervals around the configured one, so that the first heartbeats do not count for too much.
+    """
+
+    __slots__ = (
+        "_beaten",
+        "_intervals_us",
+        "_least_deviation_us",
+        "_oldest",
+        "_pause_us",
+        "_sample_size",
+        "_square_sum",
+        "_sum_us",
+        "_threshold",
+        "last_heard_us",
+    )
+
+    def __init__(self, now: int, settings: Settings) -> None:
+        self.last_heard_us = now
+        self._threshold = settings.phi_threshold
+        self._pause_us = settings.max_no_heartbeat_us
+        self._least_deviation_us = settings.phi_min_std_dev_us
+        self._sample_size = settings.phi_sample_size
+        quarter = settings.heartbeat_interval_us // 4
+        self._intervals_us = [settings.heartbeat_interval_us - quarter, settings.heartbeat_interval_us + quarter]
+        self._oldest = 0
+        """Place in the ring that is overwritten next, once it is full."""
+        self._sum_us = sum(self._intervals_us)
+        self._square_sum = sum(interval * interval for interval in self._intervals_us)
+        self._beaten = False
+        """Whether `last_heard_us` is the time of a heartbeat: only between two of them lies an interval."""
+
+    def heard(self, now: int) -> None:
+        # A silence for which the member was already suspected must not teach that such silences are normal. (The
+        # product means to skip it too, but asks after it has moved the stamp.)
+        if self._beaten and self.alive(now):
+            self._learn(now - self.last_heard_us)
+        self._beaten = True
+        self.last_heard_us = now
+
+    def restart(self, now: int) -> None:
+        self._beaten = False
+        self.last_heard_us = now
+
+    def alive(self, now: int) -> bool:
+        return self.level(now) < self._threshold
+
+    def silence_us(self, now: int) -> int:
+        return now - self.last_heard_us
+
+    def level(self, now: int) -> float:
+        count = len(self._intervals_us)
+        expected_us = self._sum_us / count + self._pause_us
+        # Sums of whole numbers are exact, so the variance neither drifts nor turns negative.
+        deviation_us = sqrt(count * self._square_sum - self._sum_us * self._sum_us) / count
+        y = (now - self.last_heard_us - expected_us) / max(deviation_us, self._least_deviation_us)
+        # The tail of the normal distribution in its logistic approximation is 1 / (1 + exp(odds)). The exponential is
+        # taken of what is negative only, so that no silence is too long for it.
+        odds = y * (1.5976 + 0.070566 * y * y)
+        return (max(odds, 0.0) + log1p(exp(-abs(odds)))) / LOG_10
+
+    def _learn(self, interval_us: int) -> None:
+        """Take one interval into the ring, and the running sums with it: as quick for a long history as for a short one."""
+        self._sum_us += interval_us
+        self._square_sum += interval_us * interval_us
+        if len(self._intervals_us) < self._sample_size:
+            self._intervals_us.append(interval_us)
+            return
+        forgotten_us = self._intervals_us[self._oldest]
+        self._sum_us -= forgotten_us
+        self._square_sum -= forgotten_us * forgotten_us
+        self._intervals_us[self._oldest] = interval_us
+        self._oldest = (self._oldest + 1) % self._sample_size
+
+
+LOG_10 = log(10)

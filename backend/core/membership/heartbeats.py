@@ -10,7 +10,14 @@ from __future__ import annotations
 from backend.core.address import Address
 from backend.core.effects import Transmit
 from backend.core.events import ObserverPaused
-from backend.core.membership import explicit_suspicion, publishing, suspicion
+from backend.core.membership import (
+    explicit_suspicion,
+    heartbeat_ring,
+    master_confirmation,
+    partial_disconnection,
+    publishing,
+    suspicion,
+)
 from backend.core.membership.state import Membership
 from backend.core.messages import Heartbeat
 from backend.core.properties import SECOND_US
@@ -28,11 +35,16 @@ def on_heartbeat_timer(state: Membership, now: int) -> None:
     state.last_round_us = now
     silent = {
         address: f"no heartbeat for {peer.detector.silence_us(now) / SECOND_US:.1f} s"
-        for address, peer in state.peers.items()
+        for address, peer in heartbeat_ring.watched_peers(state, now).items()
         if not peer.detector.alive(now) and address not in state.suspicions
     }
     if silent:
+        heartbeat_ring.note_findings(state, silent)
         suspicion.suspect_all(state, now, silent)
+    if state.disconnections.by_reporter:
+        partial_disconnection.resolve_when_quiet(state, now)
+    if state.own_findings:
+        heartbeat_ring.report_findings(state)
     send_round(state)
     state.timers.set(HEARTBEAT, now + settings.heartbeat_interval_us)
 
@@ -41,7 +53,8 @@ def forgive_own_pause(state: Membership, now: int) -> None:
     """This member itself stood still: the silence it sees is its own, so it accuses nobody (behaviour 3.8)."""
     state.note(now, ObserverPaused(now - state.last_round_us))
     for peer in state.peers.values():
-        peer.detector.heard(now)
+        peer.detector.restart(now)
+    master_confirmation.start_counting(state, now)
 
 
 def send_round(state: Membership) -> None:
@@ -59,8 +72,12 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
         explicit_suspicion.on_stray_heartbeat(state, now, sender, beat)
         return
     peer.detector.heard(now)
+    if peer.faults:
+        peer.faults = 0
     if state.suspicions:
         suspicion.clear(state, now, sender, "it sent a valid heartbeat")
+    if beat.suspects or state.disconnections.by_reporter:
+        partial_disconnection.on_report(state, now, sender, beat.suspects)
     if beat.version < state.members.version and state.master == state.address and state.claim is None:  # type: ignore[union-attr]
         publishing.publish_to(state, sender)
 
@@ -69,9 +86,9 @@ def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:
     members, master = state.members, state.master
     if members is None or master is None:
         return ()
-    suspects = tuple(sorted(state.suspicions)) if master != state.address else ()
+    reporting = state.settings.disconnection_heartbeats > 0 and master != state.address
+    suspects = tuple(sorted(state.suspicions)) if reporting else ()
     return tuple(
         (address, Heartbeat(state.uuid, peer.uuid, master, members.version, suspects if address == master else ()))
-        for address, peer in state.peers.items()
-        if address not in state.suspicions
+        for address, peer in heartbeat_ring.receivers(state)
     )

@@ -3,15 +3,27 @@
 A joiner asks everybody on its join list for the master and sends its join request there until it is answered. When a round
 of asking finds no master anywhere, the member with the lowest address among those found asks the others to let it form the
 cluster. When a round finds nobody at all, the member forms the cluster alone.
+
+A member that merges into another cluster asks that cluster's master first, and looks around like any joiner when that does not
+let it in.
 """
 
 from __future__ import annotations
 
 from backend.core.address import Address, numeric_order
 from backend.core.events import JoinFailed, JoinRequested, MemberStopped
-from backend.core.membership import explicit_suspicion, heartbeats, publishing, suspicion
+from backend.core.membership import (
+    cluster_state,
+    explicit_suspicion,
+    heartbeats,
+    master_confirmation,
+    publishing,
+    split_brain,
+    suspicion,
+)
 from backend.core.membership.identity import ListMetadata
 from backend.core.membership.member_list import MemberList, first_list
+from backend.core.membership.remembered_addresses import possible_addresses
 from backend.core.membership.state import JoinSearch, Membership
 from backend.core.messages import (
     FinalizeJoin,
@@ -31,14 +43,28 @@ ASK_AGAIN_US = 1 * SECOND_US
 ROUND_US = 5 * SECOND_US
 """How long one round of asking waits for an address that neither answers nor refuses (tcp-ip connection timeout)."""
 
+ATTEMPTS = 5
+"""Attempts to join before the member gives up (seed 003, maxJoinAttempts). Each begins with an open mind; together they take
+``hazelcast.max.join.seconds``."""
+
 REQUESTS_BEFORE_NEW_SEARCH = 5
-"""Join requests to one master without an answer, before the search starts over (seed 003, maxJoinAttempts)."""
+"""Join requests to one master without an answer, before somebody else is asked for the master."""
 
 
-def begin(state: Membership, now: int) -> None:
-    """Start looking for a cluster, or form one at once when there is nobody to ask."""
-    state.search = JoinSearch(now + state.settings.max_join_us)
-    _new_round(state, now, state.search)
+def begin(state: Membership, now: int, target: Address | None = None) -> None:
+    """Start looking for a cluster, or form one at once when there is nobody to ask.
+
+    `target` is the master of the cluster that this member's own has just merged into.
+    """
+    search = state.search = JoinSearch(now, now + state.settings.max_join_us)
+    if target is None:
+        _new_round(state, now, search)
+        return
+    search.target = target
+    search.target_until_us = now + state.settings.max_join_merge_target_us
+    state.follow(now, target, "its cluster merges into that one")
+    state.timers.set(JOIN, now + ASK_AGAIN_US)
+    request(state, now)
 
 
 def on_join_timer(state: Membership, now: int) -> None:
@@ -46,12 +72,12 @@ def on_join_timer(state: Membership, now: int) -> None:
     search = state.search
     if search is None:
         return
-    if now >= search.deadline_us:
+    if now >= search.deadline_us and search.target is None:
         _give_up(state, now, search)
         return
     state.timers.set(JOIN, now + ASK_AGAIN_US)
     if state.master is not None:
-        _request(state, now, search)
+        _ask_master(state, now, search)
     elif now >= search.round_ends_us:
         _decide_round(state, now, search)
     else:
@@ -66,7 +92,8 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
     search.unreachable[address] = reason
     search.without_master.discard(address)
     if state.master == address:
-        _forget_master(state, now, search)
+        if now >= search.target_until_us:
+            _forget_master(state, now, search)
     elif state.master is None:
         _decide_when_heard_of_all(state, now, search)
 
@@ -83,7 +110,11 @@ def on_who_is_master(state: Membership, now: int, sender: Address, question: Who
 def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs) -> None:
     """Somebody names the master, or says that there is none yet."""
     search = state.search
-    if search is None or answer.master == state.address:
+    if search is None:
+        if state.joined and answer.master is not None:
+            split_brain.on_master_named(state, now, sender, answer.master)
+        return
+    if answer.master == state.address:
         return
     search.unreachable.pop(sender, None)
     if answer.master is None:
@@ -94,7 +125,8 @@ def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs)
         state.follow(now, answer.master, f"{sender} names it")
         search.requests_to_master = 0
         search.bid_votes = None
-        _request(state, now, search)
+        search.held = None
+        request(state, now)
 
 
 def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinRefused) -> None:
@@ -113,7 +145,19 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
         return
     members = final.members
     if sender == state.master and final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
+        cluster_state.adopt(state, now, final.standing, "the cluster it joins is so", new_lineage=True)
         _become_member(state, now, members, sender, "joined")
+
+
+def request(state: Membership, now: int) -> None:
+    """Ask the master that was named to be let in."""
+    search = state.search
+    assert search is not None and state.master is not None
+    search.requests_to_master += 1
+    attempt = 1 + (now - search.begun_us) * ATTEMPTS // max(1, search.deadline_us - search.begun_us)
+    state.note(now, JoinRequested(state.master, min(attempt, ATTEMPTS)))
+    proven = tuple(sorted(search.held.proven)) if search.held else ()
+    state.send(state.master, JoinRequest(state.uuid, state.birth.lite, proven))
 
 
 def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:
@@ -152,25 +196,22 @@ def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
     search.bid_votes = None
     search.granted_to = None
     state.timers.set(JOIN, now + ASK_AGAIN_US)
-    if not _targets(state):
+    search.targets = possible_addresses(state, now)
+    if not search.targets:
         _form(state, now)
     else:
         _ask_around(state, search)
 
 
-def _targets(state: Membership) -> tuple[Address, ...]:
-    return tuple(address for address in state.birth.join_list if address != state.address)
-
-
 def _ask_around(state: Membership, search: JoinSearch) -> None:
-    waiting = tuple(address for address in _targets(state) if address not in search.unreachable)
+    waiting = tuple(address for address in search.targets if address not in search.unreachable)
     message = WhoIsMaster(state.uuid) if search.bid_votes is None else FormationBid(state.uuid)
     state.send_all(waiting, message)
 
 
 def _decide_when_heard_of_all(state: Membership, now: int, search: JoinSearch) -> None:
     heard = search.unreachable.keys() | search.without_master
-    if search.bid_votes is None and all(address in heard for address in _targets(state)):
+    if search.bid_votes is None and all(address in heard for address in search.targets):
         _decide_round(state, now, search)
 
 
@@ -179,7 +220,7 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
     if search.bid_votes is not None:
         _new_round(state, now, search)
         return
-    for address in _targets(state):
+    for address in search.targets:
         if address not in search.without_master:
             search.unreachable.setdefault(address, f"no answer within {ROUND_US // SECOND_US} s")
     if not search.without_master:
@@ -192,21 +233,22 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
         _new_round(state, now, search)
 
 
-def _request(state: Membership, now: int, search: JoinSearch) -> None:
+def _ask_master(state: Membership, now: int, search: JoinSearch) -> None:
+    """Once a second, to the master that was named: the request again, unless it makes this joiner wait or is silent."""
     assert state.master is not None
-    if search.requests_to_master >= REQUESTS_BEFORE_NEW_SEARCH:
+    if search.held is not None and now < search.held.next_probe_us:
+        return
+    if search.requests_to_master >= REQUESTS_BEFORE_NEW_SEARCH and now >= search.target_until_us:
         search.unreachable[state.master] = f"no answer to {search.requests_to_master} join requests"
         _forget_master(state, now, search)
         return
-    search.requests_to_master += 1
-    search.attempts += 1
-    state.note(now, JoinRequested(state.master, search.attempts))
-    state.send(state.master, JoinRequest(state.uuid, state.birth.lite))
+    request(state, now)
 
 
 def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
     """Look again from the next tick of the timer on, with an open mind."""
     state.master = None
+    search.held = None
     search.requests_to_master = 0
     search.without_master.clear()
     search.bid_votes = None
@@ -229,14 +271,16 @@ def _become_member(state: Membership, now: int, members: MemberList, author: Add
     heartbeats.send_round(state)
     state.timers.set(heartbeats.HEARTBEAT, now + state.settings.heartbeat_interval_us)
     state.timers.set(publishing.PUBLISH, now + state.settings.list_publish_interval_us)
+    state.timers.set(master_confirmation.CONFIRMATION, now + state.settings.master_confirmation_interval_us)
+    state.timers.set(split_brain.SEARCH, now + state.settings.merge_first_run_delay_us)
 
 
 def _give_up(state: Membership, now: int, search: JoinSearch) -> None:
     search.failures.update(search.unreachable)
-    reasons = {address: search.failures.get(address, "no answer") for address in _targets(state)}
+    reasons = {address: search.failures.get(address, "no answer") for address in search.targets}
     state.search = None
     state.note(now, JoinFailed(reasons))
     tried = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
-    reason = f"could not join within {state.settings.max_join_us / SECOND_US:g} s ({tried})"
+    reason = f"could not join in {ATTEMPTS} attempts within {state.settings.max_join_us / SECOND_US:g} s ({tried})"
     state.note(now, MemberStopped(reason))
     state.halt(reason, failed=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from backend.core.address import Address
 from backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
-from backend.core.membership import publishing, suspicion
+from backend.core.membership import cluster_state, master_confirmation, publishing, suspicion
 from backend.core.membership.member_list import MemberList, mint_lineage
 from backend.core.membership.state import Claim, Membership
 from backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
@@ -166,6 +166,9 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     left_out = tuple(address for address in claim.asked if members.find(address) is None)
     state.note(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out))
     publishing.install(state, now, members, state.address, "mastership claim")
+    state.held_back.clear()
+    master_confirmation.start_counting(state, now)
+    cluster_state.thaw_after_claim(state, now)
     publishing.publish(state)
 
 

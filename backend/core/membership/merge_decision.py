@@ -1,17 +1,26 @@
 """Which of two clusters that meet merges into the other (seed 002; behaviour 6.4; design 9.3).
 
-A pure function of what the two masters say of their clusters. Both sides come to the same outcome.
+A pure function of what the two masters say of their clusters. Both sides come to the same outcome: each rule that forbids
+a merge either looks the same from both sides or has its mirror further down, and the last three cannot all be undecided.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.cluster_profile import ClusterProfile
+from backend.core.address import Address, numeric_order
+from backend.core.cluster_profile import ClusterProfile, allows_joins
 
 Outcome = Literal["local-merges", "remote-merges", "cannot-merge"]
+
+Verdict = tuple[Outcome, str] | None
+"""What one rule says: the outcome and why, or None when it does not decide."""
+
+SHOWN_ADDRESSES = 5
+"""A sentence names at most so many addresses."""
 
 
 class MergeDecision(Struct, frozen=True):
@@ -22,6 +31,152 @@ class MergeDecision(Struct, frozen=True):
     why: str
 
 
+class Rule(Struct, frozen=True):
+    """One rule: its name, what holds of the two clusters when it lets them pass, and the rule itself.
+
+    `judge` gets local and remote.
+    """
+
+    name: str
+    passed: str
+    judge: Callable[[ClusterProfile, ClusterProfile], Verdict]
+
+
+NO_ANSWER = "no-answer"
+NO_ANSWER_PASSED = "the other master answered"
+
+
 def decide_merge(local: ClusterProfile, remote: ClusterProfile | None) -> MergeDecision:
     """Who merges, seen from `local`. `remote` is None when there was no answer."""
-    raise NotImplementedError
+    if remote is None:
+        why = f"nobody answered {local.address}, so there is no cluster to merge with"
+        return MergeDecision("cannot-merge", NO_ANSWER, why)
+    for rule in RULES:
+        verdict = rule.judge(local, remote)
+        if verdict is not None:
+            outcome, why = verdict
+            return MergeDecision(outcome, rule.name, why)
+    raise AssertionError("two masters with different addresses are always told apart by the last rule")
+
+
+def passed_before(rule_name: str) -> tuple[tuple[str, str], ...]:
+    """The rules that let two clusters pass before `rule_name` decided: name and what held, in order."""
+    every = ((NO_ANSWER, NO_ANSWER_PASSED), *((rule.name, rule.passed) for rule in RULES))
+    names = [name for name, _ in every]
+    return every[: names.index(rule_name)]
+
+
+def _cluster_name(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    return _must_agree("cluster names", local, local.cluster_name, remote, remote.cluster_name)
+
+
+def _joiner(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    return _must_agree("ways to join", local, local.joiner, remote, remote.joiner)
+
+
+def _partition_groups(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    return _must_agree("partition groups", local, local.partition_groups, remote, remote.partition_groups)
+
+
+def _partition_count(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    return _must_agree("partition counts", local, local.partition_count, remote, remote.partition_count)
+
+
+def _cluster_version(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    return _must_agree("cluster versions", local, local.cluster_version, remote, remote.cluster_version)
+
+
+def _remote_is_my_member(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    if remote.address not in _addresses(local):
+        return None
+    if remote.address == local.address:
+        return "cannot-merge", f"{local.address} met a master at its own address"
+    return "cannot-merge", f"{remote.address} is still a member of the cluster of {local.address}"
+
+
+def _local_state(local: ClusterProfile, _: ClusterProfile) -> Verdict:
+    return _must_allow_joins(local)
+
+
+def _remote_state(_: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    return _must_allow_joins(remote)
+
+
+def _i_am_its_member(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    if local.address not in _addresses(remote):
+        return None
+    return "cannot-merge", f"{remote.address} thinks that {local.address} is a member of its cluster"
+
+
+def _members_intersect(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    common = sorted(_addresses(local) & _addresses(remote), key=numeric_order)
+    if not common:
+        return None
+    more = f" and {len(common) - SHOWN_ADDRESSES} more" if len(common) > SHOWN_ADDRESSES else ""
+    named = ", ".join(common[:SHOWN_ADDRESSES])
+    return "cannot-merge", f"{local.address} and {remote.address} both list {named}{more}"
+
+
+def _data_members(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    return _smaller_merges("data members", local, local.data_member_count, remote, remote.data_member_count)
+
+
+def _total_members(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    return _smaller_merges("members in total", local, len(local.members), remote, len(remote.members))
+
+
+def _address(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+    """The tie-break of design 9.3: smaller wins, ports compared as numbers, not as text as the product does."""
+    first, last = sorted((local.address, remote.address), key=numeric_order)
+    why = f"the clusters are of equal size and {last} comes after {first}, so {last} merges into {first}"
+    return ("local-merges" if last == local.address else "remote-merges"), why
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("cluster-name", "both clusters have the same name", _cluster_name),
+    Rule("joiner", "both join in the same way", _joiner),
+    Rule("partition-groups", "both have the same partition groups configured", _partition_groups),
+    Rule("partition-count", "both have the same partition count configured", _partition_count),
+    Rule("cluster-version", "both have the same cluster version", _cluster_version),
+    Rule("remote-is-my-member", "the remote master is no member of the local cluster", _remote_is_my_member),
+    Rule("local-state", "the state of the local cluster allows joins", _local_state),
+    Rule("remote-state", "the state of the remote cluster allows joins", _remote_state),
+    Rule("i-am-its-member", "the local master is no member of the remote cluster", _i_am_its_member),
+    Rule("members-intersect", "no address is listed by both clusters", _members_intersect),
+    Rule("data-members", "both have the same number of data members", _data_members),
+    Rule("total-members", "both have the same number of members in total", _total_members),
+    Rule("address", "", _address),
+)
+"""In the order in which they are asked once there is an answer; the last one always decides."""
+
+
+def _addresses(profile: ClusterProfile) -> set[Address]:
+    """Every address of the cluster; its master's too, should its own list lack it."""
+    return {profile.address, *(member.address for member in profile.members)}
+
+
+def _must_agree(what: str, local: ClusterProfile, here: str, remote: ClusterProfile, there: str) -> Verdict:
+    if here == there:
+        return None
+    return "cannot-merge", f"the {what} differ: {_text(here)} at {local.address}, {_text(there)} at {remote.address}"
+
+
+def _text(value: str) -> str:
+    return repr(value) if value else "none"
+
+
+def _must_allow_joins(cluster: ClusterProfile) -> Verdict:
+    if allows_joins(cluster.state):
+        return None
+    return "cannot-merge", f"the cluster of {cluster.address} is {cluster.state} and lets nobody in"
+
+
+def _smaller_merges(what: str, local: ClusterProfile, here: int, remote: ClusterProfile, there: int) -> Verdict:
+    if here == there:
+        return None
+    loser, winner = (local, remote) if here < there else (remote, local)
+    why = (
+        f"{local.address} has {here} {what} and {remote.address} has {there}, "
+        f"so {loser.address} merges into {winner.address}"
+    )
+    return ("local-merges" if loser is local else "remote-merges"), why

@@ -7,11 +7,13 @@ the receiver itself. A lagging member is healed by the next whole list, never by
 from __future__ import annotations
 
 from backend.core.address import Address
+from backend.core.cluster_profile import allows_joins
 from backend.core.events import ListInstalled, ListRejected
-from backend.core.membership import explicit_suspicion
-from backend.core.membership.failure_detector import DeadlineDetector
+from backend.core.membership import cluster_state, connection_loss, explicit_suspicion, minimum_cluster_size, suspicion
+from backend.core.membership.failure_detector import detector
 from backend.core.membership.identity import ListMetadata
 from backend.core.membership.member_list import MemberList
+from backend.core.membership.remembered_addresses import remember_members
 from backend.core.membership.state import Membership, Peer
 from backend.core.messages import MembersUpdate, MembersUpdateAck
 
@@ -21,23 +23,26 @@ PUBLISH = "publish"
 
 def install(state: Membership, now: int, members: MemberList, author: Address, cause: str) -> None:
     """Believe in `members` from now on. The caller has made sure that it may be installed."""
+    _part_from(state, now, members)
     peers: dict[Address, Peer] = {}
     for member in members.members:
         if member.address == state.address:
             continue
         peer = state.peers.get(member.address)
         if peer is None or peer.uuid != member.uuid:
-            peer = Peer(member.uuid, DeadlineDetector(now, state.settings.max_no_heartbeat_us))
+            peer = Peer(member.uuid, detector(state.settings, now), now)
             state.suspicions.pop(member.address, None)
         peers[member.address] = peer
     state.peers = peers
     state.members = members
     for address in [address for address in state.suspicions if address not in peers]:
         del state.suspicions[address]
-    state.heartbeat_round = None
+    state.standing_changed()
     state.note(
         now, ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
     )
+    remember_members(state, now)
+    minimum_cluster_size.note_size(state, now)
 
 
 def publish(state: Membership) -> None:
@@ -53,7 +58,7 @@ def publish_to(state: Membership, address: Address) -> None:
 def update(state: Membership, *, wants_ack: bool = False) -> MembersUpdate:
     """The member's list as a message."""
     assert state.members is not None
-    return MembersUpdate(state.members, wants_ack)
+    return MembersUpdate(state.members, wants_ack, state.standing)
 
 
 def on_publish_timer(state: Membership, now: int) -> None:
@@ -77,10 +82,27 @@ def on_members_update(state: Membership, now: int, sender: Address, update: Memb
     if not members.holds(state.address, state.uuid):
         _reject(state, now, sender, members, "it does not hold this member")
         return
+    suspicion.clear(state, now, sender, "it sent a member list as master")
     if members.version > mine.version:
         install(state, now, members, sender, "published")
+    cluster_state.adopt(
+        state, now, update.standing, "the master's list says so", new_lineage=members.lineage != mine.lineage
+    )
     if update.wants_ack:
         state.send(sender, MembersUpdateAck(state.members.version if state.members else 0))
+
+
+def _part_from(state: Membership, now: int, members: MemberList) -> None:
+    """Remember the lives that the list holds no more: as gone, or as missing while no joins are allowed."""
+    kept = {member.uuid for member in members.members}
+    for address, peer in state.peers.items():
+        if peer.uuid not in kept:
+            state.left[peer.uuid] = now
+            state.timers.clear(connection_loss.CONNECTION + address)
+            if not allows_joins(state.standing.state):
+                state.missing[address] = peer.uuid
+    for member in members.members:
+        state.missing.pop(member.address, None)
 
 
 def _reject(state: Membership, now: int, sender: Address, members: MemberList, reason: str) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from msgspec import Struct
 
 from backend.core.address import Address
-from backend.core.effects import Effect, Halt, Happened, Transmit
-from backend.core.events import Event, MasterChanged, Record
-from backend.core.membership.failure_detector import DeadlineDetector
+from backend.core.cluster_profile import ClusterProfile, ClusterStanding
+from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
+from backend.core.events import Event, MasterChanged, MergeVerdict, Record
+from backend.core.membership.failure_detector import FailureDetector
 from backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
 from backend.core.membership.member_list import MemberList
 from backend.core.messages import Heartbeat, Message
 from backend.core.properties import Settings
 from backend.core.timers import Timers
+
+Stopwatch = Callable[[], int]
+"""Microseconds that really pass, from anywhere on."""
 
 
 class Birth(Struct, frozen=True):
@@ -34,20 +40,38 @@ class Birth(Struct, frozen=True):
 
 
 class Peer:
-    """Another member of the list: its life, and what its heartbeats say of it."""
+    """Another member of the list: its life, and what came from it."""
 
-    __slots__ = ("detector", "uuid")
+    __slots__ = ("confirmed_us", "detector", "faults", "uuid")
 
-    def __init__(self, uuid: str, detector: DeadlineDetector) -> None:
+    def __init__(self, uuid: str, detector: FailureDetector, now: int) -> None:
         self.uuid = uuid
         self.detector = detector
+        self.confirmed_us = now
+        """When it last confirmed that it follows this master (chapter `master_confirmation`)."""
+        self.faults = 0
+        """Connection faults in a row (chapter `connection_loss`)."""
+
+
+@dataclass(slots=True)
+class HeldJoin:
+    """A join that waits until links are proven (chapter `readmission`)."""
+
+    missing: dict[str, Address]
+    """Uuid and address of those to whom the link is not proven yet."""
+    proven: set[str]
+    next_probe_us: int
+    delay_us: int
 
 
 @dataclass(slots=True)
 class JoinSearch:
     """The joiner's search for its cluster (chapter `joining`). None of it outlives the joining."""
 
+    begun_us: int
     deadline_us: int
+    targets: tuple[Address, ...] = ()
+    """Whom this round asks."""
     round_ends_us: int = 0
     unreachable: dict[Address, str] = field(default_factory=dict)
     """Who cannot be asked in this round, and why."""
@@ -56,7 +80,11 @@ class JoinSearch:
     failures: dict[Address, str] = field(default_factory=dict)
     """The last reason why each address did not help, over all rounds."""
     requests_to_master: int = 0
-    attempts: int = 0
+    target: Address | None = None
+    """The master of the cluster that this life is to merge into: asked first, and never given up for good."""
+    target_until_us: int = 0
+    held: HeldJoin | None = None
+    """While the master keeps this joiner waiting for its links (chapter `readmission`)."""
     granted_to: Address | None = None
     """Whose bid to form the cluster this member granted in this round: one only."""
     bid_votes: dict[Address, bool] | None = None
@@ -87,47 +115,122 @@ class Claim:
     highest_version: int = 0
 
 
+@dataclass(slots=True)
+class Probing:
+    """When a suspect is probed next (chapter `link_probes`)."""
+
+    next_us: int
+    delay_us: int
+
+
+@dataclass(slots=True)
+class LinkProof:
+    """The proof of links to the members of another cluster, asked for by this member's master (chapter `link_probes`)."""
+
+    token: str
+    asked_by: Address
+    missing: dict[Address, str]
+    deadline_us: int
+
+
+@dataclass(slots=True)
+class DisconnectionReports:
+    """What slaves have reported of one another (chapter `partial_disconnection`)."""
+
+    by_reporter: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
+    changed_us: int = 0
+
+
+@dataclass(slots=True)
+class StateLocked:
+    """A cluster state change that this slave has agreed to hold still for (chapter `cluster_state`)."""
+
+    token: str
+    until_us: int
+
+
+@dataclass(slots=True)
+class StateChange:
+    """A cluster state change that this master leads (chapter `cluster_state`)."""
+
+    token: str
+    wanted: ClusterStanding
+    waiting: set[Address]
+    deadline_us: int
+    decided: bool = False
+
+
+@dataclass(slots=True)
+class Merge:
+    """The merge of this master's cluster into another, under way (chapter `merging`)."""
+
+    token: str
+    remote: ClusterProfile
+    deadline_us: int
+    phase: Literal["proving", "freezing", "offering", "telling"]
+    waiting: set[Address] = field(default_factory=set)
+
+
 class Membership:
-    """The state of one member. Chapters change it and leave what is to be done in `effects`."""
+    """The state of one member. Chapters change it and leave what is to be done in `effects`.
 
-    __slots__ = (
-        "_records",
-        "address",
-        "admissions",
-        "birth",
-        "claim",
-        "effects",
-        "heartbeat_round",
-        "last_round_us",
-        "master",
-        "members",
-        "peers",
-        "randomness",
-        "search",
-        "settings",
-        "suspicions",
-        "timers",
-        "uuid",
-    )
+    `stopwatch` is the outer guard of computations that might take long when live; simulated members have none.
+    """
 
-    def __init__(self, birth: Birth, randomness: Randomness) -> None:
+    def __init__(self, birth: Birth, randomness: Randomness, stopwatch: Stopwatch | None = None) -> None:
         self.birth = birth
         self.address = birth.address
         self.settings = birth.settings
         self.randomness = randomness
-        self.uuid = fresh_uuid(randomness)
+        self.stopwatch = stopwatch
+        self.join_list = birth.join_list
+        self.join_list_edition: tuple[int, Address] = (0, birth.address)
+        self.join_list_told: set[Address] | None = None
+        """Who has acknowledged the edit of the join list that this member spreads; None when it spreads none."""
+        self.remembered: dict[Address, int | None] = {}
+        """Addresses worth a look, with the time at which they were last of use; None for those of members."""
+        self.timers = Timers()
+        self.effects: list[Effect] = []
+        self.begin_life(fresh_uuid(randomness))
+
+    def begin_life(self, uuid: str) -> None:
+        """Know nothing of any cluster. What outlives a merge is the join list and the remembered addresses."""
+        self.uuid = uuid
+        self._records = 0
+        self._tokens = 0
         self.master: Address | None = None
         self.members: MemberList | None = None
         self.peers: dict[Address, Peer] = {}
         self.suspicions: dict[Address, str] = {}
+        self.probing: dict[Address, Probing] = {}
         self.search: JoinSearch | None = None
         self.admissions: dict[Address, Admission] = {}
         self.claim: Claim | None = None
         self.heartbeat_round: tuple[tuple[Address, Heartbeat], ...] | None = None
+        self.watched: dict[Address, Peer] = {}
+        self.watch_is_current = False
+        self.own_findings: set[Address] = set()
+        """In the ring topology: whom this member itself found silent."""
         self.last_round_us = 0
-        self.timers = Timers()
-        self.effects: list[Effect] = []
-        self._records = 0
+        self.left: dict[str, int] = {}
+        """Lives that left the list, and when."""
+        self.disconnections = DisconnectionReports()
+        self.held_back: set[Address] = set()
+        """Whom this master removed because it could not reach others (design 9.6)."""
+        self.link_proof: LinkProof | None = None
+        self.standing = ClusterStanding()
+        self.state_locked: StateLocked | None = None
+        self.state_change: StateChange | None = None
+        self.missing: dict[Address, str] = {}
+        """Members that left while no joins were allowed; they may come back."""
+        self.merge: Merge | None = None
+        self.merge_delay_us = 0
+        """The back-off after a merge whose links were not proven; 0 after anything else."""
+        self.verdicts: dict[Address, MergeVerdict] = {}
+        self.not_merging = ""
+        self.unanswered: set[Address] = set()
+        """Who has not answered since the last search for other clusters."""
+        self.operating = True
 
     @property
     def joined(self) -> bool:
@@ -138,6 +241,16 @@ class Membership:
         """Master with full powers: not while its own claim is still running (behaviour 4.5)."""
         return self.members is not None and self.claim is None and self.master == self.address
 
+    def standing_changed(self) -> None:
+        """The list, the master or the suspicions are not what they were: what was made of them is out of date."""
+        self.heartbeat_round = None
+        self.watch_is_current = False
+
+    def next_token(self) -> str:
+        """A name for one undertaking of this life, to tell its answers from those to others."""
+        self._tokens += 1
+        return f"{self.uuid[:13]}/{self._tokens}"
+
     def metadata(self) -> ListMetadata:
         """What this member says of itself. Only for joined members."""
         assert self.members is not None and self.master is not None
@@ -147,7 +260,7 @@ class Membership:
         """Take `master` for the master from now on."""
         if master != self.master:
             self.master = master
-            self.heartbeat_round = None
+            self.standing_changed()
             self.note(now, MasterChanged(master, reason))
 
     def send(self, to: Address, message: Message) -> None:
@@ -164,6 +277,10 @@ class Membership:
         birth = self.birth
         record = Record(birth.run, birth.label, self.uuid, self._records, now, birth.utc_origin_us + now, event)
         self.effects.append(Happened(record))
+
+    def reconnect(self) -> None:
+        """Close all connections; the next message to anybody opens a new one."""
+        self.effects.append(Reconnect())
 
     def halt(self, reason: str, *, failed: bool) -> None:
         """End this life: nothing is received or timed any more."""

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 
 from backend.core.address import Address
 from backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
-from backend.core.membership import admission, mastership_claim, publishing
+from backend.core.membership import (
+    admission,
+    cluster_state,
+    heartbeat_ring,
+    link_probes,
+    mastership_claim,
+    merging,
+    partial_disconnection,
+    publishing,
+)
 from backend.core.membership.state import Membership
 from backend.core.messages import Leave
 
@@ -32,7 +41,8 @@ def suspect_all(state: Membership, now: int, reasons: Mapping[Address, str]) -> 
         if address not in state.suspicions:
             state.suspicions[address] = reason
             state.note(now, SuspicionRaised(address, state.peers[address].uuid, reason))
-    state.heartbeat_round = None
+            link_probes.watch_suspect(state, now, address)
+    state.standing_changed()
     if state.claim is not None:
         mastership_claim.conclude_when_settled(state, now)
     else:
@@ -46,13 +56,20 @@ def clear(state: Membership, now: int, address: Address, reason: str) -> bool:
     """
     if address not in state.suspicions:
         return True
-    if state.members is not None and state.master is not None:
-        if any(older.address == address for older in state.members.older_than(state.master)):
-            return False
+    if not may_clear(state, address):
+        return False
     del state.suspicions[address]
-    state.heartbeat_round = None
+    state.standing_changed()
     state.note(now, SuspicionCleared(address, state.peers[address].uuid, reason))
+    heartbeat_ring.withdraw(state, address, state.peers[address].uuid)
     return True
+
+
+def may_clear(state: Membership, address: Address) -> bool:
+    """Whether the member at `address` is not older than the accepted master."""
+    if state.members is None or state.master is None:
+        return True
+    return all(older.address != address for older in state.members.older_than(state.master))
 
 
 def on_leave(state: Membership, now: int, sender: Address, goodbye: Leave) -> None:
@@ -69,6 +86,10 @@ def _remove(state: Membership, now: int, reasons: Mapping[Address, str]) -> None
         state.admissions.pop(address, None)
     for waiting_join in state.admissions.values():
         waiting_join.waiting -= reasons.keys()
-    publishing.install(state, now, state.members.without(reasons.keys()), state.address, "removal")
+    gone = set(reasons)
+    partial_disconnection.forget(state, gone)
+    publishing.install(state, now, state.members.without(gone), state.address, "removal")
     publishing.publish(state)
     admission.answer_settled(state, now)
+    cluster_state.forget(state, now, gone)
+    merging.forget(state, now, gone)

@@ -1,0 +1,196 @@
+"""The state of the cluster: ACTIVE, NO_MIGRATION, FROZEN or PASSIVE, changed by the master in two phases.
+
+First everybody holds still and says whether it can, then everybody is told what holds. A change that is not decided within its
+lease is void: nobody waits for a master that is gone. While no joins are allowed, members that leave are missing rather than
+gone, and only they may come back (behaviour 2.5, 6.6).
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
+from backend.core.events import ClusterStateChanged, ClusterStateRefused
+from backend.core.membership import merging
+from backend.core.membership.state import Membership, StateChange, StateLocked
+from backend.core.messages import StateDecision, StateDecisionAck, StateLock, StateLockAnswer, StateRequest
+from backend.core.properties import SECOND_US
+
+STATE = "cluster state"
+"""Name of the timer that asks again those who have not answered."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+
+
+def request(state: Membership, now: int, wanted: ClusterState) -> None:
+    """An operator wants another state. A slave passes it on to its master."""
+    if state.is_master:
+        begin_change(state, now, ClusterStanding(wanted))
+    elif state.joined and state.claim is None and state.master is not None and state.master not in state.suspicions:
+        state.send(state.master, StateRequest(wanted))
+    else:
+        state.note(now, ClusterStateRefused(wanted, "there is no master at present that could change it"))
+
+
+def begin_change(state: Membership, now: int, wanted: ClusterStanding) -> bool:
+    """The master begins a change to `wanted`, whose edition it decides itself. Whether it could begin."""
+    obstacle = _obstacle(state, wanted)
+    if obstacle:
+        state.note(now, ClusterStateRefused(wanted.state, obstacle))
+        return False
+    wanted = ClusterStanding(wanted.state, state.standing.edition + 1, wanted.thawed)
+    deadline_us = now + state.settings.state_lease_us
+    state.state_change = StateChange(state.next_token(), wanted, set(state.peers), deadline_us)
+    _proceed(state, now, state.state_change)
+    return True
+
+
+def is_changing(state: Membership, now: int) -> bool:
+    """Whether this member holds still for a change."""
+    change, locked = state.state_change, state.state_locked
+    return (change is not None and not change.decided) or (locked is not None and now < locked.until_us)
+
+
+def adopt(state: Membership, now: int, standing: ClusterStanding, reason: str, *, new_lineage: bool = False) -> None:
+    """Take over what the master says holds, unless something later is known already."""
+    if standing.edition <= state.standing.edition and not new_lineage:
+        return
+    before, state.standing = state.standing, standing
+    if allows_joins(standing.state):
+        state.missing.clear()
+    if before.state != standing.state:
+        state.note(now, ClusterStateChanged(standing.state, reason))
+
+
+def thaw_after_claim(state: Membership, now: int) -> None:
+    """A cluster that was frozen for a merge has lost the master that led it: the new one lets it live again."""
+    if state.standing.thawed is not None:
+        thawed = ClusterStanding(state.standing.thawed, state.standing.edition + 1)
+        adopt(state, now, thawed, "the merge it was frozen for died with its master")
+
+
+def forget(state: Membership, now: int, gone: set[Address]) -> None:
+    """Those who left need not answer any more."""
+    change = state.state_change
+    if change is not None and change.waiting & gone:
+        change.waiting -= gone
+        _proceed(state, now, change)
+
+
+def on_request(state: Membership, now: int, sender: Address, message: StateRequest) -> None:
+    """A slave passes on what an operator wants."""
+    if state.is_master and sender in state.peers:
+        begin_change(state, now, ClusterStanding(message.wanted))
+
+
+def on_lock(state: Membership, now: int, sender: Address, lock: StateLock) -> None:
+    """First phase, at a slave."""
+    if sender != state.master or state.members is None:
+        return
+    locked = state.state_locked
+    if locked is not None and locked.token != lock.token and now < locked.until_us:
+        refusal = "it holds still for another change"
+    elif lock.version != state.members.version:
+        refusal = f"it stands at list version {state.members.version}, not {lock.version}"
+    else:
+        refusal = ""
+        state.state_locked = StateLocked(lock.token, now + lock.lease_us)
+    state.send(sender, StateLockAnswer(lock.token, refusal))
+
+
+def on_lock_answer(state: Membership, now: int, sender: Address, answer: StateLockAnswer) -> None:
+    """First phase, at the master: one refusal ends it."""
+    change = state.state_change
+    if change is None or change.decided or change.token != answer.token:
+        return
+    if answer.refusal:
+        _give_up(state, now, change, f"{sender} refused: {answer.refusal}")
+    else:
+        change.waiting.discard(sender)
+        _proceed(state, now, change)
+
+
+def on_decision(state: Membership, now: int, sender: Address, decision: StateDecision) -> None:
+    """Second phase, at a slave."""
+    if sender != state.master:
+        return
+    if state.state_locked is not None and state.state_locked.token == decision.token:
+        state.state_locked = None
+    adopt(state, now, decision.standing, "the master decided it")
+    state.send(sender, StateDecisionAck(decision.token))
+
+
+def on_decision_ack(state: Membership, now: int, sender: Address, ack: StateDecisionAck) -> None:
+    """Second phase, at the master: done when all know."""
+    change = state.state_change
+    if change is not None and change.decided and change.token == ack.token:
+        change.waiting.discard(sender)
+        _proceed(state, now, change)
+
+
+def on_state_timer(state: Membership, now: int) -> None:
+    """Ask again, or give up when the lease is over."""
+    change = state.state_change
+    if change is None:
+        return
+    if now < change.deadline_us:
+        _ask(state, now, change)
+    elif change.decided:
+        state.state_change = None  # whoever has not heard of it learns it with the next list
+    else:
+        _give_up(state, now, change, f"no answer from {', '.join(sorted(change.waiting))}")
+
+
+def abandon(state: Membership) -> None:
+    """This member leads no change any more."""
+    state.state_change = None
+    state.timers.clear(STATE)
+
+
+def _obstacle(state: Membership, wanted: ClusterStanding) -> str:
+    if state.state_change is not None and not state.state_change.decided:
+        return f"it is being changed to {state.state_change.wanted.state} already"
+    if state.merge is not None and wanted.thawed is None:
+        return f"the cluster is merging into that of {state.merge.remote.address}"
+    if wanted.state == state.standing.state and wanted.thawed is None:
+        return f"the cluster is {wanted.state} already"
+    return ""
+
+
+def _proceed(state: Membership, now: int, change: StateChange) -> None:
+    """Ask whoever has not answered; when nobody is left, go on to the next phase."""
+    if change.waiting:
+        if not state.timers.is_set(STATE):
+            _ask(state, now, change)
+        return
+    state.timers.clear(STATE)
+    if change.decided:
+        state.state_change = None
+        return
+    change.decided = True
+    change.waiting = set(state.peers)
+    adopt(state, now, change.wanted, "the master decided it")
+    if change.waiting:
+        _ask(state, now, change)
+    else:
+        state.state_change = None
+    merging.on_state_changed(state, now, "")
+
+
+def _ask(state: Membership, now: int, change: StateChange) -> None:
+    assert state.members is not None
+    message: StateLock | StateDecision
+    if change.decided:
+        message = StateDecision(change.token, change.wanted)
+    else:
+        lease_us = change.deadline_us - now
+        message = StateLock(change.token, change.wanted.state, state.members.version, lease_us)
+    state.send_all(tuple(sorted(change.waiting)), message)
+    state.timers.set(STATE, now + ASK_AGAIN_US)
+
+
+def _give_up(state: Membership, now: int, change: StateChange, reason: str) -> None:
+    state.state_change = None
+    state.timers.clear(STATE)
+    state.note(now, ClusterStateRefused(change.wanted.state, reason))
+    state.send_all(tuple(state.peers), StateDecision(change.token, state.standing))
+    merging.on_state_changed(state, now, reason)

@@ -1,0 +1,98 @@
+"""The ring topology: heartbeats to a few members instead of to all (seed 003, Avoiding all-to-all heartbeating; design 9.8).
+
+The members of the list form a ring. Each watches the next few that it does not suspect, and every slave watches the master too. A
+watcher tells everybody whom it found silent, and tells it again until that member is off the list or heard of again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from backend.core.address import Address
+from backend.core.membership import suspicion
+from backend.core.membership.state import Membership, Peer
+from backend.core.messages import FailureReport
+
+
+def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
+    """Whom this member watches. Whoever comes newly under its watch counts as heard of now."""
+    if state.settings.heartbeat_topology == "all":
+        return state.peers
+    if not state.watch_is_current:
+        chosen = [*_next_unsuspected(state, forward=True)]
+        if state.master in state.peers and state.master not in state.suspicions and state.master not in chosen:
+            chosen.append(state.master)
+        chosen += [address for address in state.suspicions if address in state.own_findings]
+        before, state.watched = state.watched, {address: state.peers[address] for address in chosen}
+        for address, peer in state.watched.items():
+            if before.get(address) is not peer:
+                peer.detector.restart(now)
+        state.watch_is_current = True
+    return state.watched
+
+
+def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
+    """To whom this member sends its heartbeats: those who watch it."""
+    if state.settings.heartbeat_topology == "all" or state.master == state.address:
+        chosen: Iterator[Address] = iter(state.peers)
+    else:
+        chosen = _next_unsuspected(state, forward=False)
+    return ((address, state.peers[address]) for address in chosen if address not in state.suspicions)
+
+
+def note_findings(state: Membership, silent: dict[Address, str]) -> None:
+    """This member itself has found these silent."""
+    if state.settings.heartbeat_topology == "ring":
+        state.own_findings.update(silent)
+
+
+def report_findings(state: Membership) -> None:
+    """Tell everybody, at each heartbeat, whom this member has found silent."""
+    for address in sorted(state.own_findings):
+        peer = state.peers.get(address)
+        if peer is None or address not in state.suspicions:
+            state.own_findings.discard(address)
+        else:
+            _tell(state, FailureReport(address, peer.uuid, False, state.suspicions[address]))
+
+
+def withdraw(state: Membership, address: Address, uuid: str) -> None:
+    """A member that this one had found silent is heard of again."""
+    if address in state.own_findings:
+        state.own_findings.discard(address)
+        _tell(state, FailureReport(address, uuid, True, ""))
+
+
+def on_failure_report(state: Membership, now: int, sender: Address, report: FailureReport) -> None:
+    """A watcher's finding. Whoever watches the same member and hears of it trusts its own ears."""
+    peer = state.peers.get(report.suspect)
+    if sender not in state.peers or peer is None or peer.uuid != report.suspect_uuid:
+        return
+    if report.withdrawn:
+        suspicion.clear(state, now, report.suspect, f"{sender} hears of it again")
+    elif report.suspect not in state.suspicions and not _hears(state, now, report.suspect):
+        suspicion.suspect(state, now, report.suspect, f"{sender} reports: {report.reason}")
+
+
+def _hears(state: Membership, now: int, address: Address) -> bool:
+    peer = watched_peers(state, now).get(address)
+    return peer is not None and peer.detector.silence_us(now) < 2 * state.settings.heartbeat_interval_us
+
+
+def _next_unsuspected(state: Membership, *, forward: bool) -> Iterator[Address]:
+    """The next few on the ring from this member on, in one direction, leaving out those it suspects."""
+    assert state.members is not None
+    addresses = state.members.addresses
+    place = addresses.index(state.address)
+    ring = [*addresses[place + 1 :], *addresses[:place]]
+    if not forward:
+        ring.reverse()
+    left = state.settings.ring_successors
+    for address in ring:
+        if left and address not in state.suspicions:
+            left -= 1
+            yield address
+
+
+def _tell(state: Membership, report: FailureReport) -> None:
+    state.send_all(tuple(address for address in state.peers if address not in state.suspicions), report)

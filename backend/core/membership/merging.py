@@ -1,0 +1,251 @@
+"""The merge of a losing cluster into the winner's (seed 002; seed 003, Recovering from split brain; behaviour 6.6 and 6.7).
+
+The losing master proves the links where partial disconnections are resolved, freezes its cluster, offers it to the winner, and
+when that agrees tells every member to join the winner's cluster, itself last. Each goes on under a new uuid. The winner raises
+its list version above the loser's, so that no member ever sees the version go back. Whatever fails on the way thaws the
+cluster again, and the next search begins anew.
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.cluster_profile import ClusterProfile, ClusterStanding, allows_joins
+from backend.core.events import MemberMerging, MemberStarted, MergeAbandoned, MergeStarted
+from backend.core.membership import (
+    cluster_state,
+    joining,
+    link_probes,
+    mastership_claim,
+    publishing,
+    readmission,
+    split_brain,
+)
+from backend.core.membership.identity import fresh_uuid
+from backend.core.membership.member_list import MemberList
+from backend.core.membership.merge_decision import decide_merge
+from backend.core.membership.state import Membership, Merge
+from backend.core.messages import (
+    LinksReport,
+    MergeClusters,
+    MergeClustersAck,
+    MergeOffer,
+    MergeReply,
+    ProveLinks,
+)
+from backend.core.properties import SECOND_US
+
+MERGE = "merge"
+"""Name of the timer that asks again, and ends a merge that takes too long."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+PHASE_US = 10 * SECOND_US
+"""How long one phase of the merge may take; telling the members ends then with those told so far."""
+
+
+# The losing master
+
+
+def begin(state: Membership, now: int, remote: ClusterProfile) -> None:
+    """Begin to merge this cluster into `remote`, unless something forbids it just now."""
+    if state.merge is not None or not state.is_master or not allows_joins(state.standing.state):
+        return
+    if state.state_change is not None or state.admissions:
+        return
+    state.merge = Merge(state.next_token(), remote, now + PHASE_US, "proving")
+    if state.settings.disconnection_heartbeats:
+        _prove(state, now, state.merge)
+    else:
+        _freeze(state, now, state.merge)
+
+
+def on_links_report(state: Membership, now: int, sender: Address, report: LinksReport) -> None:
+    """A member has proven its links to the winner's members, or names those that are missing."""
+    merge = state.merge
+    if merge is None or merge.phase != "proving" or report.token != merge.token or sender not in merge.waiting:
+        return
+    if report.missing:
+        _wait_for_links(state, now, f"{sender} does not reach {', '.join(report.missing)} both ways")
+        return
+    merge.waiting.discard(sender)
+    if not merge.waiting:
+        _freeze(state, now, merge)
+
+
+def on_state_changed(state: Membership, now: int, refusal: str) -> None:
+    """The freeze is done, or was refused."""
+    merge = state.merge
+    if merge is None or merge.phase != "freezing":
+        return
+    if refusal:
+        give_up(state, now, f"the cluster could not be frozen: {refusal}")
+        return
+    _enter(state, now, merge, "offering")
+    _offer(state, merge)
+
+
+def on_reply(state: Membership, now: int, sender: Address, reply: MergeReply) -> None:
+    """The winner agrees, or does not."""
+    merge = state.merge
+    if merge is None or merge.phase != "offering" or reply.token != merge.token:
+        return
+    if reply.refusal:
+        give_up(state, now, f"{sender} refused: {reply.refusal}")
+        return
+    _enter(state, now, merge, "telling")
+    merge.waiting = set(state.peers)
+    _tell(state, now, merge)
+
+
+def on_told(state: Membership, now: int, sender: Address, ack: MergeClustersAck) -> None:
+    """A member is on its way."""
+    merge = state.merge
+    if merge is not None and merge.phase == "telling" and ack.token == merge.token:
+        merge.waiting.discard(sender)
+        if not merge.waiting:
+            go(state, now, merge.remote.address)
+
+
+def on_merge_timer(state: Membership, now: int) -> None:
+    """Ask again; when the phase has taken too long, go on without the rest or give up."""
+    merge = state.merge
+    if merge is None:
+        return
+    if now < merge.deadline_us:
+        if merge.phase == "offering":
+            _offer(state, merge)
+        elif merge.phase == "telling":
+            _tell(state, now, merge)
+        state.timers.set(MERGE, min(merge.deadline_us, now + ASK_AGAIN_US))
+    elif merge.phase == "telling":
+        go(state, now, merge.remote.address)
+    elif merge.phase == "proving":
+        _wait_for_links(state, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
+    else:
+        give_up(state, now, "the other cluster does not answer any more")
+
+
+def forget(state: Membership, now: int, gone: set[Address]) -> None:
+    """Those who left need not answer any more."""
+    merge = state.merge
+    if merge is None or not merge.waiting & gone:
+        return
+    merge.waiting -= gone
+    if merge.waiting:
+        return
+    if merge.phase == "telling":
+        go(state, now, merge.remote.address)
+    elif merge.phase == "proving":
+        _freeze(state, now, merge)
+
+
+def give_up(state: Membership, now: int, reason: str) -> None:
+    """Stay a cluster of its own, as it was before."""
+    merge = state.merge
+    if merge is None:
+        return
+    state.merge = None
+    state.timers.clear(MERGE)
+    state.note(now, MergeAbandoned(merge.remote.address, reason))
+    split_brain.explain(state, now, reason)
+    if state.standing.thawed is not None:
+        cluster_state.begin_change(state, now, ClusterStanding(state.standing.thawed))
+
+
+# The winning master
+
+
+def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) -> None:
+    """A losing cluster is ready to come: agree if the decision still stands, and go ahead of its version."""
+    if state.members is None or state.claim is not None:
+        return
+    refusal = _why_not_take(state, offer.profile)
+    if not refusal:
+        for member in offer.profile.members:
+            readmission.release(state, member.address)
+        if state.members.version <= offer.profile.list_version:
+            members = MemberList(offer.profile.list_version + 1, state.members.members, state.members.lineage)
+            publishing.install(state, now, members, state.address, "merge")
+            publishing.publish(state)
+    state.send(sender, MergeReply(offer.token, refusal))
+
+
+def _why_not_take(state: Membership, remote: ClusterProfile) -> str:
+    if not state.is_master:
+        return f"it is no master; ask {state.master}"
+    if state.merge is not None:
+        return f"it is itself merging into the cluster of {state.merge.remote.address}"
+    decision = decide_merge(split_brain.profile(state), remote)
+    return "" if decision.decision == "remote-merges" else decision.why
+
+
+# Every member of the loser
+
+
+def on_merge_clusters(state: Membership, now: int, sender: Address, order: MergeClusters) -> None:
+    """The master tells this member where to go. One that has gone already only says so again."""
+    state.send(sender, MergeClustersAck(order.token))
+    if sender == state.master and state.joined and order.to_uuid == state.uuid:
+        go(state, now, order.target)
+
+
+def go(state: Membership, now: int, target: Address) -> None:
+    """Leave this cluster for that of `target`, under a new uuid and knowing nothing of the old one."""
+    mastership_claim.abandon(state, now, "it merges into another cluster")
+    old_uuid, uuid = state.uuid, fresh_uuid(state.randomness)
+    left = [address for address in state.peers if address in state.remembered]
+    state.note(now, MemberMerging(target, uuid))
+    state.timers.clear_all()
+    state.begin_life(uuid)
+    state.remembered.update(dict.fromkeys(left, now))
+    state.reconnect()
+    state.note(now, MemberStarted(state.address, state.birth.lite, state.join_list, old_uuid))
+    joining.begin(state, now, target)
+
+
+# The steps
+
+
+def _enter(state: Membership, now: int, merge: Merge, phase: str) -> None:
+    merge.phase = phase  # type: ignore[assignment]
+    merge.deadline_us = now + PHASE_US
+    merge.waiting = set()
+    state.timers.set(MERGE, now + ASK_AGAIN_US)
+
+
+def _prove(state: Membership, now: int, merge: Merge) -> None:
+    targets = tuple((member.address, member.uuid) for member in merge.remote.members)
+    request = ProveLinks(merge.token, targets)
+    _enter(state, now, merge, "proving")
+    merge.waiting = {state.address, *state.peers}
+    state.send_all(tuple(state.peers), request)
+    link_probes.prove(state, now, state.address, request)
+
+
+def _wait_for_links(state: Membership, now: int, reason: str) -> None:
+    """Give up for now and look again after the back-off, which is shorter than the time to the next search."""
+    give_up(state, now, reason)
+    state.merge_delay_us = link_probes.next_delay_us(state, state.merge_delay_us)
+    state.timers.set(split_brain.SEARCH, now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us))
+
+
+def _freeze(state: Membership, now: int, merge: Merge) -> None:
+    assert state.members is not None
+    state.merge_delay_us = 0
+    state.note(now, MergeStarted(merge.remote.address, state.members.addresses))
+    _enter(state, now, merge, "freezing")
+    frozen = ClusterStanding("FROZEN", thawed=state.standing.state)
+    if not cluster_state.begin_change(state, now, frozen):
+        give_up(state, now, "the cluster could not be frozen")
+
+
+def _offer(state: Membership, merge: Merge) -> None:
+    shown = split_brain.profile(state, cluster_state=state.standing.thawed)
+    state.send(merge.remote.address, MergeOffer(merge.token, shown))
+
+
+def _tell(state: Membership, now: int, merge: Merge) -> None:
+    if not merge.waiting:
+        go(state, now, merge.remote.address)
+        return
+    for address in sorted(merge.waiting):
+        state.send(address, MergeClusters(merge.token, state.peers[address].uuid, merge.remote.address))

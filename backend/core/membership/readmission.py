@@ -1,0 +1,65 @@
+"""Readmission after a partial disconnection (design 9.6).
+
+A member that was removed because it could not reach others is let in again only when it has proven its links to every
+current member, both ways. Until then the list stays as it is, instead of taking it in and removing it again for ever. The
+master says whose links are missing; the joiner probes them with a growing delay and asks again when they are proven.
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.events import JoinDelayed, MemberHeldBack
+from backend.core.membership import joining, link_probes
+from backend.core.membership.state import HeldJoin, Membership
+from backend.core.messages import JoinHeld, JoinRequest
+
+# The master's side
+
+
+def hold_back(state: Membership, address: Address) -> None:
+    """From now on `address` has to prove its links before it is let in."""
+    state.held_back.add(address)
+
+
+def release(state: Membership, address: Address) -> None:
+    """`address` has proven its links, or its cluster has."""
+    state.held_back.discard(address)
+
+
+def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
+    """Whether the joiner has to wait; it is told for whom."""
+    if sender not in state.held_back:
+        return False
+    missing = tuple((address, peer.uuid) for address, peer in state.peers.items() if peer.uuid not in request.proven)
+    if not missing:
+        release(state, sender)
+        return False
+    state.note(now, MemberHeldBack(sender, tuple(address for address, _ in missing)))
+    state.send(sender, JoinHeld(missing))
+    return True
+
+
+# The joiner's side
+
+
+def on_join_held(state: Membership, now: int, sender: Address, held: JoinHeld) -> None:
+    """The master names the links to prove: probe them now, and again after the back-off."""
+    search = state.search
+    if search is None or sender != state.master:
+        return
+    delay_us = link_probes.next_delay_us(state, search.held.delay_us if search.held else 0)
+    search.held = HeldJoin({uuid: address for address, uuid in held.missing}, set(), now + delay_us, delay_us)
+    search.requests_to_master = 0
+    search.deadline_us = now + state.settings.max_join_us
+    state.note(now, JoinDelayed(sender, tuple(address for address, _ in held.missing), delay_us))
+    for address, uuid in held.missing:
+        link_probes.probe(state, address, uuid)
+
+
+def on_link_proven(state: Membership, now: int, uuid: str) -> None:
+    """A link is proven; ask the master again when it was the last one."""
+    held = state.search.held if state.search else None
+    if held is not None and held.missing.pop(uuid, None) is not None:
+        held.proven.add(uuid)
+        if not held.missing:
+            joining.request(state, now)

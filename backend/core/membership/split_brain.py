@@ -1,0 +1,137 @@
+"""Looking for other clusters to heal a split (seed 002; seed 003, Recovering from split brain; behaviour 6.1 to 6.5).
+
+Every master looks now and then at all addresses where another cluster may be: its join list and those it remembers. It shows its
+cluster to whoever is there. Another master shows its own in turn, and both come to the same decision; a member that leads nothing
+names its master, which is asked at once. The loser acts whichever side began. A master always knows why it is not merging.
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState, ProfiledMember, allows_joins
+from backend.core.events import MergeVerdict, NotMerging
+from backend.core.membership import cluster_state, explicit_suspicion, merging, suspicion
+from backend.core.membership.identity import ListMetadata
+from backend.core.membership.merge_decision import MergeDecision, decide_merge
+from backend.core.membership.remembered_addresses import possible_addresses, remember_contact
+from backend.core.membership.state import Membership
+from backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
+
+SEARCH = "search"
+"""Name of the timer of the search for other clusters."""
+
+
+def on_search_timer(state: Membership, now: int) -> None:
+    """The periodic search. A cluster that is still frozen for a merge that came to nothing is thawed first."""
+    thawed = state.standing.thawed
+    if thawed is not None and state.is_master and state.merge is None and state.state_change is None:
+        cluster_state.begin_change(state, now, ClusterStanding(thawed))
+    search(state, now)
+    state.timers.set(SEARCH, now + state.settings.merge_next_run_delay_us)
+
+
+def search(state: Membership, now: int) -> None:
+    """Show this cluster to everybody who may belong to another; or say why not."""
+    obstacle = _obstacle(state)
+    if obstacle:
+        explain(state, now, obstacle)
+        return
+    candidates = tuple(address for address in possible_addresses(state, now) if address not in state.peers)
+    if not candidates:
+        explain(state, now, "it knows no address outside its own cluster; edit the join list to name one")
+    elif state.unanswered >= set(candidates):
+        explain(state, now, f"nobody answers at {', '.join(candidates)}")
+    state.unanswered = set(candidates)
+    state.send_all(candidates, SplitBrainProbe(profile(state)))
+
+
+def profile(state: Membership, *, cluster_state: ClusterState | None = None) -> ClusterProfile:
+    """What this master shows of its cluster. `cluster_state` in place of the present one, when that is only for a merge."""
+    assert state.members is not None
+    members = state.members.members
+    return ClusterProfile(
+        address=state.address,
+        uuid=state.uuid,
+        cluster_name=state.birth.cluster_name,
+        state=cluster_state or state.standing.state,
+        members=tuple(ProfiledMember(member.address, member.uuid, member.lite) for member in members),
+        list_version=state.members.version,
+        data_member_count=sum(not member.lite for member in members),
+    )
+
+
+def explain(state: Membership, now: int, reason: str) -> None:
+    """Remember why this master is not merging, and tell it when it is news."""
+    if reason != state.not_merging:
+        state.not_merging = reason
+        state.note(now, NotMerging(reason))
+
+
+def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProbe) -> None:
+    """The master of another cluster shows it. One that still stands on this list has split off unnoticed."""
+    if state.members is None or state.claim is not None:
+        return
+    if not state.is_master:
+        if state.settings.helpful_answers and state.master != sender:
+            state.send(sender, MasterIs(state.master))
+        return
+    remote = probe.profile
+    peer = state.peers.get(sender)
+    if peer is not None:
+        if peer.uuid == remote.uuid:
+            suspicion.suspect(state, now, sender, "it leads a cluster of its own")
+        return
+    remember_contact(state, now, sender)
+    decision = judge(state, now, remote)
+    state.send(sender, SplitBrainAnswer(profile(state)))
+    if decision.decision == "local-merges" and state.settings.helpful_answers:
+        merging.begin(state, now, remote)
+
+
+def on_answer(state: Membership, now: int, sender: Address, answer: SplitBrainAnswer) -> None:
+    """The master of another cluster answers."""
+    state.unanswered.discard(sender)
+    if not state.is_master or sender in state.peers:
+        return
+    remember_contact(state, now, sender)
+    if judge(state, now, answer.profile).decision == "local-merges":
+        merging.begin(state, now, answer.profile)
+
+
+def on_master_named(state: Membership, now: int, sender: Address, master: Address) -> None:
+    """A member of another cluster names its master, to a member that has joined already: ask that one at once."""
+    state.unanswered.discard(sender)
+    remember_contact(state, now, master)
+    if state.is_master and master not in state.peers and master != state.address and not _obstacle(state):
+        if state.settings.helpful_answers and master != sender:
+            state.send(master, SplitBrainProbe(profile(state)))
+
+
+def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
+    """Decide who merges, and tell the verdict when it is another than before."""
+    decision = decide_merge(profile(state), remote)
+    verdict = MergeVerdict(remote.address, decision.decision, decision.rule, decision.why)
+    if state.verdicts.get(remote.address) != verdict:
+        state.verdicts[remote.address] = verdict
+        state.note(now, verdict)
+    if decision.decision != "local-merges":
+        explain(state, now, decision.why)
+    if decision.rule == "i-am-its-member":
+        about = ListMetadata(remote.address, remote.uuid, remote.address, remote.list_version)
+        explicit_suspicion.send(state, now, about, "it leads another cluster and has this member on its list")
+    return decision
+
+
+def _obstacle(state: Membership) -> str:
+    """Why this member may not look for other clusters just now; empty when it may."""
+    if not state.is_master:
+        return "it is no master" if state.claim is None else "its mastership claim is running"
+    if state.merge is not None:
+        return f"it is merging into the cluster of {state.merge.remote.address} already"
+    if not allows_joins(state.standing.state):
+        return f"its cluster is {state.standing.state}; make it ACTIVE first"
+    if state.state_change is not None:
+        return f"its cluster is changing to {state.state_change.wanted.state}"
+    if state.admissions:
+        return f"{', '.join(state.admissions)} is just joining it"
+    return ""
