@@ -11,6 +11,7 @@ from typing import Any
 
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterState
+from backend.core.commands import CommandRefused
 from backend.core.effects import Effect
 from backend.core.events import MemberStarted, MemberStopped
 from backend.core.membership import (
@@ -214,7 +215,9 @@ class MemberMachine:
         return self._taken()
 
     def search(self, now: int) -> Sequence[Effect]:
-        """Look for other clusters now."""
+        """Look for other clusters now. Raises `CommandRefused` unless this member is master."""
+        if not self._state.is_master:
+            raise CommandRefused(f"{self._state.birth.label} is no master; ask {self._state.master or 'another member'}")
         split_brain.search(self._state, now)
         return self._taken()
 

@@ -155,9 +155,16 @@ class Branching:
 
     def _busiest(self, graph: ShrinkingGraph) -> int:
         """The vertex with most neighbours: choosing it, or not, simplifies most."""
-        alive, adjacent = graph.alive, graph.adjacent
+        alive = left = graph.alive
+        adjacent, busiest, most = graph.adjacent, 0, -1
         self._effort.spend(alive.bit_count())
-        return max(vertices_of(alive), key=lambda vertex: (adjacent[vertex] & alive).bit_count())
+        while left:
+            low = left & -left
+            left ^= low
+            vertex = low.bit_length() - 1
+            if (neighbours := (adjacent[vertex] & alive).bit_count()) > most:
+                busiest, most = vertex, neighbours
+        return busiest
 
 
 def components(adjacent: Sequence[int], among: int) -> list[int]:
@@ -167,8 +174,10 @@ def components(adjacent: Sequence[int], among: int) -> list[int]:
         part = frontier = among & -among
         while frontier:
             reached = 0
-            for vertex in vertices_of(frontier):
-                reached |= adjacent[vertex]
+            while frontier:
+                low = frontier & -frontier
+                frontier ^= low
+                reached |= adjacent[low.bit_length() - 1]
             frontier = reached & among & ~part
             part |= frontier
         found.append(part)

@@ -32,6 +32,7 @@ from backend.core.messages import (
     JoinRefused,
     JoinRequest,
     MasterIs,
+    MembersUpdateAck,
     WhoIsMaster,
 )
 from backend.core.properties import SECOND_US
@@ -147,6 +148,7 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
     if sender == state.master and final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "the cluster it joins is so", new_lineage=True)
         _become_member(state, now, members, sender, "joined")
+        state.send(sender, MembersUpdateAck(members.version))
 
 
 def request(state: Membership, now: int) -> None:

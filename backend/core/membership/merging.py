@@ -49,7 +49,7 @@ def begin(state: Membership, now: int, remote: ClusterProfile) -> None:
     """Begin to merge this cluster into `remote`, unless something forbids it just now."""
     if state.merge is not None or not state.is_master or not allows_joins(state.standing.state):
         return
-    if state.state_change is not None or state.admissions:
+    if state.state_change is not None or state.admissions or now < state.merge_not_before_us:
         return
     state.merge = Merge(state.next_token(), remote, now + PHASE_US, "proving")
     if state.settings.disconnection_heartbeats:
@@ -139,13 +139,14 @@ def forget(state: Membership, now: int, gone: set[Address]) -> None:
 
 
 def give_up(state: Membership, now: int, reason: str) -> None:
-    """Stay a cluster of its own, as it was before."""
+    """Stay a cluster of its own, as it was before. Nothing was begun yet while links are proven."""
     merge = state.merge
     if merge is None:
         return
     state.merge = None
     state.timers.clear(MERGE)
-    state.note(now, MergeAbandoned(merge.remote.address, reason))
+    if merge.phase != "proving":
+        state.note(now, MergeAbandoned(merge.remote.address, reason))
     split_brain.explain(state, now, reason)
     if state.standing.thawed is not None:
         cluster_state.begin_change(state, now, ClusterStanding(state.standing.thawed))
@@ -225,7 +226,8 @@ def _wait_for_links(state: Membership, now: int, reason: str) -> None:
     """Give up for now and look again after the back-off, which is shorter than the time to the next search."""
     give_up(state, now, reason)
     state.merge_delay_us = link_probes.next_delay_us(state, state.merge_delay_us)
-    state.timers.set(split_brain.SEARCH, now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us))
+    state.merge_not_before_us = now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us)
+    state.timers.set(split_brain.SEARCH, state.merge_not_before_us)
 
 
 def _freeze(state: Membership, now: int, merge: Merge) -> None:

@@ -31,7 +31,9 @@ def on_search_timer(state: Membership, now: int) -> None:
 
 
 def search(state: Membership, now: int) -> None:
-    """Show this cluster to everybody who may belong to another; or say why not."""
+    """Show this cluster to everybody who may belong to another; or say why not. Only masters look, and not while they merge."""
+    if not state.is_master or state.merge is not None:
+        return
     obstacle = _obstacle(state)
     if obstacle:
         explain(state, now, obstacle)
@@ -102,9 +104,12 @@ def on_master_named(state: Membership, now: int, sender: Address, master: Addres
     """A member of another cluster names its master, to a member that has joined already: ask that one at once."""
     state.unanswered.discard(sender)
     remember_contact(state, now, master)
-    if state.is_master and master not in state.peers and master != state.address and not _obstacle(state):
-        if state.settings.helpful_answers and master != sender:
-            state.send(master, SplitBrainProbe(profile(state)))
+    if not state.is_master or state.merge is not None or _obstacle(state):
+        return
+    if master in state.peers or master in (sender, state.address):
+        return
+    if state.settings.helpful_answers:
+        state.send(master, SplitBrainProbe(profile(state)))
 
 
 def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
@@ -124,10 +129,6 @@ def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
 
 def _obstacle(state: Membership) -> str:
     """Why this member may not look for other clusters just now; empty when it may."""
-    if not state.is_master:
-        return "it is no master" if state.claim is None else "its mastership claim is running"
-    if state.merge is not None:
-        return f"it is merging into the cluster of {state.merge.remote.address} already"
     if not allows_joins(state.standing.state):
         return f"its cluster is {state.standing.state}; make it ACTIVE first"
     if state.state_change is not None:

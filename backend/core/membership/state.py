@@ -224,6 +224,7 @@ class Membership:
         self.missing: dict[Address, str] = {}
         """Members that left while no joins were allowed; they may come back."""
         self.merge: Merge | None = None
+        self.merge_not_before_us = 0
         self.merge_delay_us = 0
         """The back-off after a merge whose links were not proven; 0 after anything else."""
         self.verdicts: dict[Address, MergeVerdict] = {}
