@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,9 @@ from cli.paths import journal_root
 
 if TYPE_CHECKING:
     from backend.core.events import Record
+    from backend.journal.reader import Journal
     from backend.journal.writer import JournalWriter
+    from backend.picture.picture import Belief, Picture
 
 JournalOption = Annotated[
     Path | None, typer.Option("--journal", metavar="DIR", help="Record into this folder instead of the usual one.")
@@ -97,14 +100,85 @@ def print_records(
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
         journal = read_journal(path)
         write_rows(map(row, journal), RECORD_COLUMNS, output)
-    for problem in journal.problems:
-        say(f"{problem.file}:{problem.line}: {problem.reason}")
-    if any(not problem.torn for problem in journal.problems):
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    _tell_problems(journal)
+
+
+@group.command("lists")
+def print_lists(
+    path: Annotated[Path, typer.Argument(help="A journal of one run, a run's folder in it, or one file.")],
+    member: Annotated[str | None, typer.Option(metavar="LABEL", help="Only the list of this member.")] = None,
+    at: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="When, on the clock of the run; by default at its end.")
+    ] = None,
+    legacy: Annotated[bool, typer.Option("--legacy", help="The text as it was before the list had a version.")] = False,
+) -> None:
+    """Print the list that every member holds, as it stands in members' logs. Exits with 1 when a line could not be read."""
+    from backend.journal.files import NoJournal
+    from backend.journal.reader import read_journal
+    from backend.picture.one_line import one_line
+
+    if at is not None and not 0 <= at < inf:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--at: {at} is no time of a run; write seconds from 0 on")
+    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
+        journal = read_journal(path)
+        picture = _picture_at(journal, path, None if at is None else round(at * 1e6))
+    if member is not None and member not in picture.members:
+        known = ", ".join(map(one_line, picture.members)) or "none"
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--member: {member!r} was not seen by then; seen were {known}")
+    divider = ""
+    for label in picture.members if member is None else [member]:
+        belief, name = picture.members[label], one_line(label)
+        if not belief.version or belief.status not in ("member", "paused"):
+            say(f"{name} holds no list: it is {belief.status}")
+            continue
+        with failing_as(ExitCode.BAD_INPUT, ValueError, about=f"{path}: the list of {name}"):
+            text = _list_text(belief, legacy)
+        print(f"{divider}{name}\n{text}" if member is None else text)
+        divider = "\n"
+    _tell_problems(journal)
 
 
 def register(app: typer.Typer) -> None:
     app.add_typer(group, name="journal")
+
+
+def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
+    """What the members of the one run in `journal` believed at `at_us`, or at its end. Raises `CommandFailed` for many runs."""
+    from backend.journal.files import run_directory
+    from backend.picture.picture import Picture
+
+    picture, run = Picture(), None
+    for record in journal:
+        if run not in (None, record.run):
+            hint = f"name one of them, as in {run_directory(path, record.run)}"
+            raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: holds several runs; {hint}")
+        run = record.run
+        if at_us is None or record.at <= at_us:
+            picture.apply(record)
+    return picture
+
+
+def _list_text(belief: Belief, legacy: bool) -> str:
+    """The list that `belief` holds as it stands in logs. Raises `ValueError` when the journal has an address that is none."""
+    import msgspec
+
+    from backend.core.address import Address
+    from backend.core.membership.member_list import MemberList, member_list_text
+    from backend.picture.one_line import one_line
+
+    members = tuple(
+        msgspec.structs.replace(member, address=Address(one_line(member.address)), uuid=one_line(member.uuid))
+        for member in belief.members
+    )
+    return member_list_text(MemberList(belief.version, members, belief.lineage), one_line(belief.uuid), legacy=legacy)
+
+
+def _tell_problems(journal: Journal) -> None:
+    """Name on stderr what could not be read; exit with 1 when any of it is more than an unfinished last line."""
+    for problem in journal.problems:
+        say(f"{problem.file}:{problem.line}: {problem.reason}")
+    if any(not problem.torn for problem in journal.problems):
+        raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
 def new_run(name: str) -> str:

@@ -14,8 +14,8 @@ from backend.core.membership.conflict_wording import Dispute, in_words
 from backend.core.membership.independent_set import Effort, components, heaviest_independent_set
 from backend.core.membership.shrinking_graph import vertices_of
 
-WORK_BUDGET = 1_000_000
-"""Vertex visits after which the search is cut short. A count, not a time: equal input, equal answer. One takes about 0.3 µs."""
+WORK_BUDGET = 600_000
+"""Vertex visits after which the search is cut short. A count, not a time: equal input, equal answer. One takes about half a µs."""
 
 
 class Candidate(Struct, frozen=True):
@@ -106,6 +106,6 @@ def _settle_part(
     order = sorted(places, key=lambda place: (adjacent[place].bit_count(), place))
     bit_at = {place: 1 << vertex for vertex, place in enumerate(order)}
     relabelled = [sum(map(bit_at.__getitem__, vertices_of(adjacent[place]))) for place in order]
-    effort.spend(sum(around.bit_count() for around in relabelled))
+    effort.spend(sum(around.bit_count() for around in relabelled) // 2)
     chosen, proven = heaviest_independent_set(relabelled, [weight_at[place] for place in order], effort)
     return sum(1 << order[vertex] for vertex in vertices_of(chosen)), proven

@@ -88,7 +88,9 @@ class Branching:
         """The heaviest set of `graph` as (weight, set), if one is heavier than `floor`. Uses up `graph`."""
         best: tuple[int, int] | None = None
         while not self._must_stop(depth):
-            self._effort.spend(graph.shrink())
+            before = graph.visits
+            graph.shrink()
+            self._effort.spend(graph.visits - before)
             if not graph.alive:
                 if graph.gained > floor:
                     best = graph.gained, graph.rebuilt(0)

@@ -43,17 +43,20 @@ def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) 
 
 
 def on_join_held(state: Membership, now: int, sender: Address, held: JoinHeld) -> None:
-    """The master names the links to prove: probe them now, and again after the back-off."""
+    """The master names the links to prove. Each is probed once now, and again after the back-off, when proofs are old."""
     search = state.search
     if search is None or sender != state.master:
         return
-    delay_us = link_probes.next_delay_us(state, search.held.delay_us if search.held else 0)
-    search.held = HeldJoin({uuid: address for address, uuid in held.missing}, set(), now + delay_us, delay_us)
     search.requests_to_master = 0
     search.deadline_us = now + state.settings.max_join_us
-    state.note(now, JoinDelayed(sender, tuple(address for address, _ in held.missing), delay_us))
+    if search.held is None or now >= search.held.next_probe_us:
+        delay_us = link_probes.next_delay_us(state, search.held.delay_us if search.held else 0)
+        search.held = HeldJoin({}, set(), now + delay_us, delay_us)
+        state.note(now, JoinDelayed(sender, tuple(address for address, _ in held.missing), delay_us))
     for address, uuid in held.missing:
-        link_probes.probe(state, address, uuid)
+        if uuid not in search.held.missing and uuid not in search.held.proven:
+            search.held.missing[uuid] = address
+            link_probes.probe(state, address, uuid)
 
 
 def on_link_proven(state: Membership, now: int, uuid: str) -> None:

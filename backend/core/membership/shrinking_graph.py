@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-SMALL_DEGREE = 5
+SMALL_DEGREE = 3
 """The rules that look at a vertex and its neighbours are tried up to so many neighbours."""
 
 TrailStep = tuple[int, int, int]
@@ -24,18 +24,19 @@ def vertices_of(chosen: int) -> Iterator[int]:
 
 
 class ShrinkingGraph:
-    """The vertices still `alive`, their weights, and what was `gained` by those decided upon.
+    """The vertices still `alive`, their weights, what was `gained` by those decided upon, and the `visits` to vertices so far.
 
     `adjacent` may name vertices that are no more.
     """
 
-    __slots__ = ("_trail", "adjacent", "alive", "gained", "weight")
+    __slots__ = ("_trail", "adjacent", "alive", "gained", "visits", "weight")
 
     def __init__(self, alive: int, adjacent: Sequence[int], weight: Sequence[int]) -> None:
         self.alive = alive
         self.adjacent = list(adjacent)
         self.weight = list(weight)
         self.gained = 0
+        self.visits = 0
         self._trail: list[TrailStep] = []
 
     def part(self, alive: int) -> ShrinkingGraph:
@@ -52,33 +53,35 @@ class ShrinkingGraph:
             chosen |= added if chosen & trigger else otherwise
         return chosen
 
-    def shrink(self) -> int:
-        """Apply all rules until none applies. Returns the vertices visited."""
-        visits, changed = 0, self.alive
+    def shrink(self) -> None:
+        """Apply all rules until none applies."""
+        changed = self.alive
         while changed:
             while changed := changed & self.alive:
                 low = changed & -changed
                 changed ^= low
                 changed |= self._shrink_at(low.bit_length() - 1)
-                visits += 1
-            visits += self.alive.bit_count()
             changed = self._merge_twins()
-        return visits
 
     def _shrink_at(self, vertex: int) -> int:
         """Try the rules for a vertex with few neighbours. Returns the vertices whose surroundings changed."""
         around = self.adjacent[vertex] & self.alive
         degree = around.bit_count()
+        self.visits += 1
         if degree > SMALL_DEGREE:
             return 0
+        self.visits += degree
         own, adjacent, weight = self.weight[vertex], self.adjacent, self.weight
-        total, outdone, is_clique = 0, 0, True
-        for neighbour in vertices_of(around):
+        left, total, outdone, is_clique = around, 0, 0, True
+        while left:
+            low = left & -left
+            left ^= low
+            neighbour = low.bit_length() - 1
             total += weight[neighbour]
-            if around & ~adjacent[neighbour] != 1 << neighbour:
+            if around & ~adjacent[neighbour] != low:
                 is_clique = False
             elif weight[neighbour] <= own:
-                outdone |= 1 << neighbour  # it excludes whatever `vertex` excludes, and weighs no more
+                outdone |= low  # it excludes whatever `vertex` excludes, and weighs no more
         if total <= own:
             return self._choose(vertex, around)
         if is_clique:
@@ -131,6 +134,7 @@ class ShrinkingGraph:
     def _merge_twins(self) -> int:
         """Vertices with the same neighbours are one if not linked; if linked, only the heaviest counts."""
         alive, weight, changed = self.alive, self.weight, 0
+        self.visits += alive.bit_count()
         seen: dict[int, int] = {}  # a vertex by its neighbours with and without itself; the two never coincide
         for vertex in vertices_of(alive):
             around = self.adjacent[vertex] & alive

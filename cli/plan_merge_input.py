@@ -1,0 +1,154 @@
+"""What `quarterdeck plan merge` reads from stdin, and the one error that bad input gets."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from backend.core.address import Address, parse_address
+from backend.core.cluster_profile import ClusterProfile, ClusterState, ProfiledMember
+from backend.simulation.scenario import did_you_mean
+
+
+class BadMeeting(ValueError):
+    """Input that describes no meeting of two clusters. The message names the field and has a hint."""
+
+
+def _short_form(value: object) -> object:
+    """A member may be written as its address alone."""
+    return {"address": value} if isinstance(value, str) else value
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+WrittenAddress = Annotated[str, AfterValidator(parse_address)]
+
+
+class ListedMember(Strict):
+    address: WrittenAddress
+    lite: bool = False
+
+
+def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
+    seen: set[str] = set()
+    for member in members:
+        if member.address in seen:
+            raise ValueError(f"{member.address} stands twice; name every member once")
+        seen.add(member.address)
+    return members
+
+
+class Side(Strict):
+    """One of the two who meet. `members` are in order of age; a master whose own list lacks it is its first data member."""
+
+    address: WrittenAddress
+    cluster_name: str
+    state: ClusterState
+    members: Annotated[
+        tuple[Annotated[ListedMember, BeforeValidator(_short_form)], ...], AfterValidator(_without_repeats)
+    ]
+    data_member_count: int | None = Field(default=None, ge=0)
+    """Wins over counting `members`."""
+    is_master: bool = True
+    joined: bool = True
+    cluster_version: str = "1.0"
+    partition_count: Annotated[int | None, Field(ge=1, strict=False)] = None
+    joiner: str = "tcp-ip"
+    partition_groups: JsonValue = None
+    """As configured, in whatever form: the two sides only have to agree."""
+
+    def profile(self) -> ClusterProfile:
+        """What this side, a master, shows to another."""
+        listed = [ProfiledMember(Address(member.address), "", member.lite) for member in self.members]
+        if all(member.address != self.address for member in self.members):
+            listed.insert(0, ProfiledMember(Address(self.address), "", False))
+        data_members = sum(not member.lite for member in listed)
+        return ClusterProfile(
+            address=Address(self.address),
+            uuid="",
+            cluster_name=self.cluster_name,
+            state=self.state,
+            members=tuple(listed),
+            list_version=len(listed),
+            data_member_count=data_members if self.data_member_count is None else self.data_member_count,
+            partition_count="" if self.partition_count is None else str(self.partition_count),
+            joiner=self.joiner,
+            partition_groups=_as_text(self.partition_groups),
+            cluster_version=self.cluster_version,
+        )
+
+
+class Meeting(Strict):
+    """`local` has asked; `remote` is what it got for an answer, None for nothing."""
+
+    local: Side
+    remote: Side | None
+
+
+def read_meeting(text: bytes) -> Meeting:
+    """The meeting that `text` describes. Raises `BadMeeting`."""
+    if not text.strip():
+        raise BadMeeting('is empty; write {"local": {…}, "remote": {…}}')
+    try:
+        return Meeting.model_validate_json(text)
+    except ValidationError as failure:
+        raise BadMeeting(_explained(failure.errors()[0])) from failure
+
+
+def _as_text(value: JsonValue) -> str:
+    """One text for one meaning, whatever the order in which its keys are written."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _explained(error: ErrorDetails) -> str:
+    """Field, problem and hint in one line."""
+    field = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).lstrip(".")
+    return f"{field}: {_problem(error)}" if field else _problem(error)
+
+
+def _problem(error: ErrorDetails) -> str:
+    place, given, context = error["loc"], error["input"], error.get("ctx", {})
+    match error["type"]:
+        case "json_invalid":
+            return f"is not JSON: {context['error']}"
+        case "value_error":
+            return str(context["error"])
+        case "missing" if place == ("remote",):
+            return "is missing; write null when there was no answer"
+        case "missing":
+            return f"is missing; needed are {', '.join(_required_around(place))}"
+        case "extra_forbidden":
+            return f"there is no such field; {did_you_mean(str(place[-1]), _model_around(place).model_fields)}"
+        case "model_type" | "model_attributes_type":
+            return (
+                f"{_shortened(given)} does not fit here; write {{…}} with {', '.join(_required_around((*place, '')))}"
+            )
+        case "tuple_type":
+            return f'{_shortened(given)} does not fit here; write a list, as in ["10.0.0.1:5701"]'
+        case "literal_error":
+            return f"{_shortened(given)} is not known here; write {context['expected']}"
+        case _:
+            message = error["msg"]
+            return f"{_shortened(given)} does not fit here; {message[0].lower()}{message[1:]}"
+
+
+def _model_around(place: tuple[int | str, ...]) -> type[BaseModel]:
+    """The model of which the last step of `place` is, or should be, a field."""
+    models: tuple[type[BaseModel], ...] = (Meeting, Side, ListedMember)
+    return models[min(len(place), 3) - 1]
+
+
+def _required_around(place: tuple[int | str, ...]) -> list[str]:
+    return [name for name, field in _model_around(place).model_fields.items() if field.is_required()]
+
+
+def _shortened(given: Any) -> str:
+    text = json.dumps(given, ensure_ascii=False, default=repr)
+    return text if len(text) <= 60 else f"{text[:59]}…"
