@@ -85,11 +85,13 @@ def _dispute_in_words(dispute: Dispute, names: Sequence[str], lite: int, adjacen
         for reason, gone in list(gone_by_reason.items())[:SHOWN_REASONS]
     ]
     if more := sum(gone.bit_count() for gone in list(gone_by_reason.values())[SHOWN_REASONS:]):
-        sentences.append(f"{_members(more)} more {'goes' if more == 1 else 'go'} likewise.")
+        sentences.append(f"{more} more {'member goes' if more == 1 else 'members go'} likewise.")
     equals = equals_of(dispute, lite, adjacent) if dispute.proven else None
-    if equals == []:
+    if equals is None:
+        sentences.append("Whether another choice keeps as many was not looked for.")
+    elif not equals:
         sentences.append("Any other choice keeps fewer data members or fewer members.")
-    elif equals:
+    else:
         swaps = [
             f"{named(other & ~dispute.stay)} in place of {named(dispute.stay & ~other)}"
             for other in equals[:SHOWN_ALTERNATIVES]

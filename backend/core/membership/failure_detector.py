@@ -29,6 +29,9 @@ class FailureDetector(Protocol):
     def silence_us(self, now: int) -> int:
         """How long nothing was heard."""
 
+    def silent_from_us(self) -> int:
+        """When at the earliest the member may have to be suspected if nothing more is heard; 0 when that is not known."""
+
     def level(self, now: int) -> float:
         """How suspicious the silence is, from 0; what is too much is the detector's own affair."""
 
@@ -60,6 +63,9 @@ class DeadlineDetector:
 
     def silence_us(self, now: int) -> int:
         return now - self.last_heard_us
+
+    def silent_from_us(self) -> int:
+        return self.last_heard_us + self.timeout_us
 
     def level(self, now: int) -> float:
         return 0.0 if self.alive(now) else 1.0
@@ -118,6 +124,9 @@ class PhiAccrualDetector:
 
     def silence_us(self, now: int) -> int:
         return now - self.last_heard_us
+
+    def silent_from_us(self) -> int:
+        return 0
 
     def level(self, now: int) -> float:
         count = len(self._intervals_us)

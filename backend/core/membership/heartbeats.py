@@ -21,6 +21,7 @@ from backend.core.membership import (
 from backend.core.membership.state import Membership
 from backend.core.messages import Heartbeat
 from backend.core.properties import SECOND_US
+from backend.core.timers import NEVER
 
 HEARTBEAT = "heartbeat"
 """Name of the timer of the heartbeat round."""
@@ -33,14 +34,8 @@ def on_heartbeat_timer(state: Membership, now: int) -> None:
     if gap >= settings.max_no_heartbeat_us // 2:
         forgive_own_pause(state, now)
     state.last_round_us = now
-    silent = {
-        address: f"no heartbeat for {peer.detector.silence_us(now) / SECOND_US:.1f} s"
-        for address, peer in heartbeat_ring.watched_peers(state, now).items()
-        if not peer.detector.alive(now) and address not in state.suspicions
-    }
-    if silent:
-        heartbeat_ring.note_findings(state, silent)
-        suspicion.suspect_all(state, now, silent)
+    if now >= state.all_heard_until_us:
+        _look_for_silence(state, now)
     if state.disconnections.by_reporter:
         partial_disconnection.resolve_when_quiet(state, now)
     if state.own_findings:
@@ -80,6 +75,23 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
         partial_disconnection.on_report(state, now, sender, beat.suspects)
     if beat.version < state.members.version and state.master == state.address and state.claim is None:  # type: ignore[union-attr]
         publishing.publish_to(state, sender)
+
+
+def _look_for_silence(state: Membership, now: int) -> None:
+    """Find the silent, and the time before which looking again is of no use."""
+    silent: dict[Address, str] = {}
+    until_us = NEVER
+    for address, peer in heartbeat_ring.watched_peers(state, now).items():
+        if address in state.suspicions:
+            continue
+        if peer.detector.alive(now):
+            until_us = min(until_us, peer.detector.silent_from_us())
+        else:
+            silent[address] = f"no heartbeat for {peer.detector.silence_us(now) / SECOND_US:.1f} s"
+    state.all_heard_until_us = until_us
+    if silent:
+        heartbeat_ring.note_findings(state, silent)
+        suspicion.suspect_all(state, now, silent)
 
 
 def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:

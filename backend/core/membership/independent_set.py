@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend.core.membership.local_search import STEP_VISITS, LocalSearch, greedy
+from backend.core.membership.local_search import STEP_VISITS, LocalSearch, filled, greedy
 from backend.core.membership.shrinking_graph import ShrinkingGraph, vertices_of
 
 QUICK_VISITS_PER_VERTEX = 40
@@ -47,7 +47,7 @@ def heaviest_independent_set(adjacent: Sequence[int], weight: Sequence[int], eff
     """The set of vertices, no two of them adjacent, that weighs most; and whether it is proven.
 
     `adjacent` is symmetric and without loops, all weights are positive. Spends up to `effort.limit` and a little more: two
-    greedy answers are always found, and what is returned is never lighter than them.
+    greedy answers are always found, and what is returned is never lighter than they are.
     """
     size, limit = len(adjacent), effort.limit
     everything = (1 << size) - 1
@@ -72,7 +72,7 @@ def heaviest_independent_set(adjacent: Sequence[int], weight: Sequence[int], eff
             effort.limit = limit
             search = LocalSearch(adjacent, weight, best)
             search.run(max(0, limit - effort.work) // STEP_VISITS, effort)
-            best = search.best
+            best = filled(adjacent, weight, search.best)
     effort.limit = limit
     return best, proven
 
@@ -115,9 +115,7 @@ class Branching:
         self.cut = self.cut or depth > DEEPEST_BRANCH or self._effort.is_spent()
         return self.cut
 
-    def _beat_by_parts(
-        self, graph: ShrinkingGraph, parts: list[int], floor: int, depth: int
-    ) -> tuple[int, int] | None:
+    def _beat_by_parts(self, graph: ShrinkingGraph, parts: list[int], floor: int, depth: int) -> tuple[int, int] | None:
         """Parts without a link between them are searched on their own, the small ones first."""
         parts.sort(key=lambda part: (part.bit_count(), part))
         bounds = [self._bound(graph, part) for part in parts]

@@ -33,19 +33,22 @@ class Budget(Protocol):
 
 def greedy(adjacent: Sequence[int], weight: Sequence[int], budget: Budget) -> tuple[int, int]:
     """Two sets to begin with: always the heaviest that is left; and always the heaviest for the neighbours that it costs."""
-    by_weight, left = 0, (1 << len(adjacent)) - 1
     budget.spend(len(adjacent))
-    for vertex in sorted(range(len(weight)), key=weight.__getitem__, reverse=True):
-        if left >> vertex & 1:
-            by_weight |= 1 << vertex
-            left &= ~adjacent[vertex]
     by_cost, left = 0, (1 << len(adjacent)) - 1
     while left:
         budget.spend(left.bit_count())
         vertex = max(vertices_of(left), key=lambda one: weight[one] // (1 + (adjacent[one] & left).bit_count()))
         by_cost |= 1 << vertex
         left &= ~(adjacent[vertex] | 1 << vertex)
-    return by_weight, by_cost
+    return filled(adjacent, weight, 0), by_cost
+
+
+def filled(adjacent: Sequence[int], weight: Sequence[int], chosen: int) -> int:
+    """An independent set and what can be added to it, always the heaviest first."""
+    for vertex in sorted(range(len(weight)), key=weight.__getitem__, reverse=True):
+        if not (adjacent[vertex] | 1 << vertex) & chosen:
+            chosen |= 1 << vertex
+    return chosen
 
 
 class LocalSearch:

@@ -177,6 +177,52 @@ class Membership:
     `stopwatch` is the outer guard of computations that might take long when live; simulated members have none.
     """
 
+    __slots__ = (
+        "_records",
+        "_tokens",
+        "address",
+        "admissions",
+        "all_heard_until_us",
+        "birth",
+        "claim",
+        "disconnections",
+        "effects",
+        "heartbeat_round",
+        "held_back",
+        "join_list",
+        "join_list_edition",
+        "join_list_told",
+        "last_round_us",
+        "left",
+        "link_proof",
+        "master",
+        "members",
+        "merge",
+        "merge_delay_us",
+        "merge_not_before_us",
+        "missing",
+        "not_merging",
+        "operating",
+        "own_findings",
+        "peers",
+        "probing",
+        "randomness",
+        "remembered",
+        "search",
+        "settings",
+        "standing",
+        "state_change",
+        "state_locked",
+        "stopwatch",
+        "suspicions",
+        "timers",
+        "unanswered",
+        "uuid",
+        "verdicts",
+        "watch_is_current",
+        "watched",
+    )
+
     def __init__(self, birth: Birth, randomness: Randomness, stopwatch: Stopwatch | None = None) -> None:
         self.birth = birth
         self.address = birth.address
@@ -212,6 +258,8 @@ class Membership:
         self.own_findings: set[Address] = set()
         """In the ring topology: whom this member itself found silent."""
         self.last_round_us = 0
+        self.all_heard_until_us = 0
+        """Before this time no member can have been silent for too long: a look at each of them is of no use."""
         self.left: dict[str, int] = {}
         """Lives that left the list, and when."""
         self.disconnections = DisconnectionReports()
@@ -246,6 +294,7 @@ class Membership:
         """The list, the master or the suspicions are not what they were: what was made of them is out of date."""
         self.heartbeat_round = None
         self.watch_is_current = False
+        self.all_heard_until_us = 0
 
     def next_token(self) -> str:
         """A name for one undertaking of this life, to tell its answers from those to others."""
