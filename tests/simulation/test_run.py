@@ -28,6 +28,24 @@ def test_acceptance_scenarios_pass_under_several_seeds(path: Path, seed: int) ->
     assert outcome.passed
 
 
+REPORTED = [path for path in SCENARIOS if path.stem.startswith("issue-")]
+WITHOUT_IMPROVEMENTS = {
+    "quarterdeck.split.brain.answers.enabled": False,
+    "hazelcast.tcp.join.previously.joined.member.address.retention.seconds": 0,
+}
+
+
+@pytest.mark.parametrize("path", REPORTED, ids=[path.stem for path in REPORTED])
+def test_reported_splits_do_not_heal_without_the_improvements(path: Path) -> None:
+    """Seed 002: what these four scenarios show was wrong before remembered addresses and helpful answers."""
+    scenario = load_scenario(path)
+    settings = {**scenario.settings, **WITHOUT_IMPROVEMENTS}
+    outcome = simulate(scenario.model_copy(update={"settings": settings}), 1)
+    assert [step.met for step in outcome.expectations[:-1]].count(False) == 0
+    assert not outcome.expectations[-1].met, "it healed without them"
+    assert outcome.violations == ()
+
+
 def test_one_seed_is_one_run() -> None:
     steps = "  - do: {kill: athens}\n  - expect: {within: 10s, masters: {cyrene: byzantium}}\n"
     first, again, other = run(steps, 7), run(steps, 7), run(steps, 8)
