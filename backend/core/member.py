@@ -123,6 +123,7 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
 
 TIMED: dict[str, Callable[[Membership, int], None]] = {
     joining.JOIN: joining.on_join_timer,
+    admission.ADMISSION: admission.on_admission_timer,
     heartbeats.HEARTBEAT: heartbeats.on_heartbeat_timer,
     publishing.PUBLISH: publishing.on_publish_timer,
     mastership_claim.CLAIM: mastership_claim.on_claim_timer,
@@ -137,7 +138,6 @@ TIMED: dict[str, Callable[[Membership, int], None]] = {
 """Which rule answers which timer."""
 
 TIMED_BY_ADDRESS: dict[str, Callable[[Membership, int, Address], None]] = {
-    admission.ADMISSION: admission.on_admission_timer,
     connection_loss.CONNECTION: connection_loss.on_connection_timer,
 }
 """The timers of which there is one for each address, by the prefix of their names."""
@@ -217,7 +217,9 @@ class MemberMachine:
     def search(self, now: int) -> Sequence[Effect]:
         """Look for other clusters now. Raises `CommandRefused` unless this member is master."""
         if not self._state.is_master:
-            raise CommandRefused(f"{self._state.birth.label} is no master; ask {self._state.master or 'another member'}")
+            raise CommandRefused(
+                f"{self._state.birth.label} is no master; ask {self._state.master or 'another member'}"
+            )
         split_brain.search(self._state, now)
         return self._taken()
 

@@ -1,7 +1,8 @@
 """The master's side of joining (behaviour 1.9; seed 003, Sending membership updates to all the existing members).
 
 The master puts the joiner on the list, publishes, and answers the joiner when every other member has acknowledged that list, or
-after two seconds. So a joiner that is told the list can rely on the others to know it.
+after two seconds. So a joiner that is told the list can rely on the others to know it. Those who ask in the meantime come in
+together afterwards, each with a version of its own but all in one publication, so a storm of joiners costs a few lists only.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from backend.core.membership.state import Admission, Membership
 from backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
 from backend.core.properties import SECOND_US
 
-ADMISSION = "admission:"
-"""Prefix of the timers that bound the wait for acknowledgements, one for each joiner."""
+ADMISSION = "admission"
+"""Name of the timer that bounds the wait for acknowledgements."""
 
 ACKNOWLEDGEMENT_TIMEOUT_US = 2 * SECOND_US
 
@@ -27,45 +28,54 @@ def on_join_request(state: Membership, now: int, sender: Address, request: JoinR
     if not state.is_master:
         _answer_as_slave(state, now, sender, request)
         return
-    present = state.members.find(sender)
-    if present is not None and present.uuid == request.uuid:
-        if sender not in state.admissions:
-            state.send(sender, FinalizeJoin(request.uuid, state.members, state.standing))
-        return
-    if present is not None:
-        suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
-    if any(member.uuid == request.uuid for member in state.members.members) or _is_stale(state, now, request):
-        return
-    if state.merge is not None or cluster_state.is_changing(state, now):
-        return
-    if not allows_joins(state.standing.state) and sender not in state.missing:
-        state.send(sender, JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers"))
-        return
-    if readmission.is_held(state, now, sender, request):
-        return
-    _admit(state, now, sender, request)
+    if _may_join(state, now, sender, request):
+        state.asking_to_join[sender] = request
+        if state.admission is None:
+            _admit_all(state, now)
 
 
 def on_acknowledgement(state: Membership, now: int, sender: Address, ack: MembersUpdateAck) -> None:
     """A member has the list that it was sent."""
-    for admission in list(state.admissions.values()):
-        if ack.version >= admission.version:
-            admission.waiting.discard(sender)
-            if not admission.waiting:
-                _answer(state, now, admission)
+    admission = state.admission
+    if admission is not None and ack.version >= admission.version:
+        admission.waiting.discard(sender)
+        _answer_when_settled(state, now, admission)
 
 
-def on_admission_timer(state: Membership, now: int, joiner: Address) -> None:
-    """The others took too long: answer the joiner all the same."""
-    admission = state.admissions.get(joiner)
+def on_admission_timer(state: Membership, now: int) -> None:
+    """The others took too long: answer the joiners all the same."""
+    if state.admission is not None:
+        _answer(state, now, state.admission)
+
+
+def forget(state: Membership, now: int, gone: set[Address]) -> None:
+    """Those who left neither join nor need to acknowledge."""
+    admission = state.admission
     if admission is not None:
-        _answer(state, now, admission)
+        for address in gone:
+            admission.joiners.pop(address, None)
+        admission.waiting -= gone
+        _answer_when_settled(state, now, admission)
 
 
-def answer_settled(state: Membership, now: int) -> None:
-    """Answer those whose last missing acknowledgement will never come, because its member is gone."""
-    for admission in [one for one in state.admissions.values() if not one.waiting]:
-        _answer(state, now, admission)
+def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
+    """Whether the joiner is let in. If not, it has been answered here, or asks again anyway."""
+    assert state.members is not None
+    present = state.members.find(sender)
+    if present is not None and present.uuid == request.uuid:
+        if state.admission is None or sender not in state.admission.joiners:
+            state.send(sender, FinalizeJoin(request.uuid, state.members, state.standing))
+        return False
+    if present is not None:
+        suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
+    if any(member.uuid == request.uuid for member in state.members.members) or _is_stale(state, now, request):
+        return False
+    if state.merge is not None or cluster_state.is_changing(state, now):
+        return False
+    if not allows_joins(state.standing.state) and sender not in state.missing:
+        state.send(sender, JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers"))
+        return False
+    return not readmission.is_held(state, now, sender, request)
 
 
 def _answer_as_slave(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
@@ -83,27 +93,39 @@ def _is_stale(state: Membership, now: int, request: JoinRequest) -> bool:
     return request.uuid in state.left
 
 
-def _admit(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
+def _admit_all(state: Membership, now: int) -> None:
+    """Let in everybody who asks, with one list."""
     assert state.members is not None
     others = set(state.peers)
-    members = state.members.joined_by(sender, request.uuid, request.lite)
+    joiners = {address: request.uuid for address, request in state.asking_to_join.items()}
+    members = state.members
+    for address, request in state.asking_to_join.items():
+        members = members.joined_by(address, request.uuid, request.lite)
+    state.asking_to_join.clear()
+    state.admission = Admission(joiners, members.version, others, len(others))
     publishing.install(state, now, members, state.address, "join")
-    admission = Admission(sender, request.uuid, members.version, others, len(others))
-    state.admissions[sender] = admission
-    if not others:
-        _answer(state, now, admission)
-        return
-    state.timers.set(ADMISSION + sender, now + ACKNOWLEDGEMENT_TIMEOUT_US)
+    state.timers.set(ADMISSION, now + ACKNOWLEDGEMENT_TIMEOUT_US)
     state.send_all(tuple(sorted(others)), publishing.update(state, wants_ack=True))
+    _answer_when_settled(state, now, state.admission)
+
+
+def _answer_when_settled(state: Membership, now: int, admission: Admission) -> None:
+    if not admission.waiting:
+        _answer(state, now, admission)
 
 
 def _answer(state: Membership, now: int, admission: Admission) -> None:
+    """Tell the joiners; then look again at those who have asked meanwhile, for much may have changed."""
     assert state.members is not None
-    del state.admissions[admission.joiner]
-    state.timers.clear(ADMISSION + admission.joiner)
+    state.admission = None
+    state.timers.clear(ADMISSION)
     acknowledged = admission.expected - len(admission.waiting)
-    state.note(
-        now,
-        MemberAdmitted(admission.joiner, admission.uuid, admission.version, acknowledged, admission.expected),
-    )
-    state.send(admission.joiner, FinalizeJoin(admission.uuid, state.members, state.standing))
+    for address, uuid in admission.joiners.items():
+        state.note(now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected))
+        state.send(address, FinalizeJoin(uuid, state.members, state.standing))
+    asking, state.asking_to_join = state.asking_to_join, {}
+    state.asking_to_join = {
+        address: request for address, request in asking.items() if _may_join(state, now, address, request)
+    }
+    if state.asking_to_join:
+        _admit_all(state, now)

@@ -15,7 +15,7 @@ from backend.core.membership.independent_set import Effort, components, heaviest
 from backend.core.membership.shrinking_graph import vertices_of
 
 WORK_BUDGET = 600_000
-"""Vertex visits after which the search is cut short. A count, not a time: equal input, equal answer. One takes about half a µs."""
+"""Vertex visits after which the search is cut short; one takes about 0.5 µs. A count, not a time: equal input, equal answer."""
 
 
 class Candidate(Struct, frozen=True):
@@ -47,9 +47,9 @@ def settle(
     """Who of `members` (in order of age, the master first) stays so that no two of those who stay are in conflict.
 
     A conflict counts both ways, whoever reported it; one that names the master or a stranger counts not at all. Most data
-    members, then most members, then the oldest (compared lexicographically from the oldest on). `out_of_time` is the outer guard of a
-    live member; a simulated one goes by the budget alone. There always is an answer, at least a greedy one. Raises ValueError
-    when two members have the same name.
+    members, then most members, then the oldest (compared lexicographically from the oldest on). There always is an answer, at
+    least a greedy one. `out_of_time` is the outer guard of a live member, asked now and then; a simulated one goes by the
+    budget alone. Raises ValueError when two members have the same name.
     """
     adjacent = _conflict_sets(members, conflicts)
     disputed = sum(1 << place for place, around in enumerate(adjacent) if around)
@@ -82,7 +82,7 @@ def _conflict_sets(members: Sequence[Candidate], conflicts: Iterable[tuple[str, 
         raise ValueError("two members have the same name; each must be told apart by its own")
     adjacent, bit_of = [0] * len(members), [1 << place for place in range(len(members))]
     for reporter, suspect in conflicts:
-        one, other = place_of.get(reporter, 0), place_of.get(suspect, 0)
+        one, other = place_of.get(reporter, 0), place_of.get(suspect, 0)  # strangers count as little as the master
         if one and other and one != other:
             adjacent[one] |= bit_of[other]
             adjacent[other] |= bit_of[one]
@@ -94,8 +94,8 @@ def _settle_part(
 ) -> tuple[int, bool]:
     """Who stays of the members at `places`, who are in conflict with nobody else; and whether that is proven.
 
-    The whole order of choice is one number: from its high digits to its low ones the data members, the members, and a bit for each
-    member, the oldest's the highest. No two sets have the same, so there is exactly one best.
+    The whole order of choice is one number: from its high digits to its low ones the data members, the members, and a bit
+    for each member, the oldest's the highest. No two sets have the same, so there is exactly one best.
     """
     size = len(places)
     weight_at = {

@@ -147,8 +147,11 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
     members = final.members
     if sender == state.master and final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "the cluster it joins is so", new_lineage=True)
+        early = state.search.early_update if state.search else None
         _become_member(state, now, members, sender, "joined")
         state.send(sender, MembersUpdateAck(members.version))
+        if early is not None and early.members.version > members.version:
+            publishing.on_members_update(state, now, sender, early)
 
 
 def request(state: Membership, now: int) -> None:

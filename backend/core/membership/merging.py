@@ -49,7 +49,7 @@ def begin(state: Membership, now: int, remote: ClusterProfile) -> None:
     """Begin to merge this cluster into `remote`, unless something forbids it just now."""
     if state.merge is not None or not state.is_master or not allows_joins(state.standing.state):
         return
-    if state.state_change is not None or state.admissions or now < state.merge_not_before_us:
+    if state.state_change is not None or state.admission is not None or now < state.merge_not_before_us:
         return
     state.merge = Merge(state.next_token(), remote, now + PHASE_US, "proving")
     if state.settings.disconnection_heartbeats:

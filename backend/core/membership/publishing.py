@@ -11,7 +11,7 @@ from backend.core.cluster_profile import allows_joins
 from backend.core.events import ListInstalled, ListRejected
 from backend.core.membership import cluster_state, connection_loss, explicit_suspicion, minimum_cluster_size, suspicion
 from backend.core.membership.failure_detector import detector
-from backend.core.membership.identity import ListMetadata
+from backend.core.membership.identity import ListMetadata, Member
 from backend.core.membership.member_list import MemberList
 from backend.core.membership.remembered_addresses import remember_members
 from backend.core.membership.state import Membership, Peer
@@ -23,25 +23,18 @@ PUBLISH = "publish"
 
 def install(state: Membership, now: int, members: MemberList, author: Address, cause: str) -> None:
     """Believe in `members` from now on. The caller has made sure that it may be installed."""
-    _part_from(state, now, members)
-    peers: dict[Address, Peer] = {}
-    for member in members.members:
-        if member.address == state.address:
-            continue
-        peer = state.peers.get(member.address)
-        if peer is None or peer.uuid != member.uuid:
-            peer = Peer(member.uuid, detector(state.settings, now), now)
-            state.suspicions.pop(member.address, None)
-        peers[member.address] = peer
-    state.peers = peers
+    gone, newcomers = _differences(state, members)
+    for address in gone:
+        _part_with(state, now, address)
+    for member in newcomers:
+        state.peers[member.address] = Peer(member.uuid, detector(state.settings, now), now)
+        state.missing.pop(member.address, None)
     state.members = members
-    for address in [address for address in state.suspicions if address not in peers]:
-        del state.suspicions[address]
     state.standing_changed()
     state.note(
         now, ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
     )
-    remember_members(state, now)
+    remember_members(state, now, gone, newcomers)
     minimum_cluster_size.note_size(state, now)
 
 
@@ -72,6 +65,8 @@ def on_members_update(state: Membership, now: int, sender: Address, update: Memb
     """A list came. Behaviour 2.3 gives the order of the checks."""
     mine, members = state.members, update.members
     if mine is None:
+        if state.search is not None and sender == state.master:
+            state.search.early_update = update  # it has overtaken the answer to the join request
         return
     if sender != state.master or sender == state.address:
         _reject(state, now, sender, members, "its sender is not this member's master")
@@ -92,17 +87,26 @@ def on_members_update(state: Membership, now: int, sender: Address, update: Memb
         state.send(sender, MembersUpdateAck(state.members.version if state.members else 0))
 
 
-def _part_from(state: Membership, now: int, members: MemberList) -> None:
-    """Remember the lives that the list holds no more: as gone, or as missing while no joins are allowed."""
-    kept = {member.uuid for member in members.members}
-    for address, peer in state.peers.items():
-        if peer.uuid not in kept:
-            state.left[peer.uuid] = now
-            state.timers.clear(connection_loss.CONNECTION + address)
-            if not allows_joins(state.standing.state):
-                state.missing[address] = peer.uuid
-    for member in members.members:
-        state.missing.pop(member.address, None)
+def _differences(state: Membership, members: MemberList) -> tuple[list[Address], list[Member]]:
+    """Who is gone from the present list, and who is new. A new life under an old address is both."""
+    before = state.members
+    if before is not None and members.members[: len(before.members)] == before.members:
+        return [], list(members.members[len(before.members) :])  # the common case: somebody joined
+    lives = {member.address: member.uuid for member in members.members}
+    gone = [address for address, peer in state.peers.items() if lives.get(address) != peer.uuid]
+    kept = state.peers.keys() - set(gone)
+    newcomers = [one for one in members.members if one.address not in kept and one.address != state.address]
+    return gone, newcomers
+
+
+def _part_with(state: Membership, now: int, address: Address) -> None:
+    """Forget a peer; while no joins are allowed, it is missing rather than gone."""
+    peer = state.peers.pop(address)
+    state.left[peer.uuid] = now
+    state.suspicions.pop(address, None)
+    state.timers.clear(connection_loss.CONNECTION + address)
+    if not allows_joins(state.standing.state):
+        state.missing[address] = peer.uuid
 
 
 def _reject(state: Membership, now: int, sender: Address, members: MemberList, reason: str) -> None:

@@ -7,18 +7,18 @@ master never heals.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from backend.core.address import Address
+from backend.core.membership.identity import Member
 from backend.core.membership.state import Membership
 
 
-def remember_members(state: Membership, now: int) -> None:
+def remember_members(state: Membership, now: int, gone: Iterable[Address], newcomers: Iterable[Member]) -> None:
     """After a change of the list: members are remembered for as long as they are members, and from then on for a while."""
-    if not state.settings.address_retention_us:
-        return
-    for address, since in state.remembered.items():
-        if since is None and address not in state.peers:
-            state.remembered[address] = now
-    state.remembered.update(dict.fromkeys(state.peers))
+    if state.settings.address_retention_us:
+        state.remembered.update(dict.fromkeys(gone, now))
+        state.remembered.update((member.address, None) for member in newcomers)
 
 
 def remember_contact(state: Membership, now: int, address: Address) -> None:

@@ -133,6 +133,6 @@ def _obstacle(state: Membership) -> str:
         return f"its cluster is {state.standing.state}; make it ACTIVE first"
     if state.state_change is not None:
         return f"its cluster is changing to {state.state_change.wanted.state}"
-    if state.admissions:
-        return f"{', '.join(state.admissions)} is just joining it"
+    if state.admission is not None:
+        return f"{', '.join(state.admission.joiners)} is just joining it"
     return ""

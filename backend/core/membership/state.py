@@ -15,7 +15,7 @@ from backend.core.events import Event, MasterChanged, MergeVerdict, Record
 from backend.core.membership.failure_detector import FailureDetector
 from backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
 from backend.core.membership.member_list import MemberList
-from backend.core.messages import Heartbeat, Message
+from backend.core.messages import Heartbeat, JoinRequest, MembersUpdate, Message
 from backend.core.properties import Settings
 from backend.core.timers import Timers
 
@@ -83,6 +83,8 @@ class JoinSearch:
     target: Address | None = None
     """The master of the cluster that this life is to merge into: asked first, and never given up for good."""
     target_until_us: int = 0
+    early_update: MembersUpdate | None = None
+    """A list from the master that came before the answer to the join request."""
     held: HeldJoin | None = None
     """While the master keeps this joiner waiting for its links (chapter `readmission`)."""
     granted_to: Address | None = None
@@ -93,10 +95,10 @@ class JoinSearch:
 
 @dataclass(slots=True)
 class Admission:
-    """A join whose answer waits until the others have the new list (chapter `admission`)."""
+    """Joins whose answers wait until the others have the new list (chapter `admission`)."""
 
-    joiner: Address
-    uuid: str
+    joiners: dict[Address, str]
+    """Address and uuid of those let in together."""
     version: int
     waiting: set[Address]
     expected: int
@@ -181,8 +183,9 @@ class Membership:
         "_records",
         "_tokens",
         "address",
-        "admissions",
+        "admission",
         "all_heard_until_us",
+        "asking_to_join",
         "birth",
         "claim",
         "disconnections",
@@ -250,7 +253,9 @@ class Membership:
         self.suspicions: dict[Address, str] = {}
         self.probing: dict[Address, Probing] = {}
         self.search: JoinSearch | None = None
-        self.admissions: dict[Address, Admission] = {}
+        self.admission: Admission | None = None
+        self.asking_to_join: dict[Address, JoinRequest] = {}
+        """Who has asked while an admission was under way."""
         self.claim: Claim | None = None
         self.heartbeat_round: tuple[tuple[Address, Heartbeat], ...] | None = None
         self.watched: dict[Address, Peer] = {}

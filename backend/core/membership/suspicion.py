@@ -83,13 +83,10 @@ def _remove(state: Membership, now: int, reasons: Mapping[Address, str]) -> None
     assert state.members is not None
     for address, reason in reasons.items():
         state.note(now, MemberRemoved(address, state.peers[address].uuid, reason))
-        state.admissions.pop(address, None)
-    for waiting_join in state.admissions.values():
-        waiting_join.waiting -= reasons.keys()
     gone = set(reasons)
     partial_disconnection.forget(state, gone)
     publishing.install(state, now, state.members.without(gone), state.address, "removal")
     publishing.publish(state)
-    admission.answer_settled(state, now)
+    admission.forget(state, now, gone)
     cluster_state.forget(state, now, gone)
     merging.forget(state, now, gone)

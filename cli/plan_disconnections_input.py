@@ -1,0 +1,132 @@
+"""What `quarterdeck plan disconnections` reads from stdin, and the one error that bad input gets."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from backend.simulation.scenario import did_you_mean
+
+
+class BadDisconnections(ValueError):
+    """Input that describes no members and suspicions. The message names the field and has a hint."""
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ListedMember(Strict):
+    name: str = Field(min_length=1)
+    lite: bool = False
+
+
+def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
+    seen: set[str] = set()
+    for member in members:
+        if member.name in seen:
+            raise ValueError(f"{_shortened(member.name)} stands twice; name every member once")
+        seen.add(member.name)
+    return members
+
+
+class Disconnections(Strict):
+    """`members` in order of age, the master first; `suspicions` has, by reporter, whom a member suspects."""
+
+    members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
+    suspicions: dict[str, tuple[str, ...]] = {}
+    timeout_seconds: float = Field(default=5.0, ge=0, allow_inf_nan=False)
+    """After this the best answer so far is given; 0 stands for no limit, as in the property."""
+
+    @model_validator(mode="after")
+    def _suspicions_are_about_members(self) -> Disconnections:
+        names = [member.name for member in self.members]
+        known = set(names)
+        for reporter, suspects in self.suspicions.items():
+            if reporter not in known:
+                raise ValueError(f"suspicions: {_stranger(reporter, names)}")
+            for suspect in suspects:
+                if suspect not in known:
+                    raise ValueError(f"suspicions.{reporter}: {_stranger(suspect, names)}")
+                if suspect == reporter:
+                    raise ValueError(f"suspicions.{reporter}: a member cannot suspect itself; take it from the list")
+        return self
+
+    def conflicts(self) -> list[tuple[str, str]]:
+        """Who suspects whom."""
+        return [(reporter, suspect) for reporter, suspects in self.suspicions.items() for suspect in suspects]
+
+    def about_the_master(self) -> list[tuple[str, str]]:
+        """Suspicions of or by the first member, which do not count."""
+        return [pair for pair in self.conflicts() if self.members[0].name in pair]
+
+    def one_way(self) -> list[tuple[str, str]]:
+        """Suspicions that count and that the other side does not return, each once."""
+        pairs = dict.fromkeys(self.conflicts())
+        return [
+            (one, other)
+            for one, other in pairs
+            if (other, one) not in pairs and self.members[0].name not in (one, other)
+        ]
+
+
+def read_disconnections(text: bytes) -> Disconnections:
+    """The members and suspicions that `text` describes. Raises `BadDisconnections`."""
+    if not text.strip():
+        raise BadDisconnections('is empty; write {"members": [{"name": "N1"}, …], "suspicions": {"N2": ["N3"]}}')
+    try:
+        return Disconnections.model_validate_json(text)
+    except ValidationError as failure:
+        raise BadDisconnections(_explained(failure.errors()[0])) from failure
+
+
+def _stranger(name: str, names: list[str]) -> str:
+    return f"{_shortened(name)} is not among the members; {_shortened_text(did_you_mean(name, names))}"
+
+
+def _explained(error: ErrorDetails) -> str:
+    """Field, problem and hint in one line."""
+    field = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).lstrip(".")
+    return f"{field}: {_problem(error)}" if field else _problem(error)
+
+
+def _problem(error: ErrorDetails) -> str:
+    place, given, context = error["loc"], error["input"], error.get("ctx", {})
+    member = place[:1] == ("members",) and len(place) > 1
+    model: type[BaseModel] = ListedMember if member else Disconnections
+    match error["type"]:
+        case "json_invalid":
+            return f"is not JSON: {context['error']}"
+        case "value_error":
+            return str(context["error"])
+        case "missing" if member:
+            return 'is missing; write a member as {"name": "N1", "lite": false}'
+        case "missing":
+            return 'is missing; list the members in order of age, the master first, as in [{"name": "N1"}]'
+        case "extra_forbidden":
+            return f"there is no such field; {did_you_mean(str(place[-1]), model.model_fields)}"
+        case "model_type" | "model_attributes_type" if member:
+            return f'{_shortened(given)} does not fit here; write a member as {{"name": "N1", "lite": false}}'
+        case "model_type" | "model_attributes_type":
+            return f'{_shortened(given)} does not fit here; write {{"members": […], "suspicions": {{…}}}}'
+        case "dict_type":
+            return f'{_shortened(given)} does not fit here; write by reporter whom it suspects, as in {{"N2": ["N3"]}}'
+        case "tuple_type":
+            example = '["N3", "N4"]' if place[0] == "suspicions" else '[{"name": "N1"}]'
+            return f"{_shortened(given)} does not fit here; write a list, as in {example}"
+        case "too_short":
+            return "is empty; name at least the master"
+        case _:
+            message = error["msg"]
+            return f"{_shortened(given)} does not fit here; {message[0].lower()}{message[1:]}"
+
+
+def _shortened(given: Any) -> str:
+    return _shortened_text(json.dumps(given, ensure_ascii=False, default=repr))
+
+
+def _shortened_text(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"
