@@ -29,10 +29,7 @@ HEARTBEAT = "heartbeat"
 
 def on_heartbeat_timer(state: Membership, now: int) -> None:
     """One round: look for silent members, then send."""
-    settings = state.settings
-    gap = now - state.last_round_us - settings.heartbeat_interval_us
-    if gap >= settings.max_no_heartbeat_us // 2:
-        forgive_own_pause(state, now)
+    forgive_own_pause(state, now)
     state.last_round_us = now
     if now >= state.all_heard_until_us:
         _look_for_silence(state, now)
@@ -41,12 +38,16 @@ def on_heartbeat_timer(state: Membership, now: int) -> None:
     if state.own_findings:
         heartbeat_ring.report_findings(state)
     send_round(state)
-    state.timers.set(HEARTBEAT, now + settings.heartbeat_interval_us)
+    state.timers.set(HEARTBEAT, now + state.settings.heartbeat_interval_us)
 
 
 def forgive_own_pause(state: Membership, now: int) -> None:
-    """This member itself stood still: the silence it sees is its own, so it accuses nobody (behaviour 3.8)."""
-    state.note(now, ObserverPaused(now - state.last_round_us))
+    """If this member itself stood still, the silence that it sees is its own, and it accuses nobody (behaviour 3.8)."""
+    pause_us = now - state.last_round_us
+    if pause_us - state.settings.heartbeat_interval_us < state.settings.max_no_heartbeat_us // 2:
+        return
+    state.last_round_us = now
+    state.note(now, ObserverPaused(pause_us))
     for peer in state.peers.values():
         peer.detector.restart(now)
     master_confirmation.start_counting(state, now)

@@ -242,9 +242,10 @@ def _ask_master(state: Membership, now: int, search: JoinSearch) -> None:
     """Once a second, to the master that was named: the request again, unless it makes this joiner wait or is silent."""
     assert state.master is not None
     if search.held is not None:
-        if now < search.held.next_probe_us:
+        if now >= search.held.next_probe_us:
+            search.held.proven.clear()
+        elif search.held.missing:
             return
-        search.held.proven.clear()
     if search.requests_to_master >= REQUESTS_BEFORE_NEW_SEARCH and now >= search.target_until_us:
         search.unreachable[state.master] = f"no answer to {search.requests_to_master} join requests"
         _forget_master(state, now, search)

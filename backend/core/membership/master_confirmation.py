@@ -7,7 +7,7 @@ is confirmed without being that slave's master asks to be suspected, so that nob
 from __future__ import annotations
 
 from backend.core.address import Address
-from backend.core.membership import explicit_suspicion, publishing, suspicion
+from backend.core.membership import explicit_suspicion, heartbeats, publishing, suspicion
 from backend.core.membership.state import Membership
 from backend.core.messages import MasterConfirmation
 from backend.core.properties import SECOND_US
@@ -17,7 +17,8 @@ CONFIRMATION = "confirmation"
 
 
 def on_confirmation_timer(state: Membership, now: int) -> None:
-    """Confirm, or look for those who have not."""
+    """Confirm, or look for those who have not. A master that stood still itself looks at nobody."""
+    heartbeats.forgive_own_pause(state, now)
     if state.is_master:
         limit_us = state.settings.max_no_master_confirmation_us
         silent = {

@@ -147,7 +147,7 @@ def give_up(state: Membership, now: int, reason: str) -> None:
     state.timers.clear(MERGE)
     if merge.phase != "proving":
         state.note(now, MergeAbandoned(merge.remote.address, reason))
-    split_brain.explain(state, now, reason)
+    split_brain.explain(state, now, reason, merge.remote.address)
     if state.standing.thawed is not None:
         cluster_state.begin_change(state, now, ClusterStanding(state.standing.thawed))
 

@@ -62,10 +62,10 @@ def profile(state: Membership, *, cluster_state: ClusterState | None = None) -> 
     )
 
 
-def explain(state: Membership, now: int, reason: str) -> None:
-    """Remember why this master is not merging, and tell it when it is news."""
-    if reason != state.not_merging:
-        state.not_merging = reason
+def explain(state: Membership, now: int, reason: str, remote: Address | None = None) -> None:
+    """Remember why this master is not merging (into the cluster of `remote`), and tell it when it is news."""
+    if state.not_merging.get(remote) != reason:
+        state.not_merging[remote] = reason
         state.note(now, NotMerging(reason))
 
 
@@ -120,7 +120,7 @@ def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
         state.verdicts[remote.address] = verdict
         state.note(now, verdict)
     if decision.decision != "local-merges":
-        explain(state, now, decision.why)
+        explain(state, now, decision.why, remote.address)
     if decision.rule == "i-am-its-member":
         about = ListMetadata(remote.address, remote.uuid, remote.address, remote.list_version)
         explicit_suspicion.send(state, now, about, "it leads another cluster and has this member on its list")

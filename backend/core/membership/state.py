@@ -281,7 +281,8 @@ class Membership:
         self.merge_delay_us = 0
         """The back-off after a merge whose links were not proven; 0 after anything else."""
         self.verdicts: dict[Address, MergeVerdict] = {}
-        self.not_merging = ""
+        self.not_merging: dict[Address | None, str] = {}
+        """Why this master is not merging, for each cluster that it has met; under None what keeps it from meeting any."""
         self.unanswered: set[Address] = set()
         """Who has not answered since the last search for other clusters."""
         self.operating = True
