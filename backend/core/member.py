@@ -192,6 +192,25 @@ class MemberMachine:
         connection_loss.on_unreachable(self._state, now, address, reason)
         return self._taken()
 
+    @property
+    def all_heard_until_us(self) -> int:
+        """Until then the member looks at nobody's silence, for nobody can have been silent for too long."""
+        return self._state.all_heard_until_us
+
+    def vouch_for_peers(self, since_us: int) -> None:
+        """Every member of the list was heard of at `since_us` or later, whatever this member was told.
+
+        Only for a driver that leaves out heartbeats, and for detectors with a deadline.
+        """
+        state = self._state
+        state.all_heard_until_us = max(state.all_heard_until_us, since_us + state.settings.max_no_heartbeat_us)
+
+    def heard_of(self, address: Address, at_us: int) -> None:
+        """A heartbeat that said nothing new came from `address` at `at_us`, and was left out by the driver."""
+        peer = self._state.peers.get(address)
+        if peer is not None and peer.detector.last_heard_us < at_us:
+            peer.detector.heard(at_us)
+
     def tick(self, now: int) -> Sequence[Effect]:
         """Do what is due."""
         state = self._state

@@ -7,7 +7,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from backend.core.events import Record
+from backend.core.events import ListInstalled, Record
+from backend.core.membership.identity import Member
 
 DIGEST_BYTES = 16
 BATCH = 4096
@@ -23,12 +24,25 @@ class Fingerprint:
         self._hash = blake2b(digest_size=DIGEST_BYTES)
         self._numbers: list[int] = []
         self.add = self._numbers.append
+        self._latest_list: tuple[tuple[Member, ...], bytes] = ((), b"")
         self._encode = msgspec.msgpack.Encoder().encode
 
     def add_record(self, record: Record) -> None:
         """Take in a record, but for the name of its run: that is given by people and says nothing of what happened."""
         self.settle()
-        self._hash.update(self._encode((record.member, record.seq, record.at, record.event)))
+        event = record.event
+        if isinstance(event, ListInstalled):
+            self._hash.update(self._digest_of(event))
+            event = msgspec.structs.replace(event, members=())
+        self._hash.update(self._encode((record.member, record.seq, record.at, event)))
+
+    def _digest_of(self, event: ListInstalled) -> bytes:
+        """The digest of the members of a list. All members install the very same one, which is hashed once only."""
+        members, digest = self._latest_list
+        if members is not event.members:
+            digest = blake2b(self._encode(event.members), digest_size=DIGEST_BYTES).digest()
+            self._latest_list = (event.members, digest)
+        return digest
 
     def settle(self) -> None:
         """Take the numbers collected so far into the hash; to be called every `BATCH` numbers or so."""

@@ -7,81 +7,52 @@ stands in one queue ordered by virtual time and then by the order of entry. So o
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import repeat
+
+import msgspec
 
 from backend.core.address import Address, make_address
 from backend.core.command_check import Condition, check
 from backend.core.commands import (
+    ChangeState,
     Command,
+    CommandRefused,
     KillMember,
+    Operate,
     PauseMember,
     ResumeMember,
+    SearchClusters,
+    SetJoinList,
     StartMember,
     StopMember,
 )
-from backend.core.effects import Effect, Halt, Transmit
+from backend.core.effects import Effect, Halt, Happened, Transmit
 from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from backend.core.join_list import BadJoinList, resolve_join_list
 from backend.core.links import LinkConditions
 from backend.core.member import Birth, MemberMachine
-from backend.core.messages import Message
+from backend.core.messages import Heartbeat, Message
 from backend.core.properties import Settings
 from backend.core.timers import NEVER
+from backend.simulation.clocks import Clock
+from backend.simulation.elision import Elision, Round, can_leave_out
 from backend.simulation.fingerprint import BATCH, Fingerprint
+from backend.simulation.latency import Latency
+from backend.simulation.node import MOST_NODES, Arrival, Flight, Node, Refusal
 
-LATENCY_LEAST_US = 200
-LATENCY_SPREAD_US = 800
-"""A message takes at least the first and at most the sum of both; each draws its own, so messages overtake one another."""
+PLAIN_LATENCY = Latency()
 
 FIRST_PORT = 5701
-CLOCK_BITS = 52
-"""A number of the fingerprint holds virtual microseconds (142 years of them), above them the member, above that a tick."""
-
-MOST_MEMBERS = 1 << 11
 TICK = 1 << 63
-
-
-class Refusal:
-    """What comes back instead of an answer when nobody listens at an address, or the link resets."""
-
-    __slots__ = ("address", "reason")
-
-    def __init__(self, address: Address, reason: str) -> None:
-        self.address = address
-        self.reason = reason
-
-
-class Node:
-    """A place where lives of one member run, one after another. `machine` is None while none does."""
-
-    __slots__ = ("address", "birth", "code", "inbox", "index", "label", "lives", "machine", "paused", "wake_at")
-
-    def __init__(self, index: int, birth: Birth) -> None:
-        self.index = index
-        self.code = index << CLOCK_BITS
-        self.birth = birth
-        self.label = birth.label
-        self.address = birth.address
-        self.machine: MemberMachine | None = None
-        self.lives = 0
-        self.paused = False
-        self.inbox: list[tuple[Node, Message | Refusal]] = []
-        self.wake_at = NEVER
-
-
-Arrival = tuple[int, int, Node, Message | Refusal]
-"""When something arrives, its place among all that arrives then, where, and what it is."""
-
-Flight = list[Arrival]
-"""What one member sent at one instant, the last to arrive first. It stands in the queue as one entry, so that a broadcast that
-nothing interrupts costs the queue nothing for each of its messages."""
+"""Marks a tick among the numbers of the fingerprint, above the member and the time."""
 
 
 class World:
     """A simulated cluster. `now_us` is virtual time; nothing happens until `run_until` is called.
 
-    `labels` are all members that may ever run; none is started. `on_record` gets every record as it happens.
+    `labels` are all members that may ever run; none is started. `on_record` gets every record as it happens. Members
+    without a clock in `clocks` share the run's time, and all records bear it.
     """
 
     def __init__(
@@ -94,9 +65,12 @@ class World:
         name: str = "dev",
         run: str | None = None,
         on_record: Callable[[Record], None] | None = None,
+        latency: Latency = PLAIN_LATENCY,
+        clocks: Mapping[str, Clock] | None = None,
+        elide_heartbeats: bool = False,
     ) -> None:
-        if len(labels) > MOST_MEMBERS:
-            raise ValueError(f"{len(labels)} members are too many; at most {MOST_MEMBERS} can be simulated")
+        if len(labels) > MOST_NODES:
+            raise ValueError(f"{len(labels)} members are too many; at most {MOST_NODES} can be simulated")
         self.name = name
         self.seed = seed
         self.run = run if run is not None else f"seed-{seed}"
@@ -106,8 +80,12 @@ class World:
         self._on_record = on_record
         self._own_records = 0
         self._fingerprint = Fingerprint()
+        self._settings = settings
+        self._latency_model = latency
         self._latency = random.Random(f"{seed}/latency").random
+        self._beats = random.Random(f"{seed}/latency of heartbeats").random
         self._loss = random.Random(f"{seed}/loss").random
+        self._duplication = random.Random(f"{seed}/duplication").random
         self._order = 0
         self._settled_at = 0
         self._queue: list[tuple[int, int, Node, Node | None, Flight | None]] = []
@@ -117,8 +95,14 @@ class World:
         for place, (label, address) in enumerate(addresses.items()):
             known = (join_lists or {}).get(label)
             join_list = everybody if known is None else tuple(addresses[one] for one in known)
-            self.nodes[label] = Node(place, Birth(self.run, label, address, join_list, settings))
+            birth = Birth(self.run, label, address, join_list, settings)
+            self.nodes[label] = Node(place, birth, (clocks or {}).get(label))
         self._at: dict[Address, Node] = {node.address: node for node in self.nodes.values()}
+        self._running_nodes = 0
+        self._now_order = NEVER
+        self._elision: Elision | None = None
+        if elide_heartbeats and can_leave_out(settings, latency) and not clocks:
+            self._elision = Elision(latency, self._at, self._put_back)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -132,6 +116,12 @@ class World:
         """The running hash of all that happened so far."""
         return self._fingerprint.hexdigest()
 
+    def set_latency(self, latency: Latency) -> None:
+        """Let what is sent from now on take its time as `latency` says."""
+        self._end_calm()
+        self._elision = None
+        self._latency_model = latency
+
     def next_at(self) -> int | None:
         """When the next thing happens, in virtual microseconds; None when nothing ever will."""
         return self._queue[0][0] if self._queue else None
@@ -141,20 +131,29 @@ class World:
     def execute(self, command: Command) -> None:
         """Do `command` now. Raises `CommandRefused`, and then nothing was changed."""
         check(command, self.labels, self._condition_of)
+        self._end_calm()
         match command:
             case StartMember(label):
                 self._start(self.nodes[label])
             case StopMember(label):
-                node, machine = self._running(label)
-                self._carry_out(node, machine.stop(self.now_us))
+                self._ask(label, lambda machine, now: machine.stop(now))
             case KillMember(label):
                 self._end_life(self.nodes[label])
                 self._note(ProcessKilled(label))
             case PauseMember(label):
-                self.nodes[label].paused = True
+                self.nodes[label].set_paused(True)
                 self._note(ProcessPaused(label))
             case ResumeMember(label):
                 self._resume(label)
+            case SetJoinList(label, entries):
+                addresses = self._resolved(entries)
+                self._ask(label, lambda machine, now: machine.edit_join_list(now, addresses))
+            case ChangeState(label, state):
+                self._ask(label, lambda machine, now: machine.change_state(now, state))
+            case SearchClusters(label):
+                self._ask(label, lambda machine, now: machine.search(now))
+            case Operate(label):
+                self._ask(label, lambda machine, now: machine.operate(now))
             case _:
                 for change in self.links.apply(command):
                     self._note(change)
@@ -170,18 +169,39 @@ class World:
         assert node.machine is not None, f"{label} was checked to be running"
         return node, node.machine
 
+    def _ask(self, label: str, door: Callable[[MemberMachine, int], Sequence[Effect]]) -> None:
+        node, machine = self._running(label)
+        self._carry_out(node, door(machine, node.local_us(self.now_us)))
+
+    def _resolved(self, entries: Sequence[str]) -> tuple[Address, ...]:
+        """A join list as addresses. Strangers on it get a place where nobody will ever listen."""
+        own = {label: node.address for label, node in self.nodes.items()}
+        try:
+            addresses = resolve_join_list(entries, own, port_try_count=self._settings.join_port_try_count)
+        except BadJoinList as problem:
+            raise CommandRefused(str(problem)) from problem
+        strangers = [address for address in addresses if address not in self._at]
+        if len(self._at) + len(strangers) > MOST_NODES:
+            raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
+        for address in strangers:
+            birth = Birth(self.run, address, address, (), self._settings)
+            self._at[address] = Node(len(self._at), birth)
+        return addresses
+
     def _start(self, node: Node) -> None:
         node.lives += 1
+        self._running_nodes += 1
         node.machine = MemberMachine(node.birth, random.Random(f"{self.seed}/life/{node.label}/{node.lives}"))
-        self._carry_out(node, node.machine.start(self.now_us))
+        self._carry_out(node, node.machine.start(node.local_us(self.now_us)))
 
     def _resume(self, label: str) -> None:
         node, machine = self._running(label)
-        node.paused = False
+        node.set_paused(False)
         self._note(ProcessResumed(label))
         # An event loop that wakes from a freeze may run its timers before it reads its sockets: the harsher order.
-        if machine.timers.earliest <= self.now_us:
-            self._carry_out(node, machine.tick(self.now_us))
+        now_us = node.local_us(self.now_us)
+        if machine.timers.earliest <= now_us:
+            self._carry_out(node, machine.tick(now_us))
         waiting, node.inbox = node.inbox, []
         for sender, content in waiting:
             self._deliver(node, sender, content)
@@ -193,30 +213,30 @@ class World:
         """Let everything happen that is due until `at_us`, which then is now."""
         queue = self._queue
         while queue and queue[0][0] <= at_us:
-            at, _, node, sender, content = heappop(queue)
+            at, order, node, sender, content = heappop(queue)
             if sender is None:
-                self.now_us = at
+                self.now_us, self._now_order = at, order
                 self.events += 1
                 self._wake(node, at)
             else:
                 self._run_flight(sender, content, at_us)  # type: ignore[arg-type]
-        self.now_us = max(self.now_us, at_us)
+        self.now_us, self._now_order = max(self.now_us, at_us), NEVER
 
     def _run_flight(self, sender: Node, flight: Flight, until_us: int) -> None:
         """Deliver what arrives of one flight before anything else is due; the rest goes back into the queue."""
         queue, add, sender_address = self._queue, self._fingerprint.add, sender.address
         before = len(flight)
         while True:
-            at, _, node, content = flight.pop()
+            at, order, node, content = flight.pop()
             add(at | node.code)
             machine = node.machine
-            if machine is None or node.paused or content.__class__ is Refusal:
-                self.now_us = at
+            if machine is None or node.uncommon or content.__class__ is Refusal:
+                self.now_us, self._now_order = at, order
                 self._deliver(node, sender, content)
             else:
                 effects = machine.receive(at, sender_address, content)  # type: ignore[arg-type]
                 if effects:
-                    self.now_us = at
+                    self.now_us, self._now_order = at, order
                     self._carry_out(node, effects)
                 elif machine.timers.earliest < node.wake_at:
                     self._plan_wake(node)
@@ -238,9 +258,12 @@ class World:
         machine = node.machine
         if machine is None or node.paused:
             return
-        if machine.timers.earliest <= at:
+        now_us = node.local_us(at)
+        if machine.timers.earliest <= now_us:
             self._fingerprint.add(at | node.code | TICK)
-            self._carry_out(node, machine.tick(at))
+            if self._elision is not None and self._elision.is_calm and machine.all_heard_until_us <= at:
+                self._vouch(machine, at)
+            self._carry_out(node, machine.tick(now_us))
         else:
             self._plan_wake(node)
 
@@ -248,6 +271,8 @@ class World:
         if node.machine is None:
             return
         earliest = node.machine.timers.earliest
+        if node.clock is not None:
+            earliest = node.clock.time_us(earliest)
         if earliest < node.wake_at:
             node.wake_at = earliest
             self._order += 1
@@ -256,7 +281,8 @@ class World:
     # What members do
 
     def _deliver(self, node: Node, sender: Node, content: Message | Refusal) -> None:
-        """The uncommon deliveries: to nobody, to the frozen, and of refusals."""
+        """The uncommon deliveries: to nobody, to the frozen, to those with a time of their own, and of refusals."""
+        self._end_calm()
         machine = node.machine
         if machine is None:
             if not isinstance(content, Refusal):
@@ -265,61 +291,84 @@ class World:
         if node.paused:
             node.inbox.append((sender, content))
         elif isinstance(content, Refusal):
-            self._carry_out(node, machine.unreachable(self.now_us, content.address, content.reason))
+            self._carry_out(node, machine.unreachable(node.local_us(self.now_us), content.address, content.reason))
         else:
-            self._carry_out(node, machine.receive(self.now_us, sender.address, content))
+            self._carry_out(node, machine.receive(node.local_us(self.now_us), sender.address, content))
 
     def _carry_out(self, node: Node, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if effect.__class__ is Transmit:
                 self._transmit(node, effect)
+            elif isinstance(effect, Happened):
+                self._record_of(node, effect.record)
             elif isinstance(effect, Halt):
                 self._end_life(node)
-            else:
-                self._record(effect.record)  # type: ignore[union-attr]
+            # All others are about connections, and there are none here.
         self._plan_wake(node)
 
     def _transmit(self, node: Node, effect: Transmit) -> None:
-        """Send a flight: one draw of latency for each message, then in order of arrival, the last first."""
-        if self.links.conditions:
-            flight = [one for one in map(self._on_link, repeat(node), effect.deliveries) if one is not None]
+        """Send a flight: a draw of latency for each message or for a round of heartbeats, then in order of arrival, the
+        last first."""
+        model = self._latency_model
+        flight: Flight
+        if self.links.conditions or model.model != "uniform":
+            flight = [arrival for delivery in effect.deliveries for arrival in self._on_link(node, *delivery)]
+        elif effect.deliveries[0][1].__class__ is Heartbeat:
+            this = Round(self.now_us, self._beats(), self._order + 1, effect.deliveries)
+            self._order += len(effect.deliveries)
+            if self._elision is not None and self._elision.leaves_out(node, this, self._running_nodes):
+                return
+            flight = this.arrivals(model, self._at)
         else:
             latency, order, nodes = self._latency, self._order, self._at
-            least = self.now_us + LATENCY_LEAST_US
+            least_us, spread_us = self.now_us + model.least_us, model.most_us - model.least_us
             flight = [
-                (least + int(latency() * LATENCY_SPREAD_US), order := order + 1, nodes[address], message)
+                (least_us + int(latency() * spread_us), order := order + 1, nodes[address], message)
                 for address, message in effect.deliveries
             ]
             self._order = order
         if flight:
             self._fingerprint.add(node.index)
             flight.sort(reverse=True)
-            heappush(self._queue, (flight[-1][0], flight[-1][1], node, node, flight))
+            self._put_back(node, flight)
 
-    def _on_link(self, node: Node, delivery: tuple[Address, Message]) -> Arrival | None:
-        """When and where a message arrives under the condition of its link, if it does."""
-        address, message = delivery
+    def _put_back(self, sender: Node, flight: Flight) -> None:
+        """Let a flight, or what is left of it, wait for its next arrival."""
+        heappush(self._queue, (flight[-1][0], flight[-1][1], sender, sender, flight))
+
+    def _on_link(self, node: Node, address: Address, message: Message) -> Iterator[Arrival]:
+        """When and where a message arrives under the condition of its link: not at all, once or twice."""
         target = self._at[address]
-        delay_us = LATENCY_LEAST_US + int(self._latency() * LATENCY_SPREAD_US)
         condition = self.links.of(node.label, target.label)
-        if condition is not None:
-            if condition.blocked == "reset":
-                self._refuse(node, target, "connection reset")
-            if condition.blocked or (condition.loss and self._loss() < condition.loss):
-                return None
-            delay_us += condition.delay
+        first_us = self._latency_model.sample_us(self._latency())
+        if condition is None:
+            yield self._arrival(first_us, target, message)
+            return
+        if condition.blocked == "reset":
+            self._refuse(node, target, "connection reset")
+        if condition.blocked or (condition.loss and self._loss() < condition.loss):
+            return
+        if condition.dropped_kinds and message.__struct_config__.tag in condition.dropped_kinds:
+            return
+        yield self._arrival(first_us + condition.delay, target, message)
+        if condition.duplicate and self._duplication() < condition.duplicate:
+            second_us = self._latency_model.sample_us(self._latency())
+            yield self._arrival(second_us + condition.delay, target, message)
+
+    def _arrival(self, delay_us: int, target: Node, message: Message) -> Arrival:
         self._order += 1
         return self.now_us + delay_us, self._order, target, message
 
     def _refuse(self, asker: Node, target: Node, reason: str) -> None:
-        at = self.now_us + LATENCY_LEAST_US
+        at = self.now_us + self._latency_model.least_us
         self._order += 1
         flight: Flight = [(at, self._order, asker, Refusal(target.address, reason))]
         heappush(self._queue, (at, self._order, asker, target, flight))
 
     def _end_life(self, node: Node) -> None:
+        self._running_nodes -= 1
         node.machine = None
-        node.paused = False
+        node.set_paused(False)
         node.inbox.clear()
         node.wake_at = NEVER
 
@@ -327,7 +376,28 @@ class World:
         self._own_records += 1
         self._record(Record(self.run, self.name, self.run, self._own_records, self.now_us, self.now_us, event))
 
+    def _record_of(self, node: Node, record: Record) -> None:
+        """Take in what a member recorded, at the run's time instead of the member's own."""
+        if node.clock is not None:
+            record = msgspec.structs.replace(record, at=self.now_us, utc=self.now_us)
+        self._record(record)
+
+    def _end_calm(self) -> None:
+        if self._elision is not None:
+            self._elision.end_calm((self.now_us, self._now_order))
+
+    def _vouch(self, machine: MemberMachine, at: int) -> None:
+        """Answer for the heartbeats that are left out; when that is no longer possible they are left out no more."""
+        assert self._elision is not None
+        timeout_us = self._settings.max_no_heartbeat_us
+        heard_us = self._elision.heard_since_us(at, timeout_us // 2)
+        if heard_us + timeout_us > at:
+            machine.vouch_for_peers(heard_us)
+        else:
+            self._end_calm()
+
     def _record(self, record: Record) -> None:
+        self._end_calm()
         self._fingerprint.add_record(record)
         if self._on_record is not None:
             self._on_record(record)
