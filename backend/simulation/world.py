@@ -140,6 +140,7 @@ class World:
             case KillMember(label):
                 self._end_life(self.nodes[label])
                 self._note(ProcessKilled(label))
+                self._break_connections(self.nodes[label])
             case PauseMember(label):
                 self.nodes[label].set_paused(True)
                 self._note(ProcessPaused(label))
@@ -157,6 +158,13 @@ class World:
             case _:
                 for change in self.links.apply(command):
                     self._note(change)
+
+    def _break_connections(self, killed: Node) -> None:
+        """The system closes what a dead process had open, and whoever is still reached by that knows."""
+        for other in self.nodes.values():
+            condition = self.links.of(killed.label, other.label)
+            if other.machine is not None and not (condition and condition.blocked):
+                self._refuse(other, killed, "connection lost")
 
     def _condition_of(self, label: str) -> Condition:
         node = self.nodes[label]
