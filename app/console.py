@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import ClassVar
@@ -13,11 +13,13 @@ from textual.command import Provider
 from textual.events import Key
 from textual.message import Message
 
-from app.actions import ACTIONS, ActionId, available_actions
+from app.actions import ActionId, action_called, available_actions, command_words
+from app.command_text import describe, question
 from app.palette import ActionsProvider
 from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
 from app.screens.beliefs import BeliefsScreen
 from app.screens.confirm import ConfirmScreen
+from app.screens.detail import DetailScreen
 from app.screens.help import HelpScreen
 from backend.clusters.cluster import Cluster
 from backend.core.commands import (
@@ -26,15 +28,17 @@ from backend.core.commands import (
     CutLink,
     Heal,
     KillMember,
+    Operate,
     Partition,
     PauseMember,
     ResumeMember,
+    SearchClusters,
     StartMember,
     StopMember,
 )
 from backend.core.events import Record
 from backend.picture.blast_radius import blast_radius
-from backend.picture.one_line import one_line
+from backend.picture.naming import with_names
 from backend.picture.picture import Picture
 from widgets.prompt import Prompt
 
@@ -59,24 +63,32 @@ class Console(App[None]):
             super().__init__()
             self.done, self.failure = done, failure
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, starting: Future[None] | None = None) -> None:
+        """`starting` is done when the cluster has started its members; a failure of it is told to the operator."""
         super().__init__()
         self.cluster = cluster
+        self._starting = starting
         self.picture = Picture()
         self._backlog: deque[Record] = deque()
         self.beliefs = BeliefsScreen(cluster, self.picture, self._complete)
         self._deeds: dict[ActionId, Callable[[], None]] = {
-            "start": lambda: self._for_targets(StartMember),
-            "stop": lambda: self._for_targets(StopMember),
-            "kill": lambda: self._confirm_kill(self.beliefs.targets()),
-            "stop-all": self._confirm_stop_all,
+            "start": lambda: self._for_targets("start", StartMember),
+            "stop": lambda: self._for_targets("stop", StopMember),
+            "kill": lambda: self._for_targets("kill", KillMember),
+            "stop-all": self._stop_all,
             "pause": self._pause_or_resume,
+            "detail": self._look_at_member,
             "cut": self._cut_from_the_rest,
             "link": self._cut_one_link,
-            "heal": lambda: self._execute([Heal()]),
+            "worsen": self._type_worse_link,
+            "heal": lambda: self._request("heal", [Heal()]),
+            "join-list": self._type_join_list,
+            "state": lambda: self._type(f"state {self._member_in_question()} "),
+            "search": lambda: self._for_targets("search", SearchClusters),
+            "operate": lambda: self._for_targets("operate", Operate),
             "follow": lambda: self.beliefs.tail.set_following(not self.beliefs.tail.following),
-            "filter": lambda: self.beliefs.prompt.ask("/", self.beliefs.tail.filter_text),
-            "prompt": lambda: self.beliefs.prompt.ask(":"),
+            "filter": self._type_filter,
+            "prompt": lambda: self._type(""),
             "help": self._help,
             "screenshot": self._save_picture_of_screen,
             "quit": self.exit,
@@ -90,12 +102,14 @@ class Console(App[None]):
     def on_mount(self) -> None:
         self.push_screen(self.beliefs)
         self.set_interval(CLOCK_SECONDS, self._tick)
+        if self._starting is not None:
+            self._starting.add_done_callback(self._members_started)
 
     def action_act(self, action_id: ActionId) -> None:
         """Do one action of the registry."""
-        action = next(action for action in ACTIONS if action.id == action_id)
+        action = action_called(action_id)
         if action.needs_write and not self.cluster.writable:
-            self.beliefs.say(f"{action.title} is refused: this cluster is read-only", error=True)
+            self._say(f"{action.title} is refused: this cluster is read-only", error=True)
             return
         self._deeds[action_id]()
 
@@ -115,20 +129,25 @@ class Console(App[None]):
 
     def on_console_command_ended(self, message: CommandEnded) -> None:
         if message.failure is None:
-            self.beliefs.say(f"done: {message.done}")
+            self._say(f"done: {message.done}")
         elif isinstance(message.failure, CommandRefused):
-            self.beliefs.say(f"{message.done} is refused: {message.failure}", error=True)
+            why = with_names(str(message.failure), self.picture.label_of)
+            self._say(f"{message.done} is refused: {why}", error=True)
         else:
             why = f"{type(message.failure).__name__}: {message.failure}"
-            self.beliefs.say(f"{message.done} failed: {why}", error=True)
+            self._say(f"{message.done} failed: {why}", error=True)
 
     def _tick(self) -> None:
+        news = False
         self._backlog.extend(self.cluster.drain())
         if self._backlog or len(self.cluster.labels) != self.beliefs.rows_shown:
             fresh = [self._backlog.popleft() for _ in range(min(RECORDS_A_TICK, len(self._backlog)))]
             for record in fresh:
                 self.picture.apply(record)
             self.beliefs.show(fresh)
+            news = True
+        if isinstance(self.screen, DetailScreen):
+            self.screen.tick(news=news)
 
     # Obeying the prompt
 
@@ -139,29 +158,94 @@ class Console(App[None]):
         try:
             wish = parse_line(line, self.cluster.labels, writable=self.cluster.writable)
         except BadLine as problem:
-            self.beliefs.say(str(problem), error=True)
+            self._say(str(problem), error=True)
             return
         match wish:
             case ConsoleRequest("filter", text):
                 self.beliefs.tail.set_filter(text)
             case ConsoleRequest("screenshot", file):
                 self._save_picture_of_screen(file)
+            case ConsoleRequest("detail", member):
+                self.beliefs.table.point_at(member)
+                self._look_at_member()
             case ConsoleRequest(what):
                 self.action_act(what)
-            case KillMember(member):
-                self._confirm_kill((member,))
             case _:
-                self._execute([wish])
+                action, _ = command_words(self.cluster.writable)[line.split()[0]]
+                self._request(action.id, [wish])
+
+    def _type(self, line: str) -> None:
+        """Let the operator finish a line."""
+        self._leave_detail()
+        self.beliefs.prompt.ask(":", line)
+
+    def _type_filter(self) -> None:
+        self._leave_detail()
+        self.beliefs.prompt.ask("/", self.beliefs.tail.filter_text)
+
+    def _type_join_list(self) -> None:
+        label = self._member_in_question()
+        belief = self.picture.members.get(label)
+        entries = [self.picture.label_of(address) for address in belief.join_list] if belief else []
+        self._type(f"join-list {label} {','.join(entries)}")
+
+    def _type_worse_link(self) -> None:
+        ends = self.beliefs.table.selection
+        self._type(f"lose {' '.join(ends)} " if len(ends) == 2 else "lose ")
+
+    # Screens
+
+    def _say(self, text: str, *, error: bool = False) -> None:
+        """One line, on whatever screen is in sight."""
+        self.beliefs.say(text, error=error)
+        if isinstance(self.screen, DetailScreen):
+            self.screen.message.show(self.beliefs.message.parts)
 
     def _help(self) -> None:
         self.push_screen(HelpScreen(self.cluster.writable))
 
+    def _look_at_member(self) -> None:
+        def step(members: int) -> str | None:
+            self.beliefs.table.action_move(members)
+            return self.beliefs.table.cursor_key
+
+        self._leave_detail()
+        self.push_screen(DetailScreen(self.picture, self.cluster.now_us, step))
+
+    def _leave_detail(self) -> None:
+        if isinstance(self.screen, DetailScreen):
+            self.pop_screen()
+
     # Acting on the cluster
+
+    def _targets(self) -> tuple[str, ...]:
+        """Whom an action is for: the member that is looked at, else the selected ones, else the one under the cursor."""
+        return (self.screen.label,) if isinstance(self.screen, DetailScreen) else self.beliefs.targets()
+
+    def _member_in_question(self) -> str:
+        return self.beliefs.table.cursor_key or ""
+
+    def _request(self, action_id: ActionId, commands: Sequence[Command]) -> None:
+        """Do `commands`; when the registry has the action as destructive, only after asking."""
+        if not commands:
+            return
+        if not action_called(action_id).destructive:
+            self._execute(commands)
+            return
+
+        def answered(confirmed: bool | None) -> None:
+            if confirmed:
+                self._execute(commands)
+            else:
+                self._say("cancelled")
+
+        asked, deed = question(commands)
+        self.push_screen(ConfirmScreen(asked, blast_radius(self.picture, commands), deed), answered)
 
     def _execute(self, commands: Iterable[Command]) -> None:
         for command in commands:
             what = describe(command)
-            self.beliefs.say(f"{what} …")
+            self._say(f"{what} …")
             self.cluster.execute(command).add_done_callback(partial(self._command_ended, what))
 
     def _command_ended(self, what: str, future: Future[None]) -> None:
@@ -172,80 +256,55 @@ class Console(App[None]):
         if self.is_running:
             self.post_message(self.CommandEnded(what, failure))
 
-    def _for_targets(self, make: Callable[[str], Command]) -> None:
-        self._execute([make(label) for label in self.beliefs.targets()])
+    def _members_started(self, starting: Future[None]) -> None:
+        if not starting.cancelled() and starting.exception() is not None:
+            self._command_ended("starting the members", starting)
+
+    def _for_targets(self, action_id: ActionId, make: Callable[[str], Command]) -> None:
+        self._request(action_id, [make(label) for label in self._targets()])
 
     def _pause_or_resume(self) -> None:
         beliefs = self.picture.members
-        self._execute(
-            ResumeMember(label) if label in beliefs and beliefs[label].status == "paused" else PauseMember(label)
-            for label in self.beliefs.targets()
+        paused = {label for label, belief in beliefs.items() if belief.status == "paused"}
+        self._request(
+            "pause", [ResumeMember(label) if label in paused else PauseMember(label) for label in self._targets()]
         )
 
     def _cut_from_the_rest(self) -> None:
-        cut = self.beliefs.targets()
+        cut = self._targets()
         rest = tuple(label for label in self.cluster.labels if label not in cut)
         if not cut or not rest:
-            self.beliefs.say("nobody is left to cut the selected members from; select fewer", error=True)
+            self._say("nobody is left to cut the selected members from; select fewer", error=True)
             return
-        self._execute([Partition((cut, rest))])
+        self._request("cut", [Partition((cut, rest))])
 
     def _cut_one_link(self) -> None:
         ends = dict.fromkeys(self.beliefs.table.selection)
         if len(ends) == 1 and self.beliefs.table.cursor_key is not None:
             ends[self.beliefs.table.cursor_key] = None
         if len(ends) != 2:
-            self.beliefs.say(f"a link has two ends, {len(ends)} selected; select two members with space", error=True)
+            self._say(f"a link has two ends, {len(ends)} selected; select two members with space", error=True)
             return
         source, target = ends
-        self._execute([CutLink((source,), (target,))])
+        self._request("link", [CutLink((source,), (target,))])
 
-    def _confirm_kill(self, labels: tuple[str, ...]) -> None:
-        if labels:
-            self._confirm("Kill", labels, [KillMember(label) for label in labels])
-
-    def _confirm_stop_all(self) -> None:
+    def _stop_all(self) -> None:
         beliefs = self.picture.members
         labels = tuple(one for one in beliefs if beliefs[one].status in ("joining", "member", "paused"))
         if not labels:
-            self.beliefs.say("no member runs", error=True)
+            self._say("no member runs", error=True)
             return
-        self._confirm("Stop", labels, [StopMember(label) for label in labels])
-
-    def _confirm(self, deed: str, labels: tuple[str, ...], commands: list[Command]) -> None:
-        def answered(confirmed: bool | None) -> None:
-            if confirmed:
-                self._execute(commands)
-            else:
-                self.beliefs.say("cancelled")
-
-        question = f"{deed} {', '.join(map(one_line, labels))}?"
-        self.push_screen(ConfirmScreen(question, blast_radius(self.picture, labels), deed), answered)
+        self._request("stop-all", [StopMember(label) for label in labels])
 
     def _save_picture_of_screen(self, file: str = "") -> None:
         try:
             path = self.save_screenshot(file or None)
         except OSError as problem:
-            self.beliefs.say(f"no screenshot: {problem}", error=True)
+            self._say(f"no screenshot: {problem}", error=True)
             return
-        self.beliefs.say(f"saved {path}")
+        self._say(f"saved {path}")
 
 
-def describe(command: Command) -> str:
-    """A command in the words of the prompt."""
-    match command:
-        case Heal():
-            return "heal"
-        case Partition(groups):
-            return f"partition {'|'.join(','.join(group) for group in groups)}"
-        case CutLink(sources, targets, one_way):
-            return f"cut {','.join(sources)} {','.join(targets)}{' one-way' if one_way else ''}"
-        case StartMember(member) | StopMember(member) | KillMember(member) | PauseMember(member) | ResumeMember(member):
-            return f"{command.__struct_config__.tag} {member}"
-        case _:
-            return str(command.__struct_config__.tag)
-
-
-def run_console(cluster: Cluster) -> None:
-    """Show `cluster` until the operator quits. Does not close it: whoever opened it does."""
-    Console(cluster).run()
+def run_console(cluster: Cluster, starting: Future[None] | None = None) -> None:
+    """Show `cluster`, whose members are `starting`, until the operator quits. Whoever opened it closes it."""
+    Console(cluster, starting).run()

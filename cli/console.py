@@ -47,12 +47,11 @@ def console(
     from backend.live.local_cluster import LocalCluster
 
     labels = member_labels(members)
-    run = new_run(CLUSTER_NAME)
-    with recording(journal, run, wanted=not no_journal) as writer:
+    with recording(journal, new_run(CLUSTER_NAME), wanted=not no_journal) as writer:
         with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
-            cluster = LocalCluster(labels, name=CLUSTER_NAME, settings=settings, journal=writer, run=run)
+            cluster = LocalCluster(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
         try:
-            run_console(cluster)
+            run_console(cluster, cluster.started)
         finally:
             cluster.close()
 

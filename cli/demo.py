@@ -76,9 +76,8 @@ def play(scenario: Scenario, name: str, narrate: Callable[[str], None], journal:
     """Run `scenario` on live members, telling `narrate` each step and what every member believes after it."""
     from backend.training.runner import CommandStuck, run_live
 
-    run = new_run(name)
     with (
-        recording(journal, run, wanted=wanted) as writer,
+        recording(journal, new_run(name), wanted=wanted) as writer,
         failing_as(ExitCode.UNREACHABLE, OSError, CommandStuck, about="the live cluster failed"),
     ):
-        return run_live(scenario, narrate, writer, run=run)
+        return run_live(scenario, narrate, writer)

@@ -61,6 +61,11 @@ class JournalWriter:
         self._thread = threading.Thread(target=self._write_on, name=f"journal {writer}", daemon=True)
         self._thread.start()
 
+    @property
+    def run(self) -> str:
+        """The run whose records this takes."""
+        return self._run
+
     def append(self, record: Record) -> None:
         """Take one record. Raises `JournalFailed` after a failed write or `close`, ValueError for another run."""
         if record.run != self._run:

@@ -1,15 +1,28 @@
-"""One TCP connection between two members: its bytes, its handshake, its end. Which to keep is decided elsewhere."""
+"""One TCP connection between two members: its bytes, its handshake, its end. Which to keep is decided elsewhere.
+
+Who closes a connection on purpose says goodbye first, with a frame of no bytes. An end without a goodbye is a fault, and
+evidence against the other side: its process died, or the network broke the connection.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Protocol
 
 import msgspec
 
 from backend.core.address import Address
 from backend.core.messages import Message
-from backend.live.frames import MAX_FRAME_BYTES, MAX_HANDSHAKE_BYTES, BadFrame, FrameParser, content_of, frame_of
+from backend.live.frames import (
+    MAX_FRAME_BYTES,
+    MAX_HANDSHAKE_BYTES,
+    PREFIX_BYTES,
+    BadFrame,
+    FrameParser,
+    content_of,
+    frame_of,
+)
 from backend.live.handshake import ANSWER, HELLO, Hello, Refused, Welcome, impostor_reason
 
 MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
@@ -18,12 +31,23 @@ WRITE_BACKLOG_BYTES = 1024 * 1024
 """A receiver that leaves this much unread is not sent anything more until it reads again."""
 
 
+GOODBYE = bytes(PREFIX_BYTES)
+
+
 class HandshakeRefused(ConnectionError):
     """The other side will not talk to us. `crossed` when its own dial takes precedence over ours."""
 
     def __init__(self, reason: str, crossed: bool = False) -> None:
         super().__init__(reason)
         self.crossed = crossed
+
+
+def reason_of(problem: Exception | None) -> str:
+    """Why a connection ended or could not be made, in the system's words; without a problem the other side ended it."""
+    if problem is None:
+        return "connection closed by the other side"
+    number = problem.errno if isinstance(problem, OSError) else None
+    return os.strerror(number).lower() if number else str(problem)
 
 
 class Owner(Protocol):
@@ -39,13 +63,15 @@ class Owner(Protocol):
     def agreed(self, connection: Connection) -> None: ...
     def received(self, connection: Connection, message: Message) -> None: ...
     def offended(self, connection: Connection, reason: str) -> None: ...
-    def lost(self, connection: Connection) -> None: ...
+    def lost(self, connection: Connection, reason: str) -> None:
+        """It is over. `reason` says what befell it; empty when one of the two sides ended it on purpose."""
 
 
 class Connection(asyncio.BufferedProtocol):
     """`dialled` is the address we dialled, None when the other side did. `peer` is None until both have agreed."""
 
     __slots__ = (
+        "_fault",
         "_hello_timer",
         "_owner",
         "_parser",
@@ -71,6 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._hello_timer: asyncio.TimerHandle | None = None
         self._remote = ""
+        self._fault = ""
 
     @property
     def remote(self) -> str:
@@ -91,10 +118,15 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def close(self) -> None:
-        """End it after everything written so far is under way."""
-        self._end()
-        if self._transport is not None:
-            self._transport.close()
+        """End it after everything written so far is under way, saying goodbye."""
+        if self.peer is not None:
+            self.send(GOODBYE)
+        self._hang_up()
+
+    def sever(self, reason: str) -> None:
+        """End it at once as something that has happened to it: its owner is told that it was lost, and why."""
+        self._fault = reason
+        self.abort()
 
     def pause(self) -> None:
         """Read no more; what arrives waits in the kernel, as for a frozen process."""
@@ -135,16 +167,17 @@ class Connection(asyncio.BufferedProtocol):
             for payload in self._parser.feed(self._owner.buffer[:nbytes]):
                 if self.closed:
                     return
-                if self.peer is not None:
-                    message = content_of(MESSAGE, payload)
-                    self._owner.received(self, message)
-                else:
+                if self.peer is None:
                     self._shake_hands(payload)
+                elif payload:
+                    self._owner.received(self, content_of(MESSAGE, payload))
+                else:
+                    self._hang_up()
         except BadFrame as problem:
             self._offend(str(problem))
 
     def eof_received(self) -> None:
-        if self._parser.pending_bytes and not self.closed:
+        if self._parser.pending_bytes and self.peer is None and not self.closed:
             self._offend("hung up in the middle of a frame")
 
     def pause_writing(self) -> None:
@@ -154,9 +187,10 @@ class Connection(asyncio.BufferedProtocol):
         self.choked = False
 
     def connection_lost(self, problem: Exception | None) -> None:
+        reason = self._fault or ("" if self.closed else reason_of(problem))
         self._end()
         self._fail(ConnectionResetError("the connection was closed during the handshake"))
-        self._owner.lost(self)
+        self._owner.lost(self, reason)
 
     # The handshake
 
@@ -206,11 +240,19 @@ class Connection(asyncio.BufferedProtocol):
         self._fail(HandshakeRefused(f"no member answers there: it {reason}"))
         if not handshaking:
             self._owner.offended(self, reason)
-        self.abort()
+        if self.peer is None:
+            self.abort()
+        else:
+            self.sever(f"the other side {reason}")
 
     def _fail(self, problem: ConnectionError) -> None:
         if self.outcome is not None and not self.outcome.done():
             self.outcome.set_exception(problem)
+
+    def _hang_up(self) -> None:
+        self._end()
+        if self._transport is not None:
+            self._transport.close()
 
     def _end(self) -> None:
         self.closed = True

@@ -1,322 +1,37 @@
-"""A real cluster on this machine: its members speak TCP on 127.0.0.1, in one background thread with its own event loop.
-
-Whoever watches never waits for it: commands are handed over, records are picked up, as `backend.clusters.cluster` asks.
-"""
+"""The cluster whose members all run inside this process: the quickest to start, and the easiest to look into."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import threading
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Literal
-from uuid import uuid4
+from typing import Unpack
 
-from backend.core.address import Address, make_address
-from backend.core.command_check import Condition, check
-from backend.core.commands import (
-    Command,
-    CommandRefused,
-    KillMember,
-    PauseMember,
-    ResumeMember,
-    StartMember,
-    StopMember,
-)
-from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
-from backend.core.links import LinkCommand
 from backend.core.member import Birth, MemberMachine
 from backend.core.membership.identity import Randomness
-from backend.core.properties import Settings
-from backend.journal.writer import JournalFailed, JournalWriter
-from backend.live.clock import RunClock
+from backend.core.membership.state import Stopwatch
+from backend.live.host import Host
+from backend.live.live_cluster import LiveCluster, Options
 from backend.live.member_host import Machine, MemberHost
-from backend.live.network import Network
-from backend.live.ports import free_ports
-from backend.live.transport import DEFAULT_PATIENCE, Patience
-
-HOST = "127.0.0.1"
-BASE_PORT = 5701
-
-JOIN_WAIT_SECONDS = 3.0
-"""How long the next member's start waits for the one before it to join."""
-JOIN_LOOK_SECONDS = 0.01
-
-_LOG = logging.getLogger(__name__)
 
 
-class LocalCluster:
-    """Members on ports from `base_port` up, started in the order of `labels`, each once the one before it has joined.
+class LocalCluster(LiveCluster):
+    """A `LiveCluster` in one process. Of all that it takes only `machine` is its own: what makes a member's state machine.
 
-    `labels` may be a number: 3 stands for n1, n2, n3. `join_lists` names, by label, whom a member asks for its cluster;
-    by default all. Records go to `drain` and to `journal`, which is for this `run` and stays the caller's to close.
-    `seed` determines uuids and losses. `machine` makes a member's state machine.
-
-    Raises ValueError for labels that cannot be, `PortsExhausted` when there are not enough free ports. `started` is
-    done when all members have been started; it fails with OSError when a port was taken in the meantime.
+    To pause a member here means that its sockets are not read and its clock not looked at; to kill it, that its sockets
+    are broken off.
     """
-
-    source: Literal["live"] = "live"
-    writable = True
 
     def __init__(
         self,
         labels: Sequence[str] | int = 3,
         *,
-        name: str = "dev",
-        settings: Settings | None = None,
-        journal: JournalWriter | None = None,
-        base_port: int = BASE_PORT,
-        join_lists: Mapping[str, Sequence[str]] | None = None,
-        run: str | None = None,
-        seed: int | None = None,
-        patience: Patience = DEFAULT_PATIENCE,
-        machine: Callable[[Birth, Randomness], Machine] = MemberMachine,
+        machine: Callable[[Birth, Randomness, Stopwatch], Machine] = MemberMachine,
+        **options: Unpack[Options],
     ) -> None:
-        self._labels = _checked_labels(labels)
-        join_lists = _checked_join_lists(join_lists or {}, self._labels)
-        ports = free_ports(len(self._labels), base_port, HOST)
-        self.addresses: Mapping[str, Address] = {
-            label: make_address(HOST, port) for label, port in zip(self._labels, ports, strict=True)
-        }
-        self.run = run or uuid4().hex
-        self.started: Future[None] = Future()
-        self._name = name
-        self._settings = settings or Settings.of(preset="training")
-        self._journal = journal
-        self._join_lists = join_lists
-        self._seed = self.run if seed is None else str(seed)
-        self._patience = patience
         self._machine = machine
-        self._clock = RunClock()
-        label_by_address = {address: label for label, address in self.addresses.items()}
-        self._network = Network(label_by_address, Random(f"{self._seed}/network"))
-        self._hosts: dict[str, MemberHost] = {}
-        self._lives: dict[str, int] = dict.fromkeys(self._labels, 0)
-        self._own_seq = 0
-        self._records: deque[Record] = deque()
-        self._closing = threading.Lock()
-        self._closed = False
-        self._loop = asyncio.new_event_loop()
-        self._commands: asyncio.Queue[tuple[Command, Future[None]]] = asyncio.Queue()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._thread = threading.Thread(target=self._run_loop, name=f"cluster {name}", daemon=True)
-        self._thread.start()
+        super().__init__(labels, **options)
 
-    # What everybody may do, from any thread
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def labels(self) -> Sequence[str]:
-        return self._labels
-
-    def now_us(self) -> int:
-        return self._clock.now_us()
-
-    def drain(self) -> list[Record]:
-        """The records since the last call, oldest first. For one reader."""
-        records = self._records
-        return [records.popleft() for _ in range(len(records))]
-
-    def execute(self, command: Command) -> Future[None]:
-        """Do `command` after those given before it. The future fails with `CommandRefused` when it cannot be done."""
-        done: Future[None] = Future()
-        with self._closing:
-            if self._closed:
-                done.set_exception(CommandRefused(f"the cluster {self._name} is closed"))
-            else:
-                self._loop.call_soon_threadsafe(self._commands.put_nowait, (command, done))
-        return done
-
-    def close(self) -> None:
-        """Stop the members that run, kill the paused ones, flush the journal; returns when the ports are free again.
-
-        Closing twice is harmless. Raises `JournalFailed` when the journal could not be written.
-        """
-        with self._closing:
-            already, self._closed = self._closed, True
-        if not already:
-            asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        if self._journal is not None and not already:
-            self._journal.flush()
-
-    # The thread and its tasks
-
-    def _run_loop(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._tasks = [self._loop.create_task(self._start_all()), self._loop.create_task(self._obey())]
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
-
-    async def _start_all(self) -> None:
-        try:
-            for label in self._labels:
-                if label not in self._hosts:
-                    await self._start(label)
-                await self._wait_for_join(label)
-        except OSError as problem:
-            self.started.set_exception(problem)
-        except asyncio.CancelledError:
-            self.started.cancel()
-            raise
-        else:
-            self.started.set_result(None)
-
-    async def _wait_for_join(self, label: str) -> None:
-        """Looked at, not signalled: joining is the machine's affair, and looking costs nothing at this pace."""
-        limit = self._loop.time() + JOIN_WAIT_SECONDS
-        while self._is_joining(label) and self._loop.time() < limit:  # noqa: ASYNC110
-            await asyncio.sleep(JOIN_LOOK_SECONDS)
-
-    async def _obey(self) -> None:
-        while True:
-            command, done = await self._commands.get()
-            if not done.set_running_or_notify_cancel():
-                continue
-            try:
-                check(command, self._labels, self._condition_of)
-                await self._do(command)
-            except asyncio.CancelledError:
-                done.set_exception(CommandRefused(f"the cluster {self._name} was closed"))
-                raise
-            except OSError as problem:
-                done.set_exception(CommandRefused(str(problem)))
-            except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
-                done.set_exception(problem)
-            else:
-                done.set_result(None)
-
-    async def _shut_down(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        while not self._commands.empty():
-            _, done = self._commands.get_nowait()
-            if done.set_running_or_notify_cancel():
-                done.set_exception(CommandRefused(f"the cluster {self._name} was closed"))
-        hosts = list(self._hosts.values())
-        for host in reversed(hosts):
-            if host.paused:
-                host.kill()
-                self._note(ProcessKilled(host.label))
-            else:
-                host.stop()
-        await asyncio.sleep(0)
-        for host in hosts:
-            host.kill()
-        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        await asyncio.gather(*rest, return_exceptions=True)
-        await asyncio.sleep(0)
-
-    # Commands
-
-    def _condition_of(self, label: str) -> Condition:
-        host = self._hosts.get(label)
-        if host is None:
-            return "down"
-        return "paused" if host.paused else "running"
-
-    async def _do(self, command: Command) -> None:
-        match command:
-            case StartMember(label):
-                await self._start(label)
-            case StopMember(label):
-                self._hosts[label].stop()
-            case KillMember(label):
-                self._hosts.pop(label).kill()
-                self._note(ProcessKilled(label))
-            case PauseMember(label):
-                self._hosts[label].pause()
-                self._note(ProcessPaused(label))
-            case ResumeMember(label):
-                self._note(ProcessResumed(label))
-                self._hosts[label].resume()
-            case _:
-                self._change_links(command)
-
-    async def _start(self, label: str) -> None:
-        """A new life for `label` at its address. Raises OSError, naming member and port, when the port is taken."""
-        self._lives[label] += 1
-        birth = Birth(
-            run=self.run,
-            label=label,
-            address=self.addresses[label],
-            join_list=tuple(self.addresses[other] for other in self._join_lists.get(label, self._labels)),
-            settings=self._settings,
-            utc_origin_us=self._clock.utc_origin_us,
-        )
-        machine = self._machine(birth, Random(f"{self._seed}/{label}/{self._lives[label]}"))
-        host = MemberHost(label, self._name, machine, self._clock, self._network, self, self._patience)
-        self._hosts[label] = host
-        try:
-            await host.start()
-        except OSError as problem:
-            del self._hosts[label]
-            reason = problem.strerror or str(problem)
-            raise OSError(problem.errno, f"{label} cannot listen on {birth.address}: {reason}") from problem
-
-    def _change_links(self, command: LinkCommand) -> None:
-        for condition in self._network.links.apply(command):
-            self._note(condition)
-            host = self._hosts.get(condition.source)
-            if host is not None:
-                host.link_changed(condition, self.addresses[condition.target])
-
-    def _is_joining(self, label: str) -> bool:
-        host = self._hosts.get(label)
-        return host is not None and not host.machine.joined
-
-    # What hosts tell it
-
-    def recorded(self, record: Record) -> None:
-        self._records.append(record)
-        if self._journal is not None:
-            try:
-                self._journal.append(record)
-            except JournalFailed:
-                _LOG.exception("the journal of run %s ends here; the cluster goes on without it", self.run)
-                self._journal = None
-
-    def stranger(self, remote: str, reason: str) -> None:
-        self._note(StrangerRefused(remote, reason))
-
-    def ended(self, host: MemberHost, crashed: bool) -> None:
-        if self._hosts.get(host.label) is host:
-            del self._hosts[host.label]
-        if crashed:
-            self._note(ProcessKilled(host.label))
-
-    def _note(self, event: Event) -> None:
-        """Record what the operator or the network did, under the name of the cluster."""
-        self._own_seq += 1
-        at = self._clock.now_us()
-        utc = self._clock.utc_origin_us + at
-        self.recorded(Record(self.run, self._name, self.run, self._own_seq, at, utc, event))
-
-
-def _checked_labels(labels: Sequence[str] | int) -> tuple[str, ...]:
-    found = tuple(f"n{number}" for number in range(1, labels + 1)) if isinstance(labels, int) else tuple(labels)
-    if not found:
-        raise ValueError("a cluster needs a member")
-    for place, label in enumerate(found):
-        if not label.strip() or label in found[:place]:
-            raise ValueError(f"label {place + 1}, {label!r}, is {'empty' if not label.strip() else 'taken already'}")
-    return found
-
-
-def _checked_join_lists(join_lists: Mapping[str, Sequence[str]], labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    for label, entries in join_lists.items():
-        unknown = next((name for name in (label, *entries) if name not in labels), None)
-        if unknown is not None:
-            raise ValueError(f'the join list of {label} has the unknown label "{unknown}"; known: {", ".join(labels)}')
-    return {label: tuple(entries) for label, entries in join_lists.items()}
+    def _host(self, birth: Birth, life: int) -> Host:
+        randomness = Random(f"{self._seed}/{birth.label}/{life}")
+        machine = self._machine(birth, randomness, self._clock.now_us)
+        return MemberHost(birth.label, birth.cluster_name, machine, self._clock, self._network, self, self._patience)

@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from backend.core.address import Address
-from backend.core.effects import Effect, Halt, Happened, Transmit
-from backend.core.events import LinkChanged, Record
+from backend.core.cluster_profile import ClusterState
+from backend.core.commands import ChangeState, CommandRefused, Operate, SearchClusters, SetJoinList, StopMember
+from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
+from backend.core.events import LinkChanged
 from backend.core.messages import Message
 from backend.live.clock import RunClock
+from backend.live.host import Keeper, MemberCommand
 from backend.live.network import Network
 from backend.live.transport import DEFAULT_PATIENCE, MemberTransport, Patience
 
@@ -34,23 +37,14 @@ class Machine(Protocol):
     def unreachable(self, now: int, address: Address, reason: str) -> Sequence[Effect]: ...
     def tick(self, now: int) -> Sequence[Effect]: ...
     def stop(self, now: int) -> Sequence[Effect]: ...
-
-
-class Keeper(Protocol):
-    """Who keeps the host and writes down what happens to it."""
-
-    def recorded(self, record: Record) -> None:
-        """The member made an event."""
-
-    def stranger(self, remote: str, reason: str) -> None:
-        """Somebody on the member's port was refused."""
-
-    def ended(self, host: MemberHost, crashed: bool) -> None:
-        """The member's life is over by its own decision, or because its state machine raised."""
+    def edit_join_list(self, now: int, addresses: tuple[Address, ...]) -> Sequence[Effect]: ...
+    def change_state(self, now: int, wanted: ClusterState) -> Sequence[Effect]: ...
+    def search(self, now: int) -> Sequence[Effect]: ...
+    def operate(self, now: int) -> Sequence[Effect]: ...
 
 
 class MemberHost:
-    """Runs `machine` at its address on the running loop. All methods belong to that loop's thread."""
+    """Runs `machine` at its address on the running loop: a `Host`. All methods belong to that loop's thread."""
 
     def __init__(
         self,
@@ -67,6 +61,7 @@ class MemberHost:
         self.ended = False
         self._clock = clock
         self._keeper = keeper
+        self._network = network
         self._loop = asyncio.get_running_loop()
         self._transport = MemberTransport(machine.address, cluster, lambda: machine.uuid, network, self, patience)
         self._timer: asyncio.TimerHandle | None = None
@@ -80,14 +75,24 @@ class MemberHost:
         await self._transport.listen()
         self._step(self.machine.start)
 
-    def stop(self) -> None:
-        """End gracefully: the machine says goodbye."""
-        self._step(self.machine.stop)
+    async def obey(self, command: MemberCommand) -> None:
+        """Do it at once. Raises `CommandRefused`, and then nothing was changed."""
+        machine = self.machine
+        match command:
+            case StopMember():
+                self._step(machine.stop)
+            case SetJoinList(_, addresses):
+                self._step(lambda now: machine.edit_join_list(now, tuple(map(Address, addresses))))
+            case ChangeState(_, state):
+                self._step(lambda now: machine.change_state(now, state))
+            case SearchClusters():
+                self._step(machine.search)
+            case Operate():
+                self._step(machine.operate)
 
-    def kill(self) -> None:
+    async def kill(self) -> None:
         """End as a killed process ends: sockets broken off, nobody told."""
-        self._finish()
-        self._transport.abort()
+        self._break_off()
 
     def pause(self) -> None:
         """Freeze: read nothing, send nothing, look at no clock. Sockets stay open and what arrives waits in them."""
@@ -103,13 +108,23 @@ class MemberHost:
         if not self.ended:
             self._arm()
 
-    def link_changed(self, condition: LinkChanged, target: Address) -> None:
-        """The network now does this to what goes from here to `target`."""
-        self._transport.link_changed(condition, target)
+    def links_changed(self, conditions: Sequence[LinkChanged]) -> None:
+        """The network, which has taken these already, now does so to what goes from here."""
+        for condition in conditions:
+            if condition.source == self.label:
+                self._transport.link_changed(condition, self._network.addresses[condition.target])
+
+    async def closed(self, within_seconds: float) -> None:
+        """Return when all its connections are closed, or the time is over."""
+        await self._transport.until_closed(within_seconds)
 
     @property
     def paused(self) -> bool:
         return self._transport.paused
+
+    @property
+    def joined(self) -> bool:
+        return self.machine.joined
 
     @property
     def connected(self) -> frozenset[Address]:
@@ -170,6 +185,8 @@ class MemberHost:
             return
         try:
             self._apply(door(self._clock.now_us()))
+        except CommandRefused:
+            raise
         except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
             self._crash()
         if not self.ended and not self.paused:
@@ -182,6 +199,8 @@ class MemberHost:
                     self._transport.send(address, message)
             elif isinstance(effect, Happened):
                 self._keeper.recorded(effect.record)
+            elif isinstance(effect, Reconnect):
+                self._transport.reconnect()
             elif isinstance(effect, Halt):
                 self._finish()
                 self._transport.close()
@@ -192,8 +211,12 @@ class MemberHost:
         """A state machine that raised cannot go on: it ends as a process that crashed; the others live on."""
         _LOG.exception("member %s crashed", self.label)
         if not self.ended:
-            self.kill()
+            self._break_off()
             self._keeper.ended(self, crashed=True)
+
+    def _break_off(self) -> None:
+        self._finish()
+        self._transport.abort()
 
     def _finish(self) -> None:
         self.ended = True

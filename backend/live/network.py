@@ -1,8 +1,9 @@
-"""The conditions that real traffic is subjected to: one matrix, shared by all members of a local cluster.
+"""The conditions that real traffic is subjected to: one matrix, shared by all members of a process.
 
-Conditions are applied by the sender, to each message, before it reaches a socket. A blackhole swallows messages and
-lets dials time out; a reset breaks the connection once and fails what is sent or dialled afterwards. Both apply in the
-direction that was cut alone: the other direction may still dial and deliver, exactly as in simulated traffic.
+Conditions are applied by the sender, to each message, before it reaches a socket. A blackhole swallows messages, lets
+dials time out and hides from the receiver that the sender's end of a connection is gone; a reset breaks the connection
+once and fails what is sent or dialled afterwards. Both apply in the direction that was cut alone: the other direction
+may still dial and deliver, exactly as in simulated traffic.
 """
 
 from __future__ import annotations
@@ -13,15 +14,24 @@ from random import Random
 from backend.core.address import Address
 from backend.core.events import LinkChanged
 from backend.core.links import LinkConditions
+from backend.core.messages import Message
 
 
 class Network:
-    """Conditions between labels, and who is who. `labels` maps addresses to labels; others are unconditioned."""
+    """Conditions between the labels in `addresses`; links to other addresses are plain."""
 
-    def __init__(self, labels: Mapping[Address, str], randomness: Random) -> None:
+    def __init__(self, addresses: Mapping[str, Address], randomness: Random) -> None:
         self.links = LinkConditions()
-        self.labels = labels
+        self.addresses = addresses
+        self._labels = {address: label for label, address in addresses.items()}
         self._randomness = randomness
+
+    def take(self, condition: LinkChanged) -> None:
+        """A link is now in this condition: for a network that does not make the changes, but is told of them."""
+        link = (condition.source, condition.target)
+        self.links.conditions[link] = condition
+        if condition == LinkChanged(*link):
+            del self.links.conditions[link]
 
     @property
     def plain(self) -> bool:
@@ -33,8 +43,17 @@ class Network:
         links = self.links
         if not links.conditions:
             return None
-        return links.of(self.labels.get(source, source), self.labels.get(target, target))
+        return links.of(self._labels.get(source, source), self._labels.get(target, target))
 
-    def loses(self, condition: LinkChanged) -> bool:
-        """Draw whether one message on a link in this condition is lost."""
-        return condition.loss > 0 and self._randomness.random() < condition.loss
+    def copies(self, condition: LinkChanged, message: Message) -> int:
+        """How often `message` gets across a link in this condition: not at all, once, or twice. Draws what is by chance."""
+        if condition.dropped_kinds and message.__struct_config__.tag in condition.dropped_kinds:
+            return 0
+        if condition.loss and self._randomness.random() < condition.loss:
+            return 0
+        return 2 if condition.duplicate and self._randomness.random() < condition.duplicate else 1
+
+    def hides_loss(self, source: Address, target: Address) -> bool:
+        """Whether `target` cannot learn that a connection has ended at `source`."""
+        condition = self.condition(source, target)
+        return condition is not None and condition.blocked == "blackhole"

@@ -14,31 +14,50 @@ class PortsExhausted(OSError):
     """Fewer free ports than members. The message names the ports looked at."""
 
 
-def free_ports(count: int, base_port: int, host: str) -> tuple[int, ...]:
-    """The first `count` ports from `base_port` up on which a member could listen now. Raises `PortsExhausted`.
+class HeldPorts:
+    """The first `count` ports from `base_port` up that are nobody's, kept from other clusters until `release`.
 
-    Nothing is held: a member that is not running has to refuse connections, so the ports are bound only when it starts.
+    A member that is not running has to refuse connections, and one that is killed has to come back to its port, so the
+    ports themselves are bound only while their members run. What is held is the UDP port of the same number, which members
+    do not use: one cluster alone can have it, and it is free again when this process ends, however it ends.
+
+    Raises `PortsExhausted`.
     """
-    last = min(base_port + max(PORTS_TRIED, count) - 1, HIGHEST_PORT)
-    found: list[int] = []
-    for port in range(base_port, last + 1):
-        if len(found) == count:
-            break
-        if _is_free(host, port):
-            found.append(port)
-    if len(found) < count:
-        raise PortsExhausted(
-            f"{count} members need {count} free ports on {host}, but of {base_port} to {last} "
-            f"only {len(found)} are free; end what holds them or choose another base port"
-        )
-    return tuple(found)
+
+    def __init__(self, count: int, base_port: int, host: str) -> None:
+        last = min(base_port + max(PORTS_TRIED, count) - 1, HIGHEST_PORT)
+        self._tokens: dict[int, socket.socket] = {}
+        for port in range(base_port, last + 1):
+            if len(self._tokens) == count:
+                break
+            token = _take(host, port)
+            if token is not None:
+                self._tokens[port] = token
+        if len(self._tokens) < count:
+            found = len(self._tokens)
+            self.release()
+            raise PortsExhausted(
+                f"{count} members need {count} free ports on {host}, but of {base_port} to {last} "
+                f"only {found} are free; end what holds them or choose another base port"
+            )
+        self.ports = tuple(self._tokens)
+
+    def release(self) -> None:
+        """Leave the ports to others. Releasing twice is harmless."""
+        for token in self._tokens.values():
+            token.close()
 
 
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+def _take(host: str, port: int) -> socket.socket | None:
+    """The UDP port, held, when that and the TCP port are free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    token = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        token.bind((host, port))
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-        except OSError:
-            return False
-    return True
+    except OSError:
+        token.close()
+        return None
+    return token

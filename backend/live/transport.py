@@ -1,22 +1,24 @@
 """The connections of one member: it listens, dials, keeps one connection per pair, and applies the link conditions.
 
 No task is made per message. A message to an address without a connection waits, in a bounded queue, for the dial that
-it started; when the dial fails, what waited is dropped and the member is told why.
+it started; when the dial fails, what waited is dropped and the member is told why. It is told as well, once, when the
+connection of a pair ends without a goodbye. A blackhole is nothing but silence.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 from backend.core.address import Address, host_of, numeric_order, port_of
 from backend.core.events import LinkChanged
 from backend.core.messages import Message
-from backend.live.connection import Connection, HandshakeRefused
+from backend.live.connection import Connection, HandshakeRefused, reason_of
 from backend.live.frames import frame_of
 from backend.live.handshake import PROTOCOL_VERSION, Hello, Refused, Welcome, refusal_of
 from backend.live.network import Network
@@ -28,8 +30,12 @@ BUFFER_BYTES = 64 * 1024
 """How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""
 
 
-@dataclass(frozen=True)
-class Patience:
+RESET = "connection reset by the network"
+
+CLOSED_LOOK_SECONDS = 0.005
+
+
+class Patience(Struct, frozen=True):
     """How long a member waits for others, in seconds."""
 
     connect_seconds: float = 5.0
@@ -114,14 +120,14 @@ class MemberTransport:
         peer = self._peers.get(address) or self._peer(address)
         frame = self._frame(peer, message)
         condition = None if self._network.plain else self._network.condition(self.address, address)
-        if condition is not None and self._network.loses(condition):
-            return
-        if peer.delayed or (condition is not None and condition.delay):
-            self._send_late(peer, frame, condition.delay if condition else 0)
-        elif condition is not None and condition.blocked:
-            self._send_blocked(peer, condition)
-        else:
-            self._put(peer, frame)
+        copies = 1 if condition is None else self._network.copies(condition, message)
+        for _ in range(copies):
+            if peer.delayed or (condition is not None and condition.delay):
+                self._send_late(peer, frame, condition.delay if condition else 0)
+            elif condition is not None and condition.blocked:
+                self._send_blocked(peer, condition)
+            else:
+                self._put(peer, frame)
 
     def link_changed(self, condition: LinkChanged, target: Address) -> None:
         """The link to `target` is now in `condition`: break what a reset breaks, release what a delay held."""
@@ -129,7 +135,7 @@ class MemberTransport:
         if peer is None:
             return
         if condition.blocked == "reset" and peer.connection is not None:
-            peer.connection.abort()
+            peer.connection.sever(RESET)
         if not condition.delay:
             self._release(peer, everything=True)
 
@@ -144,9 +150,28 @@ class MemberTransport:
         for connection in tuple(self._connections):
             connection.resume()
 
+    def reconnect(self) -> None:
+        """Part from everybody after what was sent so far is under way; who is sent anything from now on is dialled anew.
+
+        So everybody gets to know the uuid that holds now. Nobody is reported as unreachable for it.
+        """
+        for peer in self._peers.values():
+            if peer.connection is not None:
+                peer.connection.close()
+                peer.connection = None
+            self._forget_attempt(peer)
+            if peer.queue:
+                self._begin_dial(peer)
+
     def close(self) -> None:
         """Stop listening, let go of everybody after what was sent so far is under way."""
         self._shut(Connection.close)
+
+    async def until_closed(self, within_seconds: float) -> None:
+        """Return when no connection is left, or the time is over."""
+        limit = self._loop.time() + within_seconds
+        while self._connections and self._loop.time() < limit:  # noqa: ASYNC110 - short, and once in a life
+            await asyncio.sleep(CLOSED_LOOK_SECONDS)
 
     def abort(self) -> None:
         """Stop listening and break everything off, as when a process dies."""
@@ -209,12 +234,16 @@ class MemberTransport:
     def offended(self, connection: Connection, reason: str) -> None:
         self._receiver.stranger(connection.remote, reason)
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: Connection, reason: str) -> None:
+        """Report the end of the pair's connection when nobody wanted it, unless a blackhole keeps us from noticing."""
         self._connections.discard(connection)
-        if connection.peer is not None:
-            peer = self._peer(connection.peer)
-            if peer.connection is connection:
-                peer.connection = None
+        if connection.peer is None:
+            return
+        peer = self._peer(connection.peer)
+        if peer.connection is connection:
+            peer.connection = None
+            if reason and not self._network.hides_loss(peer.address, self.address):
+                self._unreachable(peer.address, reason)
 
     # Sending
 
@@ -243,8 +272,7 @@ class MemberTransport:
             return
         peer.queue.append(frame)
         if peer.attempt is None:
-            self._forget_blackhole(peer)
-            peer.attempt = self._loop.create_task(self._dial(peer))
+            self._begin_dial(peer)
 
     def _send_late(self, peer: Peer, frame: bytes, delay_us: int) -> None:
         due = self._loop.time() + delay_us / 1_000_000
@@ -273,12 +301,16 @@ class MemberTransport:
     def _send_blocked(self, peer: Peer, condition: LinkChanged) -> None:
         """Drop the message; let the sender notice as it would notice on a real network."""
         if condition.blocked == "reset":
-            self._loop.call_soon(self._unreachable, peer.address, "connection reset by the network")
+            self._loop.call_soon(self._unreachable, peer.address, RESET)
         elif peer.attempt is None and peer.blackhole is None and (peer.connection is None or peer.connection.closed):
             seconds = self._connect_timeout_seconds
             peer.blackhole = self._loop.call_later(seconds, self._blackhole_is_over, peer)
 
     # Dialling
+
+    def _begin_dial(self, peer: Peer) -> None:
+        self._forget_blackhole(peer)
+        peer.attempt = self._loop.create_task(self._dial(peer))
 
     async def _dial(self, peer: Peer) -> None:
         """Connect and shake hands. Success is seen by `agreed`; here, failure is reported."""
@@ -295,7 +327,7 @@ class MemberTransport:
         except TimeoutError:
             reason = self._timed_out()
         except OSError as problem:
-            reason = os.strerror(problem.errno).lower() if problem.errno else str(problem)
+            reason = reason_of(problem)
         finally:
             if connection.peer is None:
                 connection.abort()

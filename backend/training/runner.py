@@ -13,7 +13,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Protocol
 
 from backend.clusters.cluster import Cluster
-from backend.clusters.local import JournalWriter, LocalCluster
+from backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
 from backend.core.commands import Command
 from backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
 from backend.simulation.scenario import Scenario, Step
@@ -43,21 +43,21 @@ def run_live(
     journal: JournalWriter | None = None,
     base_port: int = 5701,
     *,
-    run: str | None = None,
+    kind: type[LiveCluster] = LocalCluster,
 ) -> Outcome:
-    """Run `scenario` on a new local cluster, whose members listen from `base_port` on, and end that cluster afterwards.
+    """Run `scenario` on a new cluster, whose members listen from `base_port` on, and end that cluster afterwards.
 
     `narrate` is given a line or a few at a time: what the script says, each action, each verdict, and after those
-    what every member believes. The cluster itself writes to `journal`, which must be for the run named `run`. Raises
-    `CommandStuck`, and whatever starting the cluster raises.
+    what every member believes. The cluster itself writes to `journal`. `kind` says what its members run in: this process,
+    or each in one of its own. Raises `CommandStuck`, and whatever starting and closing the cluster raises.
     """
-    cluster = LocalCluster(
+    cluster = kind(
         scenario.members,
         settings=scenario.timing(),
         join_lists=scenario.join_lists,
+        late=scenario.late,
         journal=journal,
         base_port=base_port,
-        run=run,
     )
     try:
         return run_on(cluster, scenario, narrate)

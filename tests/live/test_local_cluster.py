@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +36,6 @@ from backend.core.events import (
     ProcessKilled,
     ProcessPaused,
     ProcessResumed,
-    Record,
     StrangerRefused,
     SuspicionRaised,
 )
@@ -46,55 +44,9 @@ from backend.core.properties import Settings
 from backend.journal.reader import read_journal
 from backend.journal.writer import JournalWriter
 from backend.live.local_cluster import LocalCluster
-from backend.live.ports import PortsExhausted, free_ports
+from backend.live.ports import HeldPorts, PortsExhausted
 from backend.live.transport import Patience
-
-QUICK = Settings.of(
-    {
-        "hazelcast.heartbeat.interval.seconds": 0.1,
-        "hazelcast.max.no.heartbeat.seconds": 0.6,
-        "hazelcast.member.list.publish.interval.seconds": 0.5,
-        "hazelcast.mastership.claim.timeout.seconds": 2,
-    }
-)
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-BASE_PORT = 7_701 + 200 * WORKER
-"""Far from the ports of tests that run beside this one."""
-
-
-class Watched:
-    """A cluster and all its records so far."""
-
-    def __init__(self, cluster: LocalCluster) -> None:
-        self.cluster = cluster
-        self.records: list[Record] = []
-
-    def until(self, condition: Callable[[], object], seconds: float = 10) -> None:
-        limit = time.monotonic() + seconds
-        while True:
-            self.records += self.cluster.drain()
-            if condition():
-                return
-            assert time.monotonic() < limit, f"it never came to that; views: {self.views()}"
-            time.sleep(0.01)
-
-    def do(self, command: Command) -> None:
-        self.cluster.execute(command).result(5)
-
-    def events(self, kind: type[Any], member: str | None = None) -> list[Any]:
-        return [r.event for r in self.records if isinstance(r.event, kind) and member in (None, r.member)]
-
-    def view(self, label: str) -> list[str]:
-        """Labels of the members that `label` last believed in, the master first."""
-        names = {address: name for name, address in self.cluster.addresses.items()}
-        lists = self.events(ListInstalled, label)
-        return [names[member.address] for member in lists[-1].members] if lists else []
-
-    def views(self) -> dict[str, list[str]]:
-        return {label: self.view(label) for label in self.cluster.labels}
-
-    def agree(self, labels: Sequence[str]) -> bool:
-        return all(self.view(label) == list(labels) for label in labels)
+from tests.live.watched import BASE_PORT, QUICK, Watched
 
 
 @pytest.fixture
@@ -230,7 +182,9 @@ def test_strangers_are_noted_once_and_change_nothing(start: Callable[..., Watche
 
 
 def test_ports_in_use_are_stepped_over(start: Callable[..., Watched]) -> None:
-    (taken,) = free_ports(1, BASE_PORT + 100, "127.0.0.1")
+    held = HeldPorts(1, BASE_PORT + 100, "127.0.0.1")
+    held.release()
+    (taken,) = held.ports
     with socket.create_server(("127.0.0.1", taken)):
         watched = start(2, base_port=taken)
         assert [port_of(address) for address in watched.cluster.addresses.values()] == [taken + 1, taken + 2]
@@ -245,7 +199,7 @@ def test_a_port_taken_before_a_restart_is_a_refusal(start: Callable[..., Watched
     watched = start(2)
     watched.do(KillMember("n2"))
     with socket.create_server(("127.0.0.1", port_of(watched.cluster.addresses["n2"]))):
-        with pytest.raises(CommandRefused, match=r"n2 cannot listen on 127.0.0.1:.*in use"):
+        with pytest.raises(CommandRefused, match=r"n2 cannot start at 127.0.0.1:.*in use"):
             watched.do(StartMember("n2"))
     watched.do(StartMember("n2"))
 
@@ -290,7 +244,9 @@ def test_a_closed_cluster_frees_its_ports_and_refuses(start: Callable[..., Watch
     watched.cluster.close()
     watched.cluster.close()
     ports = [port_of(address) for address in watched.cluster.addresses.values()]
-    assert list(free_ports(3, ports[0], "127.0.0.1")) == ports
+    held = HeldPorts(3, ports[0], "127.0.0.1")
+    held.release()
+    assert list(held.ports) == ports
     with pytest.raises(CommandRefused, match="closed"):
         watched.do(Heal())
 
@@ -312,7 +268,7 @@ def test_join_lists_are_obeyed_and_checked(start: Callable[..., Watched]) -> Non
 
 def test_everything_drained_is_in_the_journal(start: Callable[..., Watched], tmp_path: Path) -> None:
     with JournalWriter(tmp_path, "run-1", "local") as journal:
-        watched = start(3, run="run-1", journal=journal)
+        watched = start(3, journal=journal)
         watched.do(KillMember("n3"))
         watched.cluster.close()
         watched.records += watched.cluster.drain()

@@ -3,93 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from random import Random
 
 import pytest
 
-from backend.core.address import Address, make_address
-from backend.core.commands import CutLink, DelayLink, Heal, LoseOnLink
-from backend.core.links import LinkCommand
-from backend.core.messages import JoinRefused, Message
+from backend.core.address import Address
+from backend.core.commands import CutLink, DelayLink, DropMessages, DuplicateOnLink, Heal, LoseOnLink
+from backend.core.messages import JoinRefused
 from backend.live.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
 from backend.live.handshake import ANSWER, PROTOCOL_VERSION, Hello, Refused
-from backend.live.network import Network
-from backend.live.ports import free_ports
-from backend.live.transport import MemberTransport, Patience
-
-PATIENCE = Patience(connect_seconds=0.3, hello_seconds=0.3)
-
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-
-
-class Member:
-    """A transport that writes down what it is told."""
-
-    def __init__(self, address: Address, network: Network, cluster: str = "dev") -> None:
-        self.uuid = f"life of {address}"
-        self.got: list[tuple[Address, str]] = []
-        self.failed: list[tuple[Address, str]] = []
-        self.strangers: list[str] = []
-        self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, PATIENCE)
-        self.address = address
-
-    def received(self, sender: Address, message: Message) -> None:
-        assert isinstance(message, JoinRefused)
-        self.got.append((sender, message.reason))
-
-    def unreachable(self, address: Address, reason: str) -> None:
-        self.failed.append((address, reason))
-
-    def stranger(self, remote: str, reason: str) -> None:
-        self.strangers.append(reason)
-
-    def say(self, other: Member, *words: str) -> None:
-        for word in words:
-            self.transport.send(other.address, JoinRefused(word))
-
-    @property
-    def words(self) -> list[str]:
-        return [word for _, word in self.got]
-
-
-class Net:
-    def __init__(self) -> None:
-        self.addresses = [make_address("127.0.0.1", port) for port in free_ports(3, 9_701 + 200 * WORKER, "127.0.0.1")]
-        self.network = Network(dict(zip(self.addresses, "abc", strict=True)), Random(1))
-        self.members = [Member(address, self.network) for address in self.addresses]
-
-    def change(self, command: LinkCommand) -> None:
-        places = dict(zip("abc", self.members, strict=True))
-        for condition in self.network.links.apply(command):
-            places[condition.source].transport.link_changed(condition, places[condition.target].address)
-
-
-@asynccontextmanager
-async def net(listening: int = 2) -> AsyncIterator[Net]:
-    made = Net()
-    for member in made.members[:listening]:
-        await member.transport.listen()
-    try:
-        yield made
-    finally:
-        for member in made.members:
-            member.transport.abort()
-        await asyncio.sleep(0.01)
-
-
-async def until(condition: Callable[[], object], seconds: float = 5) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "it never came to that"
-        await asyncio.sleep(0.005)
-
-
-def run(story: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(story())  # type: ignore[arg-type]
+from tests.live.transports import Member, net, run, until
 
 
 def test_messages_arrive_in_order_over_one_connection() -> None:
@@ -258,9 +181,12 @@ def test_a_reset_breaks_the_connection_and_fails_dials() -> None:
             await until(lambda: b.words)
             world.change(CutLink(("a",), ("b",), mode="reset"))
             await until(lambda: not a.transport.connected and not b.transport.connected)
-            a.say(b, "2")
-            await until(lambda: a.failed)
+            await until(lambda: a.failed and b.failed)
             assert a.failed == [(b.address, "connection reset by the network")]
+            assert b.failed == [(a.address, "connection reset by the network")]
+            a.say(b, "2")
+            await until(lambda: len(a.failed) == 2)
+            assert a.failed[1] == a.failed[0]
             world.change(Heal())
             a.say(b, "3")
             await until(lambda: b.words == ["1", "3"])
@@ -334,5 +260,39 @@ def test_what_waits_for_a_dial_is_bounded() -> None:
             a.say(b, *(str(number) for number in range(1000)))
             await until(lambda: b.words and b.words[-1] == "999")
             assert b.words == [str(number) for number in range(1000 - 256, 1000)]
+
+    run(story)
+
+
+def test_what_is_doubled_arrives_twice_in_order() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            world.change(DuplicateOnLink(("a",), ("b",), 1.0, one_way=True))
+            a.say(b, "1", "2")
+            await until(lambda: b.words == list("1122"))
+            b.say(a, "3")
+            world.change(DuplicateOnLink(("a",), ("b",), 0.5, one_way=True))
+            a.say(b, *(["x"] * 100))
+            world.change(Heal())
+            a.say(b, "last")
+            await until(lambda: b.words[-1] == "last" and a.words == ["3"])
+            assert 120 < b.words.count("x") < 180
+
+    run(story)
+
+
+def test_dropped_kinds_alone_are_dropped() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            world.change(DropMessages(("a",), ("b",), ("heartbeat",)))
+            a.say(b, "1")
+            world.change(DropMessages(("a",), ("b",), ("heartbeat", "join-refused")))
+            a.say(b, "2")
+            world.change(DropMessages(("a",), ("b",), ()))
+            a.say(b, "3")
+            await until(lambda: b.words == ["1", "3"])
+            assert world.network.plain
 
     run(story)

@@ -24,7 +24,7 @@ BASE_PORT = 21700
 def run(steps: str, journal: JournalWriter | None = None) -> tuple[Outcome, list[str]]:
     lines: list[str] = []
     scenario = read_scenario(QUICK + steps, "quick.yaml")
-    return run_live(scenario, lines.append, journal, BASE_PORT, run="quick"), lines
+    return run_live(scenario, lines.append, journal, BASE_PORT), lines
 
 
 def test_a_live_run_meets_its_expectations_and_tells_what_happens(tmp_path: Path) -> None:

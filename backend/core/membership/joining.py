@@ -150,7 +150,7 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
         early = state.search.early_update if state.search else None
         _become_member(state, now, members, sender, "joined")
         state.send(sender, MembersUpdateAck(members.version))
-        if early is not None and early.members.version > members.version:
+        if early is not None and early.members.master == members.master:
             publishing.on_members_update(state, now, sender, early)
 
 

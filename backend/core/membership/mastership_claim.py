@@ -13,9 +13,14 @@ from backend.core.membership import cluster_state, master_confirmation, publishi
 from backend.core.membership.member_list import MemberList, mint_lineage
 from backend.core.membership.state import Claim, Membership
 from backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
+from backend.core.properties import SECOND_US
 
 CLAIM = "claim"
 """Name of the timer that asks again those who have not settled their answer."""
+
+
+ASK_AGAIN_US = 1 * SECOND_US
+"""How often: whoever does not suspect the old master yet will soon."""
 
 
 def start_if_due(state: Membership, now: int) -> None:
@@ -33,7 +38,7 @@ def start_if_due(state: Membership, now: int) -> None:
     asked = tuple(address for address in state.peers if address not in state.suspicions)
     state.note(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked))
     _ask_newly_known(state, claim)
-    state.timers.set(CLAIM, now + state.settings.heartbeat_interval_us)
+    state.timers.set(CLAIM, now + ASK_AGAIN_US)
     conclude_when_settled(state, now)
 
 
@@ -47,7 +52,7 @@ def on_claim_timer(state: Membership, now: int) -> None:
         return
     for address in _outstanding(state, claim):
         _ask(state, address, claim.asked[address])
-    state.timers.set(CLAIM, min(claim.deadline_us, now + state.settings.heartbeat_interval_us))
+    state.timers.set(CLAIM, min(claim.deadline_us, now + ASK_AGAIN_US))
 
 
 def on_claim(state: Membership, now: int, sender: Address, request: MastershipClaim) -> None:

@@ -1,0 +1,84 @@
+"""What a cluster and a member in a process of its own say to one another over the pipes between them: one JSON line each."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from backend.core.address import Address
+from backend.core.events import LinkChanged, Record
+from backend.core.member import Birth
+from backend.live.clock import RunClock
+from backend.live.host import MemberCommand
+from backend.live.transport import Patience
+
+LONGEST_LINE_BYTES = 64 * 1024 * 1024
+"""Room for an event with any list that a frame among members has room for."""
+
+
+class Begin(Struct, frozen=True, tag=True):
+    """The first line to a new process: the life to lead. `links` are the conditions that hold already."""
+
+    birth: Birth
+    clock: RunClock
+    addresses: dict[str, Address]
+    """Of all members, by label."""
+    links: tuple[LinkChanged, ...]
+    seed: str
+    """Of everything that this life leaves to chance."""
+    patience: Patience
+
+
+class Do(Struct, frozen=True, tag=True):
+    """Carry out `command`, and answer with `Done` of the same number."""
+
+    number: int
+    command: MemberCommand
+
+
+class Links(Struct, frozen=True, tag=True):
+    """These links are now in these conditions."""
+
+    conditions: tuple[LinkChanged, ...]
+
+
+Order = Begin | Do | Links
+
+
+class Began(Struct, frozen=True, tag=True):
+    """The life has begun; or not, when a `reason` is given, with the system's number of the error if there is one."""
+
+    reason: str = ""
+    errno: int | None = None
+
+
+class Recorded(Struct, frozen=True, tag=True):
+    record: Record
+
+
+class Stranger(Struct, frozen=True, tag=True):
+    remote: str
+    reason: str
+
+
+class Done(Struct, frozen=True, tag=True):
+    """The command of this number was carried out; or refused, when a `refusal` is given."""
+
+    number: int
+    refusal: str = ""
+
+
+class Over(Struct, frozen=True, tag=True):
+    """The life ended by its own decision. A process that ends without this line was killed or has crashed."""
+
+
+Report = Began | Recorded | Stranger | Done | Over
+
+ORDER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
+REPORT: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def line_of(said: Order | Report) -> bytes:
+    return _ENCODER.encode(said) + b"\n"

@@ -1,0 +1,49 @@
+"""The acceptance scenarios once more, on real members: what holds in simulated time holds on sockets and under real kills.
+
+A scenario takes part when its first line is one of `MARKS`. Those that take a quarter of a minute or more have none.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
+from backend.simulation.scenario_file import load_scenario
+from backend.training.runner import run_live
+
+MARKS: dict[str, tuple[type[LiveCluster], ...]] = {
+    "# live": (LocalCluster,),
+    "# live, in processes too": (LocalCluster, ProcessCluster),
+}
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+BASE_PORT = 11_701 + 200 * WORKER
+
+
+def mark_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8").partition("\n")[0]
+
+
+LIVE = [
+    pytest.param(path, kind, id=f"{path.stem}-{kind.__name__}")
+    for path in sorted(SCENARIOS.glob("*.yaml"))
+    for kind in MARKS.get(mark_of(path), ())
+]
+
+
+@pytest.mark.parametrize(("path", "kind"), LIVE)
+def test_a_scenario_comes_true_on_real_members(path: Path, kind: type[LiveCluster]) -> None:
+    lines: list[str] = []
+    outcome = run_live(load_scenario(path), lines.append, base_port=BASE_PORT, kind=kind)
+    assert outcome.passed, "\n".join(lines)
+
+
+def test_every_mark_is_one_that_is_known() -> None:
+    first_lines = {path.name: mark_of(path) for path in sorted(SCENARIOS.glob("*.yaml"))}
+    assert {name: line for name, line in first_lines.items() if "live" in line.lower() and line[0] == "#"} == {
+        name: line for name, line in first_lines.items() if line in MARKS
+    }
+    assert {"master-crash.yaml", "killed-process.yaml"} <= {name for name, line in first_lines.items() if line in MARKS}
