@@ -176,21 +176,21 @@ class MemberMachine:
         birth = self._state.birth
         self._state.note(now, MemberStarted(birth.address, birth.lite, birth.join_list))
         joining.begin(self._state, now)
-        return self._taken()
+        return self._taken(now)
 
     def receive(self, now: int, sender: Address, message: Message) -> Sequence[Effect]:
         """A message came from the member at `sender`."""
         state = self._state
         RULES[type(message)](state, now, sender, message)
-        if state.effects:
-            return self._taken()
+        if state.effects or state.departing_for is not None:
+            return self._taken(now)
         return NOTHING
 
     def unreachable(self, now: int, address: Address, reason: str) -> Sequence[Effect]:
         """The transport could not reach `address`, or lost a connection to it without a goodbye."""
         joining.on_unreachable(self._state, now, address, reason)
         connection_loss.on_unreachable(self._state, now, address, reason)
-        return self._taken()
+        return self._taken(now)
 
     @property
     def all_heard_until_us(self) -> int:
@@ -221,17 +221,17 @@ class MemberMachine:
             else:
                 prefix, colon, address = name.partition(":")
                 TIMED_BY_ADDRESS[prefix + colon](state, now, Address(address))
-        return self._taken()
+        return self._taken(now)
 
     def edit_join_list(self, now: int, addresses: tuple[Address, ...]) -> Sequence[Effect]:
         """An operator edits the join list of this member's whole cluster."""
         runtime_join_list.edit(self._state, now, addresses)
-        return self._taken()
+        return self._taken(now)
 
     def change_state(self, now: int, wanted: ClusterState) -> Sequence[Effect]:
         """An operator wants the cluster in another state. The outcome is told by events."""
         cluster_state.request(self._state, now, wanted)
-        return self._taken()
+        return self._taken(now)
 
     def search(self, now: int) -> Sequence[Effect]:
         """Look for other clusters now. Raises `CommandRefused` unless this member is master."""
@@ -240,7 +240,7 @@ class MemberMachine:
                 f"{self._state.birth.label} is no master; ask {self._state.master or 'another member'}"
             )
         split_brain.search(self._state, now)
-        return self._taken()
+        return self._taken(now)
 
     def operate(self, now: int) -> Sequence[Effect]:
         """A client asks for an operation. Raises `NotEnoughMembers` while this member sees too few."""
@@ -254,9 +254,13 @@ class MemberMachine:
         state.send_all(tuple(state.peers), Leave(state.uuid))
         state.note(now, MemberStopped("asked to stop"))
         state.halt("asked to stop", failed=False)
-        return self._taken()
+        return self._taken(now)
 
-    def _taken(self) -> Sequence[Effect]:
+    def _taken(self, now: int) -> Sequence[Effect]:
+        """The effects of this call; a life that is to end in a merge ends here, when no rule is at work on it any more."""
+        target = self._state.departing_for
+        if target is not None:
+            merging.depart(self._state, now, target)
         effects = self._state.effects
         self._state.effects = []
         return effects

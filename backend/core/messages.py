@@ -214,10 +214,14 @@ class LinksReport(Struct, frozen=True, tag="links-report", array_like=True):
 
 
 class MergeOffer(Struct, frozen=True, tag="merge-offer", array_like=True):
-    """The frozen loser is ready. The winner raises its version above `version`, so that no member's goes back."""
+    """The frozen loser is ready. The winner raises its version above the loser's, so that no member's goes back.
+
+    `seen_version` is that of the winner's list to whose members the loser's links were proven.
+    """
 
     token: str
     profile: ClusterProfile
+    seen_version: int
 
 
 class MergeReply(Struct, frozen=True, tag="merge-reply", array_like=True):

@@ -102,7 +102,7 @@ def on_told(state: Membership, now: int, sender: Address, ack: MergeClustersAck)
     if merge is not None and merge.phase == "telling" and ack.token == merge.token:
         merge.waiting.discard(sender)
         if not merge.waiting:
-            go(state, now, merge.remote.address)
+            go(state, merge.remote.address)
 
 
 def on_merge_timer(state: Membership, now: int) -> None:
@@ -117,7 +117,7 @@ def on_merge_timer(state: Membership, now: int) -> None:
             _tell(state, now, merge)
         state.timers.set(MERGE, min(merge.deadline_us, now + ASK_AGAIN_US))
     elif merge.phase == "telling":
-        go(state, now, merge.remote.address)
+        go(state, merge.remote.address)
     elif merge.phase == "proving":
         _wait_for_links(state, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
     else:
@@ -133,7 +133,7 @@ def forget(state: Membership, now: int, gone: set[Address]) -> None:
     if merge.waiting:
         return
     if merge.phase == "telling":
-        go(state, now, merge.remote.address)
+        go(state, merge.remote.address)
     elif merge.phase == "proving":
         _freeze(state, now, merge)
 
@@ -159,10 +159,10 @@ def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) ->
     """A losing cluster is ready to come: agree if the decision still stands, and go ahead of its version."""
     if state.members is None or state.claim is not None:
         return
-    refusal = _why_not_take(state, offer.profile)
+    refusal = _why_not_take(state, offer)
     if not refusal:
         for member in offer.profile.members:
-            readmission.release(state, member.address)
+            readmission.take_as_proven(state, member.address)
         if state.members.version <= offer.profile.list_version:
             members = MemberList(offer.profile.list_version + 1, state.members.members, state.members.lineage)
             publishing.install(state, now, members, state.address, "merge")
@@ -170,12 +170,14 @@ def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) ->
     state.send(sender, MergeReply(offer.token, refusal))
 
 
-def _why_not_take(state: Membership, remote: ClusterProfile) -> str:
+def _why_not_take(state: Membership, offer: MergeOffer) -> str:
     if not state.is_master:
         return f"it is no master; ask {state.master}"
     if state.merge is not None:
         return f"it is itself merging into the cluster of {state.merge.remote.address}"
-    decision = decide_merge(split_brain.profile(state), remote)
+    if state.settings.disconnection_heartbeats and state.members and state.members.version != offer.seen_version:
+        return "its list has changed since the links were proven"
+    decision = decide_merge(split_brain.profile(state), offer.profile)
     return "" if decision.decision == "remote-merges" else decision.why
 
 
@@ -186,11 +188,16 @@ def on_merge_clusters(state: Membership, now: int, sender: Address, order: Merge
     """The master tells this member where to go. One that has gone already only says so again."""
     state.send(sender, MergeClustersAck(order.token))
     if sender == state.master and state.joined and order.to_uuid == state.uuid:
-        go(state, now, order.target)
+        go(state, order.target)
 
 
-def go(state: Membership, now: int, target: Address) -> None:
-    """Leave this cluster for that of `target`, under a new uuid and knowing nothing of the old one."""
+def go(state: Membership, target: Address) -> None:
+    """Leave this cluster for that of `target`, once all that this moment brings is done."""
+    state.departing_for = target
+
+
+def depart(state: Membership, now: int, target: Address) -> None:
+    """End this life and begin another, under a new uuid and knowing nothing of the old cluster, that joins `target`'s."""
     mastership_claim.abandon(state, now, "it merges into another cluster")
     old_uuid, uuid = state.uuid, fresh_uuid(state.randomness)
     left = [address for address in state.peers if address in state.remembered]
@@ -242,12 +249,12 @@ def _freeze(state: Membership, now: int, merge: Merge) -> None:
 
 def _offer(state: Membership, merge: Merge) -> None:
     shown = split_brain.profile(state, cluster_state=state.standing.thawed)
-    state.send(merge.remote.address, MergeOffer(merge.token, shown))
+    state.send(merge.remote.address, MergeOffer(merge.token, shown, merge.remote.list_version))
 
 
 def _tell(state: Membership, now: int, merge: Merge) -> None:
     if not merge.waiting:
-        go(state, now, merge.remote.address)
+        go(state, merge.remote.address)
         return
     for address in sorted(merge.waiting):
         state.send(address, MergeClusters(merge.token, state.peers[address].uuid, merge.remote.address))

@@ -62,13 +62,13 @@ def on_publish_timer(state: Membership, now: int) -> None:
 
 
 def on_members_update(state: Membership, now: int, sender: Address, update: MembersUpdate) -> None:
-    """A list came. Behaviour 2.3 gives the order of the checks."""
+    """A list came. Behaviour 2.3 gives the order of the checks. Another life at the master's address is not the master."""
     mine, members = state.members, update.members
     if mine is None:
         if state.search is not None and sender == state.master:
             state.search.early_update = update  # it has overtaken the answer to the join request
         return
-    if sender != state.master or sender == state.address:
+    if sender != state.master or sender == state.address or not mine.holds(sender, members.master.uuid):
         _reject(state, now, sender, members, "its sender is not this member's master")
         if state.claim is None:
             claimed = ListMetadata(sender, members.master.uuid, sender, members.version)

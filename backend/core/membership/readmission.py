@@ -18,21 +18,23 @@ from backend.core.messages import JoinHeld, JoinRequest
 
 def hold_back(state: Membership, address: Address) -> None:
     """From now on `address` has to prove its links before it is let in."""
-    state.held_back.add(address)
+    state.held_back[address] = frozenset()
 
 
-def release(state: Membership, address: Address) -> None:
-    """`address` has proven its links, or its cluster has."""
-    state.held_back.discard(address)
+def take_as_proven(state: Membership, address: Address) -> None:
+    """The cluster of `address` has proven all its links to those who are members now."""
+    if address in state.held_back:
+        state.held_back[address] = frozenset(peer.uuid for peer in state.peers.values())
 
 
 def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
     """Whether the joiner has to wait; it is told for whom."""
     if sender not in state.held_back:
         return False
-    missing = tuple((address, peer.uuid) for address, peer in state.peers.items() if peer.uuid not in request.proven)
+    proven = state.held_back[sender].union(request.proven)
+    missing = tuple((address, peer.uuid) for address, peer in state.peers.items() if peer.uuid not in proven)
     if not missing:
-        release(state, sender)
+        del state.held_back[sender]
         return False
     state.note(now, MemberHeldBack(sender, tuple(address for address, _ in missing)))
     state.send(sender, JoinHeld(missing))

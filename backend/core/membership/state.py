@@ -188,6 +188,7 @@ class Membership:
         "asking_to_join",
         "birth",
         "claim",
+        "departing_for",
         "disconnections",
         "effects",
         "heartbeat_round",
@@ -268,8 +269,9 @@ class Membership:
         self.left: dict[str, int] = {}
         """Lives that left the list, and when."""
         self.disconnections = DisconnectionReports()
-        self.held_back: set[Address] = set()
-        """Whom this master removed because it could not reach others (design 9.6)."""
+        self.held_back: dict[Address, frozenset[str]] = {}
+        """Whom this master removed because it could not reach others (design 9.6), and the lives to which it has proven its
+        links since."""
         self.link_proof: LinkProof | None = None
         self.standing = ClusterStanding()
         self.state_locked: StateLocked | None = None
@@ -277,6 +279,8 @@ class Membership:
         self.missing: dict[Address, str] = {}
         """Members that left while no joins were allowed; they may come back."""
         self.merge: Merge | None = None
+        self.departing_for: Address | None = None
+        """Set while this life is about to end in a merge into that cluster."""
         self.merge_not_before_us = 0
         self.merge_delay_us = 0
         """The back-off after a merge whose links were not proven; 0 after anything else."""

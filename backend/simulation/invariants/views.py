@@ -1,96 +1,65 @@
-"""Invariants of member lists, checked record by record while a run goes on (design section 7; seed 000, Theory).
-
-Each checker looks at installed lists only and remembers what it needs; what it returns names the records that
-contradict each other. Two installations are compared only within a life (a uuid) or within a lineage: after a split
-both halves rightly publish the same version with different content.
-"""
+"""Invariants of installed lists, each judged by the lists alone (seed 000, Theory; design section 7)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from abc import abstractmethod
+from collections.abc import Mapping
 
-from msgspec import Struct
-
+from backend.core.address import Address
 from backend.core.events import ListInstalled, Record
+from backend.simulation.invariants.checker import Checker, Rule, Violation
+from backend.simulation.invariants.lives import Lives
 
 View = tuple[str, int]
 """Lineage and version: what identifies a list."""
 
 
-class Violation(Struct, frozen=True):
-    """An invariant that does not hold, in words, and the records that show it."""
+class ListChecker(Checker):
+    """An invariant that looks at installed lists only."""
 
-    invariant: str
-    text: str
-    witnesses: tuple[Record, ...]
+    def rules(self) -> Mapping[type, Rule]:
+        return {ListInstalled: self.observe}
 
-
-class Checker(Protocol):
-    """One invariant. `observe` is shown every installed list, in the order of the run."""
-
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None: ...
+    @abstractmethod
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        """Judge the next list that is installed."""
 
 
-class Watch:
-    """All invariants at once. Records that are no installed list cost one look at their type."""
-
-    def __init__(self, checkers: Sequence[Checker] | None = None) -> None:
-        self.checkers = tuple(checkers) if checkers is not None else all_checkers()
-        self.violations: list[Violation] = []
-
-    def observe(self, record: Record) -> None:
-        event = record.event
-        if type(event) is ListInstalled:
-            for checker in self.checkers:
-                if found := checker.observe(record, event):
-                    self.violations.append(found)
-
-
-def all_checkers() -> tuple[Checker, ...]:
-    return (
-        ViewIntegrity(),
-        VersionMonotone(),
-        UniqueContent(),
-        OneMaster(),
-        ViewOrder(),
-        AgeOrder(),
-        OneAuthor(),
-    )
-
-
-class ViewIntegrity:
+class ViewIntegrity(ListChecker):
     """Every list that a member installs contains this very life of it (M3)."""
+
+    name = "view integrity"
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
         if any(member.uuid == record.uuid for member in event.members):
             return None
-        return Violation(
-            "view integrity", f"{record.member} installed v{event.version}, which does not contain it", (record,)
-        )
+        return Violation(self.name, f"{record.member} installed v{event.version}, which does not contain it", (record,))
 
 
-class VersionMonotone:
-    """Within one life and one lineage the version only grows."""
+class VersionMonotone(ListChecker):
+    """Within one life the version only grows, also from one lineage to another (M1')."""
 
-    def __init__(self) -> None:
-        self._latest: dict[tuple[str, str], tuple[int, Record]] = {}
+    name = "version"
+
+    def __init__(self, lives: Lives) -> None:
+        self._lives = lives
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
-        life = (record.uuid, event.lineage)
-        version, witness = self._latest.get(life, (-1, record))
-        if event.version > version:
-            self._latest[life] = (event.version, record)
+        life = self._lives.by_uuid[record.uuid]
+        if life.before is None or life.before_record is None or event.version > life.before.version:
             return None
         return Violation(
-            "version",
-            f"{record.member} installed v{event.version} of {event.lineage} after v{version}",
-            (witness, record),
+            self.name,
+            f"{record.member} installed v{event.version} of {event.lineage} after v{life.before.version} "
+            f"of {life.before.lineage}",
+            (life.before_record, record),
         )
 
 
-class UniqueContent:
+class UniqueContent(ListChecker):
     """One version of a lineage has one content, order included (M4)."""
+
+    name = "unique content"
 
     def __init__(self) -> None:
         self._first: dict[View, tuple[ListInstalled, Record]] = {}
@@ -100,14 +69,16 @@ class UniqueContent:
         if first.members is event.members or first.members == event.members:
             return None
         return Violation(
-            "unique content",
+            self.name,
             f"v{event.version} of {event.lineage} has one content at {witness.member} and another at {record.member}",
             (witness, record),
         )
 
 
-class OneMaster:
+class OneMaster(ListChecker):
     """All who install one version of a lineage follow one master, and it is the oldest on the list."""
+
+    name = "one master"
 
     def __init__(self) -> None:
         self._first: dict[View, tuple[str, Record]] = {}
@@ -116,14 +87,14 @@ class OneMaster:
         master, witness = self._first.setdefault((event.lineage, event.version), (event.master, record))
         if event.master != master:
             return Violation(
-                "one master",
+                self.name,
                 f"with v{event.version} of {event.lineage}, {witness.member} follows {master} "
                 f"and {record.member} {event.master}",
                 (witness, record),
             )
         if event.members and event.members[0].address != master:
             return Violation(
-                "one master",
+                self.name,
                 f"{record.member} follows {master} with v{event.version}, "
                 f"whose oldest member is {event.members[0].address}",
                 (record,),
@@ -131,12 +102,14 @@ class OneMaster:
         return None
 
 
-class ViewOrder:
+class ViewOrder(ListChecker):
     """Two views installed in one order by one life are never installed in the other order by another (M1).
 
     Within a lineage versions settle the order, so only lives that went from one lineage to another can contradict each
     other. Their journeys are compared only when somebody went the opposite way before.
     """
+
+    name = "view order"
 
     def __init__(self) -> None:
         self._journeys: dict[str, dict[View, Record]] = {}
@@ -164,7 +137,7 @@ class ViewOrder:
         for earlier, own in self._journeys[record.uuid].items():
             if places.get(view, len(places)) < places.get(earlier, -1):
                 return Violation(
-                    "view order",
+                    self.name,
                     f"{record.member} installed v{earlier[1]} of {earlier[0]} before v{view[1]} of {view[0]}, "
                     f"{other[view].member} the other way round",
                     (own, record, other[view], other[earlier]),
@@ -172,53 +145,61 @@ class ViewOrder:
         return None
 
 
-class AgeOrder:
-    """From one list of a life to its next, those on both keep their order and newcomers stand at the end (M7)."""
+class AgeOrder(ListChecker):
+    """From one list of a life to its next, those on both keep their order and newcomers stand at the end (M7).
 
-    def __init__(self) -> None:
-        self._latest: dict[str, tuple[ListInstalled, Record]] = {}
+    A joiner that was removed before it heard that it is in may be let in again under the same uuid. It is a newcomer then:
+    its join version is greater than the list before.
+    """
+
+    name = "age order"
+
+    def __init__(self, lives: Lives) -> None:
+        self._lives = lives
         self._sound: set[tuple[View, View]] = set()
         """Steps from view to view already found in order: all members take the same ones."""
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
-        before = self._latest.get(record.uuid)
-        self._latest[record.uuid] = (event, record)
-        if before is None:
+        life = self._lives.by_uuid[record.uuid]
+        was, witness = life.before, life.before_record
+        if was is None or witness is None:
             return None
-        was, witness = before
         step = ((was.lineage, was.version), (event.lineage, event.version))
         if step in self._sound:
             return None
-        old = [member.uuid for member in was.members]
-        new = [member.uuid for member in event.members]
-        present = set(new)
-        kept = [uuid for uuid in old if uuid in present]
-        if new[: len(kept)] == kept:
+        stayed = {member.uuid for member in event.members if member.join_version <= was.version}
+        kept = tuple(member for member in was.members if member.uuid in stayed)
+        if event.members[: len(kept)] == kept:
             self._sound.add(step)
             return None
         return Violation(
-            "age order",
+            self.name,
             f"{record.member} went from v{was.version} to v{event.version}, in which the members of both do not stand "
             "first and in the same order",
             (witness, record),
         )
 
 
-class OneAuthor:
-    """Only the master of a lineage changes its list: each comes from the master it names, one author for a lineage."""
+class OneAuthor(ListChecker):
+    """Only the master of a lineage changes its list (M5, M8): each comes from the master it names, one life for a lineage."""
+
+    name = "one author"
 
     def __init__(self) -> None:
-        self._first: dict[str, tuple[str, Record]] = {}
+        self._first: dict[str, tuple[Address, str, Record]] = {}
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
-        author, witness = self._first.setdefault(event.lineage, (event.author, record))
+        master_uuid = event.members[0].uuid if event.members else ""
+        author, uuid, witness = self._first.setdefault(event.lineage, (event.author, master_uuid, record))
         if event.author != author:
-            return Violation(
-                "one author", f"{event.lineage} was changed by {author} and by {event.author}", (witness, record)
-            )
+            text = f"{event.lineage} was changed by {author} and by {event.author}"
+            return Violation(self.name, text, (witness, record))
+        if master_uuid != uuid:
+            text = f"{event.lineage} was changed by two lives of {author}: {uuid} and {master_uuid}"
+            return Violation(self.name, text, (witness, record))
         if event.author != event.master:
             return Violation(
-                "one author",
+                self.name,
                 f"{record.member} installed v{event.version} from {event.author}, while its master is {event.master}",
                 (record,),
             )

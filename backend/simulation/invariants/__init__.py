@@ -1,0 +1,15 @@
+"""Invariants of membership, checked record by record while a run goes on (design section 7; seed 000, Theory).
+
+Each checker remembers what it needs; what it returns names the records that contradict each other. Lists are compared only
+within a life (a uuid) or within a lineage: after a split both halves rightly publish one version with different content.
+What cannot be seen at once, such as that a list reaches everybody on it, is judged when the run is concluded.
+
+Records must come in an order in which no effect stands before its cause, as a simulated run and a cluster in one process
+tell them.
+"""
+
+from backend.simulation.invariants.checker import Checker, Violation
+from backend.simulation.invariants.lives import Lives
+from backend.simulation.invariants.watch import Conclusion, Watch, all_checkers
+
+__all__ = ["Checker", "Conclusion", "Lives", "Violation", "Watch", "all_checkers"]

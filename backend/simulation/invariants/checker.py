@@ -1,0 +1,48 @@
+"""What an invariant is made of: rules over events, and what is still owed when the records end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from backend.core.events import Record
+from backend.simulation.invariants.lives import Life
+
+
+class Violation(Struct, frozen=True):
+    """An invariant that does not hold, in words, and the records that show it."""
+
+    invariant: str
+    text: str
+    witnesses: tuple[Record, ...]
+
+
+Rule = Callable[[Record, Any], Violation | None]
+"""Looks at one record and its event, in the order of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Something owed that has not come. It is a `violation` if nothing kept the `parties` from it for long enough."""
+
+    violation: Violation
+    since_us: int
+    parties: tuple[Life, ...]
+
+
+class Checker(ABC):
+    """One invariant."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def rules(self) -> Mapping[type, Rule]:
+        """Which kinds of events it wants to see, and what it does with each."""
+
+    def leftovers(self) -> Iterable[Leftover]:
+        """What is owed at this moment; nothing for an invariant that is settled record by record."""
+        return ()

@@ -1,0 +1,106 @@
+"""All invariants of a run at once, record by record, and their verdict when the records end."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from backend.core.events import Record
+from backend.simulation.invariants.agreement import ViewAgreement
+from backend.simulation.invariants.checker import Checker, Rule, Violation
+from backend.simulation.invariants.disconnections import FullyConnected, NoFlapping
+from backend.simulation.invariants.lives import Lives
+from backend.simulation.invariants.mastership import ClaimSoundness, LineageChange, MergedVersion, OldestLeads
+from backend.simulation.invariants.numbering import Numbering
+from backend.simulation.invariants.turnover import AdmissionTold, ClosedDoors, RemovalReason
+from backend.simulation.invariants.views import (
+    AgeOrder,
+    OneAuthor,
+    OneMaster,
+    UniqueContent,
+    VersionMonotone,
+    ViewIntegrity,
+    ViewOrder,
+)
+
+
+class Conclusion(Struct, frozen=True):
+    """The verdict at the end of a run.
+
+    `violations` are all that were found, online and at the end. `open` tells what is owed still and cannot be judged,
+    because a fault was on or the time was too short.
+    """
+
+    violations: tuple[Violation, ...]
+    open: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Literal["ok", "violation", "unknown"]:
+        if self.violations:
+            return "violation"
+        return "unknown" if self.open else "ok"
+
+
+class Watch:
+    """Invariants over the records of one run. A record that no checker asks for costs its numbering and one look."""
+
+    def __init__(self) -> None:
+        self._lives = Lives()
+        self.checkers = all_checkers(self._lives)
+        self.violations: list[Violation] = []
+        rules: dict[type, list[Rule]] = {}
+        # What is known of the lives comes first: checkers rely on it.
+        for several in (self._lives.rules(), *(checker.rules() for checker in self.checkers)):
+            for kind, rule in several.items():
+                rules.setdefault(kind, []).append(rule)
+        self._rules = {kind: tuple(heeding) for kind, heeding in rules.items()}
+
+    def observe(self, record: Record) -> None:
+        """Take in the next record of the run."""
+        for rule in self._rules.get(type(record.event), ()):
+            if found := rule(record, record.event):
+                self.violations.append(found)
+
+    def conclude(self, at_us: int, bound_us: int) -> Conclusion:
+        """The verdict at `at_us`. Changes nothing, so the run may go on and be concluded again.
+
+        What is owed is a violation when it has been owed for more than `bound_us`, nothing was done to the cluster for as
+        long, and neither a pause nor the condition of a link troubles those who owe it; it is left open otherwise.
+        """
+        violations, still_open = list(self.violations), []
+        for checker in self.checkers:
+            for leftover in checker.leftovers():
+                waited_us = at_us - max(leftover.since_us, self._lives.disturbed_us)
+                why = self._lives.trouble(leftover.parties)
+                if not why and waited_us <= bound_us:
+                    why = f"only {waited_us} µs have passed undisturbed"
+                if why:
+                    still_open.append(f"{leftover.violation.text} ({why})")
+                else:
+                    violations.append(leftover.violation)
+        return Conclusion(tuple(violations), tuple(still_open))
+
+
+def all_checkers(lives: Lives) -> tuple[Checker, ...]:
+    """Every invariant. `lives` must be shown each record before they are."""
+    return (
+        Numbering(),
+        ViewIntegrity(),
+        VersionMonotone(lives),
+        UniqueContent(),
+        OneMaster(),
+        ViewOrder(),
+        AgeOrder(lives),
+        OneAuthor(),
+        ViewAgreement(lives),
+        ClaimSoundness(lives),
+        OldestLeads(lives),
+        LineageChange(lives),
+        MergedVersion(lives),
+        RemovalReason(lives),
+        AdmissionTold(lives),
+        ClosedDoors(lives),
+        FullyConnected(lives),
+        NoFlapping(lives),
+    )
