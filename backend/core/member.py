@@ -167,6 +167,11 @@ class MemberMachine:
         return self._state.joined
 
     @property
+    def view(self) -> tuple[Address, ...] | None:
+        """The addresses on the installed list, the oldest first; None before the first list."""
+        return self._state.members.addresses if self._state.members is not None else None
+
+    @property
     def next_deadline(self) -> int:
         """When the member wants its next tick, in microseconds; `timers.NEVER` when it wants none."""
         return self.timers.earliest
