@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation: the console itself, on a live cluster that splits, exports them.
+"""Draw the pictures of the documentation: the console itself, on live clusters that are cut, exports them.
 
 Run it with `make screenshots`.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.console import Console
-from backend.core.commands import Partition
+from backend.core.commands import CutLink, Partition
 from backend.core.properties import Settings
 from backend.live.local_cluster import LocalCluster
 from backend.picture.picture import Picture
@@ -25,19 +25,42 @@ PATIENCE_SECONDS = 60
 
 
 async def export_split() -> None:
+    """Two halves, and why each of them is not merging."""
     cluster = LocalCluster((*OLDER, *YOUNGER), settings=Settings.of(preset="training"))
     try:
         console = Console(cluster)
         async with console.run_test(size=SIZE) as pilot:
             await until(lambda: everybody_sees(console.picture, 5))
             cluster.execute(Partition((OLDER, YOUNGER)))
+            members = console.picture.members
             await until(
                 lambda: set(console.picture.masters()) == {OLDER[0], YOUNGER[0]} and is_settled(console.picture)
             )
+            await until(lambda: all("nobody answers" in members[one].not_merging for one in (OLDER[0], YOUNGER[0])))
             await pilot.pause(1.0)
-            (FOLDER / "split.svg").write_text(without_fonts(console.export_screenshot()), encoding="utf-8")
+            save(console, "split")
     finally:
         cluster.close()
+
+
+async def export_detail() -> None:
+    """The master after a partial disconnection: whom it removed, why, and what that one has to prove."""
+    cluster = LocalCluster((*OLDER, *YOUNGER), settings=Settings.of(preset="training"))
+    try:
+        console = Console(cluster)
+        async with console.run_test(size=SIZE) as pilot:
+            await until(lambda: everybody_sees(console.picture, 5))
+            cluster.execute(CutLink((OLDER[1],), YOUNGER))
+            await until(lambda: bool(console.picture.members[OLDER[0]].verdicts))
+            await pilot.press("i")
+            await pilot.pause(2.0)
+            save(console, "detail")
+    finally:
+        cluster.close()
+
+
+def save(console: Console, name: str) -> None:
+    (FOLDER / f"{name}.svg").write_text(without_fonts(console.export_screenshot()), encoding="utf-8")
 
 
 def without_fonts(svg: str) -> str:
@@ -66,3 +89,4 @@ async def until(reached: Callable[[], bool]) -> None:
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     asyncio.run(export_split())
+    asyncio.run(export_detail())
