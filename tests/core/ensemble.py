@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
+from typing import Any, TypeVar
 
 from backend.core.address import Address, make_address
-from backend.core.effects import Effect, Halt, Happened, Transmit
-from backend.core.events import Event
+from backend.core.cluster_profile import ClusterState
+from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
+from backend.core.events import Event, Record
 from backend.core.member import Birth, MemberMachine
-from backend.core.membership import heartbeats, publishing
+from backend.core.membership import heartbeats, master_confirmation, publishing, split_brain
 from backend.core.membership.identity import Member
 from backend.core.membership.member_list import MemberList
 from backend.core.messages import Message
 from backend.core.properties import SECOND_US, Settings
 
 SETTINGS = Settings.of(preset="training")
+
+MessageKind = TypeVar("MessageKind")
+EventKind = TypeVar("EventKind")
+
+
+def trained(**changed: Any) -> Settings:
+    """The training preset with some fields of `Settings` changed."""
+    return replace(SETTINGS, **changed)
 
 
 def address_of(name: str) -> Address:
@@ -33,22 +44,32 @@ def names_of(members: MemberList | Sequence[Address]) -> str:
 
 
 class Ensemble:
-    """Members by their one-letter names. What they send waits in `sent` until the test delivers or drops it."""
+    """Members by their one-letter names. What they send waits in `sent` until the test delivers or drops it.
 
-    def __init__(self) -> None:
+    `cut` holds one-way links that lose everything; `loses` says what else is lost, given sender, receiver and message.
+    """
+
+    def __init__(self, settings: Settings = SETTINGS) -> None:
+        self.settings = settings
         self.now = 0
         self.lives = 0
         self.machines: dict[str, MemberMachine] = {}
         self.sent: list[tuple[str, str, Message]] = []
+        self.records: dict[str, list[Record]] = {}
         self.events: dict[str, list[Event]] = {}
         self.halted: dict[str, Halt] = {}
+        self.reconnected: list[str] = []
+        self.cut: set[tuple[str, str]] = set()
+        self.loses: Callable[[str, str, Message], bool] = lambda sender, receiver, message: False
 
-    def born(self, name: str, join_list: str = "") -> MemberMachine:
+    def born(self, name: str, join_list: str = "", *, lite: bool = False, cluster_name: str = "dev") -> MemberMachine:
         """A member that has not started yet."""
-        birth = Birth("test", name, address_of(name), tuple(map(address_of, join_list)), SETTINGS)
+        known = tuple(map(address_of, join_list))
+        birth = Birth("test", name, address_of(name), known, self.settings, lite=lite, cluster_name=cluster_name)
         self.lives += 1
         self.machines[name] = MemberMachine(birth, Random(self.lives))
         self.events[name] = []
+        self.records[name] = []
         return self.machines[name]
 
     def with_lists(self, **lists: tuple[int, str]) -> None:
@@ -60,11 +81,24 @@ class Ensemble:
             state = self.machines[name]._state
             state.master = address_of(known[0])
             members = tuple(
-                Member(address_of(one), self.machines[one].uuid, place) for place, one in enumerate(known, start=1)
+                Member(address_of(one), self.machines[one].uuid, place, self.machines[one]._state.birth.lite)
+                for place, one in enumerate(known, start=1)
             )
-            publishing.install(state, 0, MemberList(version, members, "lineage"), state.master, "test")
-            state.timers.set(heartbeats.HEARTBEAT, SETTINGS.heartbeat_interval_us)
+            publishing.install(
+                state, self.now, MemberList(version, members, f"lineage {known[0]}"), state.master, "test"
+            )
+            state.last_round_us = self.now
+            state.timers.set(heartbeats.HEARTBEAT, self.now + self.settings.heartbeat_interval_us)
             state.effects.clear()
+
+    def settled(self, names: str, version: int | None = None) -> None:
+        """A whole cluster whose members agree, with all the timers of members."""
+        self.with_lists(**dict.fromkeys(names, (version or len(names), names)))
+        for name in names:
+            timers = self.machines[name].timers
+            timers.set(publishing.PUBLISH, self.now + self.settings.list_publish_interval_us)
+            timers.set(master_confirmation.CONFIRMATION, self.now + self.settings.master_confirmation_interval_us)
+            timers.set(split_brain.SEARCH, self.now + self.settings.merge_first_run_delay_us)
 
     def start(self, name: str) -> None:
         self.take(name, self.machines[name].start(self.now))
@@ -81,11 +115,11 @@ class Ensemble:
 
         state = self.machines[name]._state
         suspicion.suspect_all(state, self.now, {address_of(other): "test" for other in others})
-        self.take(name, self.machines[name]._taken())
+        self.take(name, self.machines[name]._taken(self.now))
 
     def pass_seconds(self, seconds: float, *names: str) -> None:
         """Let time pass for `names` (all by default), without delivering anything."""
-        until = self.now + int(seconds * SECOND_US)
+        until = self.now + round(seconds * SECOND_US)
         while True:
             chosen = names or tuple(self.machines)
             due = [(self.machines[name].next_deadline, name) for name in chosen if name not in self.halted]
@@ -96,20 +130,60 @@ class Ensemble:
             self.take(name, self.machines[name].tick(at))
         self.now = until
 
-    def deliver_all(self, *, dead: str = "", most: int = 500) -> None:
-        """Deliver until nothing is left; what goes to `dead` is lost."""
+    def edit_join_list(self, name: str, names: str) -> None:
+        self.take(name, self.machines[name].edit_join_list(self.now, tuple(map(address_of, names))))
+
+    def change_state(self, name: str, wanted: ClusterState) -> None:
+        self.take(name, self.machines[name].change_state(self.now, wanted))
+
+    def search(self, name: str) -> None:
+        self.take(name, self.machines[name].search(self.now))
+
+    def cut_links(self, ones: str, others: str, *, one_way: bool = False) -> None:
+        """Lose everything from each of `ones` to each of `others`, and back unless `one_way`."""
+        for one in ones:
+            for other in others:
+                self.cut.add((one, other))
+                if not one_way:
+                    self.cut.add((other, one))
+
+    def deliver_all(self, *, dead: str = "", most: int = 2000) -> None:
+        """Deliver until nothing is left; what goes to `dead`, over a cut link or to somebody unknown is lost."""
         for _ in range(most):
             if not self.sent:
                 return
             sender, receiver, message = self.sent.pop(0)
-            if receiver not in dead and receiver not in self.halted:
+            if receiver in dead or receiver in self.halted or receiver not in self.machines:
+                continue
+            if (sender, receiver) not in self.cut and not self.loses(sender, receiver, message):
                 self.receive(receiver, sender, message)
         raise AssertionError(f"after {most} messages there are still some: {self.sent[:3]}")
 
-    def messages(self, kind: type, *, to: str | None = None) -> list[Message]:
+    def deliver(self, kind: type, *, to: str | None = None) -> None:
+        """Deliver only the messages of one kind that wait now; all others go on waiting."""
+        chosen = [one for one in self.sent if isinstance(one[2], kind) and to in (None, one[1])]
+        assert chosen, f"no {kind.__name__} waits among {[type(one[2]).__name__ for one in self.sent]}"
+        for one in chosen:
+            self.sent.remove(one)
+        for sender, receiver, message in chosen:
+            self.receive(receiver, sender, message)
+
+    def live(self, seconds: float, *, dead: str = "") -> None:
+        """Let everybody but `dead` live: what is sent arrives within a tenth of a second, in order."""
+        for _ in range(round(seconds * 10)):
+            self.pass_seconds(0.1, *(name for name in self.machines if name not in dead))
+            self.deliver_all(dead=dead)
+
+    def drop(self, kind: type, *, to: str | None = None) -> int:
+        """Lose the messages of one kind that wait now; how many there were."""
+        before = len(self.sent)
+        self.sent = [one for one in self.sent if not (isinstance(one[2], kind) and to in (None, one[1]))]
+        return before - len(self.sent)
+
+    def messages(self, kind: type[MessageKind], *, to: str | None = None) -> list[MessageKind]:
         return [message for _, receiver, message in self.sent if isinstance(message, kind) and to in (None, receiver)]
 
-    def seen(self, name: str, kind: type) -> list[Event]:
+    def seen(self, name: str, kind: type[EventKind]) -> list[EventKind]:
         return [event for event in self.events[name] if isinstance(event, kind)]
 
     def list_of(self, name: str) -> tuple[int, str]:
@@ -131,5 +205,8 @@ class Ensemble:
                     self.sent += [(name, name_of(to), message) for to, message in deliveries]
                 case Happened(record):
                     self.events[name].append(record.event)
+                    self.records[name].append(record)
+                case Reconnect():
+                    self.reconnected.append(name)
                 case Halt():
                     self.halted[name] = effect

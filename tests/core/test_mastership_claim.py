@@ -1,7 +1,18 @@
 """The mastership claim (seed 000, Mastership Claim Process)."""
 
+import pytest
+
 from backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
-from backend.core.messages import ClaimAccepted, ClaimRefused, Heartbeat, MastershipClaim, MembersUpdate
+from backend.core.messages import (
+    ClaimAccepted,
+    ClaimRefused,
+    Heartbeat,
+    JoinRequest,
+    Leave,
+    MastershipClaim,
+    MembersUpdate,
+    WhoIsMaster,
+)
 from tests.core.ensemble import Ensemble, address_of, names_of
 
 
@@ -27,7 +38,7 @@ def test_the_example_of_seed_000_ends_in_v7_B_D_E() -> None:
         world.deliver_all(dead="ACF")
     assert world.list_of("B") == world.list_of("D") == world.list_of("E") == (7, "BDE")
     (finished,) = world.seen("B", ClaimFinished)
-    assert names_of(finished.left_out) == "F"  # type: ignore[attr-defined]
+    assert names_of(finished.left_out) == "F"
 
 
 def test_a_lost_request_costs_nobody_its_place() -> None:
@@ -60,7 +71,7 @@ def test_who_still_trusts_an_older_member_makes_the_claimant_ask_again() -> None
     world.suspect("B", "A")
     world.deliver_all(dead="A")
     assert world.master_of("C") == "A"
-    assert [event.answer for event in world.seen("B", ClaimAnswered)] == ["retry"]  # type: ignore[attr-defined]
+    assert [event.answer for event in world.seen("B", ClaimAnswered)] == ["retry"]
     world.suspect("C", "A")
     world.pass_seconds(1.1, "B")
     world.deliver_all(dead="A")
@@ -102,7 +113,7 @@ def test_the_second_of_two_claimants_is_refused() -> None:
     world.sent.clear()
     world.receive("D", "B", MastershipClaim(world.machines["B"].uuid, world.machines["D"].uuid))
     (refusal,) = world.messages(ClaimRefused, to="B")
-    assert not refusal.retry  # type: ignore[attr-defined]
+    assert not refusal.retry
     assert world.master_of("D") == "C"
 
 
@@ -123,3 +134,92 @@ def test_a_new_lineage_begins_with_each_claim() -> None:
     world.suspect("B", "AC")
     lineages = {world.machines[name]._state.members.lineage for name in "ABC"}  # type: ignore[union-attr]
     assert len(lineages) == 3
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="mastership_claim.on_claim_timer: a pause of the claimant itself uses up the budget, so that it leaves out members "
+    "whose answers wait to be read (behaviour 4.3: the budget counts waiting only)",
+)
+def test_a_pause_of_the_claimant_costs_nobody_its_place() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.now += 20_000_000
+    world.take("B", world.machines["B"].tick(world.now))
+    world.deliver_all(dead="A")
+    world.live(2, dead="A")
+    assert world.list_of("B") == world.list_of("C") == (4, "BC")
+
+
+def test_the_heartbeat_of_an_older_member_does_not_stop_a_claim() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.suspect("B", "A")
+    a, b = world.machines["A"], world.machines["B"]
+    world.receive("B", "A", Heartbeat(a.uuid, b.uuid, address_of("A"), 3))
+    assert world.suspects_of("B") == "A" and world.machines["B"]._state.claim is not None
+
+
+def test_a_claimant_that_dies_before_it_publishes_is_succeeded_by_its_follower() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.deliver(MastershipClaim, to="C")
+    assert world.master_of("C") == "B"
+    world.live(8, dead="AB")
+    assert world.list_of("C") == (4, "C")
+
+
+def test_answers_that_come_twice_or_after_the_end_change_nothing() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.deliver(MastershipClaim, to="C")
+    (answer,) = world.messages(ClaimAccepted, to="B")
+    world.deliver(ClaimAccepted)
+    world.receive("B", "C", answer)
+    world.receive("B", "C", ClaimRefused(False, "late"))
+    world.deliver_all(dead="A")
+    assert world.list_of("B") == world.list_of("C") == (4, "BC")
+    assert len(world.seen("B", ClaimFinished)) == 1
+
+
+def test_a_member_that_says_goodbye_during_the_claim_holds_nothing_up() -> None:
+    world = Ensemble()
+    world.settled("ABCD")
+    world.suspect("D", "A")
+    world.suspect("B", "A")
+    world.receive("B", "C", Leave(world.machines["C"].uuid))
+    world.sent = [one for one in world.sent if "C" not in one[:2]]
+    world.deliver_all(dead="AC")
+    assert world.list_of("B") == world.list_of("D") == (5, "BD")
+
+
+def test_a_claimant_that_is_asked_for_the_master_keeps_silent() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.suspect("B", "A")
+    world.sent.clear()
+    world.receive("B", "X", WhoIsMaster("uuid-x"))
+    world.receive("B", "X", JoinRequest("uuid-x", False))
+    assert not world.sent
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="mastership_claim.on_claim_refused notes the same 'not yet' again at every heartbeat, up to 24 times a member in "
+    "production; only what is new is news",
+)
+def test_the_same_refusal_is_told_once() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.suspect("B", "A")
+    for _ in range(5):
+        world.pass_seconds(1, "B")
+        world.drop(Heartbeat)
+        world.deliver_all(dead="A")
+    assert len(world.seen("B", ClaimAnswered)) == 1

@@ -82,7 +82,7 @@ def test_a_lagging_member_gets_the_list_again() -> None:
     world = five()
     world.receive("A", "D", beat(world, "D", "A", version=3))
     (update,) = world.messages(MembersUpdate, to="D")
-    assert update.members.version == 5  # type: ignore[attr-defined]
+    assert update.members.version == 5
 
 
 def test_a_heartbeat_of_another_life_is_no_sign_of_life() -> None:
@@ -144,7 +144,7 @@ def test_an_explicit_suspicion_counts_only_while_every_field_still_matches() -> 
         assert world.suspects_of("C") == ""
     world.receive("C", "E", ExplicitSuspicion(now))
     assert world.suspects_of("C") == "E"
-    assert [event.heeded for event in world.seen("C", ExplicitSuspicionReceived)] == [False] * 4 + [True]  # type: ignore[attr-defined]
+    assert [event.heeded for event in world.seen("C", ExplicitSuspicionReceived)] == [False] * 4 + [True]
 
 
 def test_a_list_from_a_member_that_is_not_the_master_is_rejected_and_answered() -> None:
