@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 ActionId = Literal[
-    "start", "stop", "kill", "stop-all", "pause", "cut", "link", "heal",
-    "follow", "filter", "prompt", "help", "screenshot", "quit",
+    "start", "stop", "kill", "stop-all", "pause", "detail", "cut", "link", "worsen", "heal",
+    "join-list", "state", "search", "operate", "follow", "filter", "prompt", "help", "screenshot", "quit",
 ]  # fmt: skip
 
-Group = Literal["Members", "Network", "Events", "Console"]
+Group = Literal["Members", "Network", "Cluster", "Events", "Console"]
 
-WordKind = Literal["member", "members", "two members", "groups", "text", "file", "nothing"]
+WordKind = Literal[
+    "member", "members", "two members", "link and words", "groups", "addresses", "state", "text", "file", "nothing"
+]
 """What follows a command word at the prompt."""
 
 
@@ -41,13 +43,11 @@ class Action:
     group: Group
     words: tuple[CommandWord, ...] = ()
     destructive: bool = False
-    """Asked again before it is done."""
+    """Asked again before it is done, with its blast radius spelt out."""
     needs_write: bool = False
     """Not bound, not offered and refused on a read-only cluster."""
     shown: bool = True
     """Whether the footer hints at it."""
-    cli: str = ""
-    """The command line that does the same, where there is one."""
 
 
 def _one(word: str, takes: WordKind, what: str, meaning: str) -> tuple[CommandWord, ...]:
@@ -83,6 +83,10 @@ ACTIONS: tuple[Action, ...] = (
         needs_write=True,
     ),
     Action(
+        "detail", "look", "Show all that is known of the member under the cursor; so does enter.",
+        "i,enter", "i", "Members", _one("look", "member", "MEMBER", "show all that is known of a member"),
+    ),
+    Action(
         "cut", "cut", "Cut the selected members, or the one under the cursor, from the rest.",
         "c", "c", "Network",
         _one("partition", "groups", "A,B|C,D", "cut every link between members of different groups"),
@@ -91,10 +95,49 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "link", "link", "Cut the one link between two selected members, both ways.",
         "l", "l", "Network", _one("cut", "two members", "A B [one-way]", "cut one link"), needs_write=True,
+        shown=False,
+    ),
+    Action(
+        "worsen", "worsen", "Type how the one link between two selected members gets worse.",
+        "w", "w", "Network",
+        (
+            CommandWord("lose", "link and words", "lose A B 0.3 [one-way]", "lose messages with this probability"),
+            CommandWord("delay", "link and words", "delay A B 250ms [one-way]", "let messages take this much longer"),
+            CommandWord(
+                "duplicate", "link and words", "duplicate A B 0.3 [one-way]", "deliver messages twice, so often"
+            ),
+            CommandWord(
+                "drop-messages", "link and words", "drop-messages A B KIND,KIND",
+                "drop all of these kinds from A to B; none: no more",
+            ),
+        ),
+        needs_write=True, shown=False,
     ),
     Action(
         "heal", "heal", "Make every link plain again.",
-        "h", "h", "Network", _one("heal", "nothing", "", "make every link plain again"), needs_write=True,
+        "h", "h", "Network", _one("heal", "two members", "[A B]", "make every link plain again, or one"),
+        needs_write=True,
+    ),
+    Action(
+        "join-list", "join list", "Edit the join list of the cluster of the member under the cursor.",
+        "e", "e", "Cluster",
+        _one("join-list", "addresses", "MEMBER A,B", "edit the join list; members or addresses"),
+        needs_write=True,
+    ),
+    Action(
+        "state", "state", "Type the state that the cluster of the member under the cursor is to take.",
+        "S", "S", "Cluster", _one("state", "state", "MEMBER STATE", "change the state of a member's cluster"),
+        destructive=True, needs_write=True,
+    ),
+    Action(
+        "search", "search", "Let the selected masters, or the one under the cursor, look for other clusters now.",
+        "m", "m", "Cluster", _one("search", "member", "MEMBER", "let a master look for other clusters now"),
+        destructive=True, needs_write=True,
+    ),
+    Action(
+        "operate", "operate", "Ask the selected members, or the one under the cursor, for an operation, as a client would.",
+        "o", "o", "Cluster", _one("operate", "member", "MEMBER", "ask a member for an operation"),
+        needs_write=True,
     ),
     Action("follow", "follow", "Follow the event tail, or pause it.", "f", "f", "Events", shown=False),
     Action(
@@ -112,6 +155,11 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("quit", "quit", "Leave the console.", "q", "q", "Console", _one("quit", "nothing", "", "leave the console")),
 )  # fmt: skip
+
+
+def action_called(action_id: ActionId) -> Action:
+    """The action of this id."""
+    return next(action for action in ACTIONS if action.id == action_id)
 
 
 def available_actions(writable: bool) -> tuple[Action, ...]:

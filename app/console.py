@@ -93,7 +93,8 @@ class Console(App[None]):
             "screenshot": self._save_picture_of_screen,
             "quit": self.exit,
         }
-        for action in available_actions(cluster.writable):
+        # In the order of the footer, of which a narrow terminal shows only the beginning: how to leave and get help comes first.
+        for action in sorted(available_actions(cluster.writable), key=lambda action: action.group == "Cluster"):
             self.bind(
                 action.keys, f"act('{action.id}')", description=action.title, show=action.shown,
                 key_display=action.key_display,
@@ -146,8 +147,8 @@ class Console(App[None]):
                 self.picture.apply(record)
             self.beliefs.show(fresh)
             news = True
-        if isinstance(self.screen, DetailScreen):
-            self.screen.tick(news=news)
+        if (detail := self._detail()) is not None:
+            detail.tick(news=news)
 
     # Obeying the prompt
 
@@ -198,8 +199,13 @@ class Console(App[None]):
     def _say(self, text: str, *, error: bool = False) -> None:
         """One line, on whatever screen is in sight."""
         self.beliefs.say(text, error=error)
-        if isinstance(self.screen, DetailScreen):
-            self.screen.message.show(self.beliefs.message.parts)
+        if (detail := self._detail()) is not None:
+            detail.message.show(self.beliefs.message.parts)
+
+    def _detail(self) -> DetailScreen | None:
+        """The detail screen when it is in sight. While the console closes, nothing is."""
+        top = self.screen_stack[-1] if self.screen_stack else None
+        return top if isinstance(top, DetailScreen) else None
 
     def _help(self) -> None:
         self.push_screen(HelpScreen(self.cluster.writable))
@@ -213,14 +219,15 @@ class Console(App[None]):
         self.push_screen(DetailScreen(self.picture, self.cluster.now_us, step))
 
     def _leave_detail(self) -> None:
-        if isinstance(self.screen, DetailScreen):
+        if self._detail() is not None:
             self.pop_screen()
 
     # Acting on the cluster
 
     def _targets(self) -> tuple[str, ...]:
         """Whom an action is for: the member that is looked at, else the selected ones, else the one under the cursor."""
-        return (self.screen.label,) if isinstance(self.screen, DetailScreen) else self.beliefs.targets()
+        detail = self._detail()
+        return self.beliefs.targets() if detail is None else (detail.label,)
 
     def _member_in_question(self) -> str:
         return self.beliefs.table.cursor_key or ""

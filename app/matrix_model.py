@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from backend.picture.beliefs import DISSENT_GLYPH, CellState, Survey, cell, observer_facts, survey_beliefs
+from backend.picture.beliefs import DISSENT_GLYPH, CellState, Survey, cell, observer_facts, state_word, survey_beliefs
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
 from widgets.line_table import Column, TableCell
@@ -16,6 +16,7 @@ TONE_OF: dict[CellState, str] = {
     "master": "strong",
     "suspected": "warning",
     "removed": "bad",
+    "held": "warning",
     "unknown": "faint",
 }
 
@@ -91,7 +92,7 @@ class MatrixModel:
         masters = {belief.master for belief in beliefs if belief.master}
         names = [cell_len(one_line(self._picture.label_of(address))) for address in masters]
         # The longest that the facts of any observer can be, without spelling each of them out.
-        words = {"claiming" if belief.claiming else "" if belief.running else belief.status for belief in beliefs}
+        words = {state_word(belief) for belief in beliefs}
         newest = max((belief.version for belief in beliefs), default=0)
         longest = max((len(word) + 1 for word in words if word), default=0) + len(f"v{newest}")
         master, version = self._facts_widths

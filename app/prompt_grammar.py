@@ -3,32 +3,51 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.actions import command_words
+from app.actions import WordKind, command_words
+from app.command_text import NO_KINDS, ONE_WAY
+from backend.core.cluster_profile import CLUSTER_STATES
 from backend.core.commands import (
+    ChangeState,
     Command,
     CutLink,
+    DelayLink,
+    DropMessages,
+    DuplicateOnLink,
     Heal,
+    HealLink,
     KillMember,
+    LoseOnLink,
+    Operate,
     Partition,
     PauseMember,
     ResumeMember,
+    SearchClusters,
+    SetJoinList,
     StartMember,
     StopMember,
 )
+from backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
+from backend.core.messages import MESSAGE_KINDS
 
-ONE_WAY = "one-way"
-
-MEMBER_COMMANDS: dict[str, type[StartMember | StopMember | KillMember | PauseMember | ResumeMember]] = {
+MEMBER_COMMANDS: dict[
+    str, type[StartMember | StopMember | KillMember | PauseMember | ResumeMember | SearchClusters | Operate]
+] = {
     "start": StartMember,
     "stop": StopMember,
     "kill": KillMember,
     "pause": PauseMember,
     "resume": ResumeMember,
+    "search": SearchClusters,
+    "operate": Operate,
 }
+
+DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
+UNIT_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 
 class BadLine(ValueError):
@@ -39,7 +58,7 @@ class BadLine(ValueError):
 class ConsoleRequest:
     """Something the console does itself, without the cluster. `text` is what follows the word."""
 
-    what: Literal["filter", "quit", "help", "screenshot", "stop-all"]
+    what: Literal["filter", "quit", "help", "screenshot", "stop-all", "detail"]
     text: str = ""
 
 
@@ -56,8 +75,16 @@ def parse_line(line: str, labels: Sequence[str], *, writable: bool) -> Command |
     match word:
         case "partition":
             return Partition(_groups(rest, labels, usage))
-        case "cut":
-            return _cut(rest, labels, usage)
+        case "cut" | "lose" | "delay" | "duplicate" | "drop-messages":
+            return _on_link(word, rest, labels, usage)
+        case "heal" if rest:
+            return HealLink(*_ends(rest.split(), labels, usage))
+        case "join-list":
+            return _join_list(rest, labels, usage)
+        case "state":
+            return _state(rest, labels, usage)
+        case "look":
+            return ConsoleRequest("detail", _the_member(rest, labels, usage))
         case "filter" | "screenshot":
             return ConsoleRequest(word, rest)
     if rest:
@@ -75,22 +102,38 @@ def complete_line(beginning: str, labels: Sequence[str], *, writable: bool) -> s
     known = command_words(writable)
     word, space, _ = beginning.partition(" ")
     if not space:
-        whole = next((one for one in known if one.startswith(word) and one != word), None) if word else None
-        return whole
+        return next((one for one in known if one.startswith(word) and one != word), None) if word else None
     if word not in known:
         return None
     takes = known[word][1].takes
-    start = max(beginning.rfind(divider) for divider in (" ,|" if takes == "groups" else " ")) + 1
+    dividers = " ,|" if takes in ("groups", "addresses", "link and words") else " "
+    start = max(beginning.rfind(divider) for divider in dividers) + 1
     last, before = beginning[start:], beginning[len(word) + 1 : start]
-    named = set(before.replace(",", " ").replace("|", " ").split())
-    candidates: list[str] = []
-    if takes in ("member", "two members", "groups"):
-        enough = {"member": 1, "two members": 2}.get(takes, len(labels))
-        candidates = [label for label in labels if label not in named] if len(named) < enough else []
-    if takes == "two members" and len(named) == 2:
-        candidates = [ONE_WAY]
-    whole = next((one for one in candidates if one.startswith(last) and one != last), None)
+    named = re.split(r"[ ,|]+", before.strip(" ,|")) if before.strip(" ,|") else []
+    candidates = _candidates(word, takes, named, labels)
+    whole = next((one for one in candidates if one.startswith(last) and one != last and one not in named), None)
     return beginning[:start] + whole if whole and (last or named or takes != "groups") else None
+
+
+def _candidates(word: str, takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
+    """What may come after the words `named`."""
+    if not named and takes not in ("text", "file", "nothing"):
+        return labels
+    match takes:
+        case "groups" | "addresses":
+            return labels
+        case "state" if len(named) == 1:
+            return CLUSTER_STATES
+        case "two members" | "link and words" if len(named) == 1:
+            return labels
+        case "two members" if len(named) == 2 and word != "heal":
+            return (ONE_WAY,)
+        case "link and words" if word == "drop-messages":
+            return (NO_KINDS, *MESSAGE_KINDS) if len(named) == 2 else tuple(MESSAGE_KINDS)
+        case "link and words" if len(named) == 3:
+            return (ONE_WAY,)
+        case _:
+            return ()
 
 
 def _unknown_word(word: str, known: Collection[str]) -> str:
@@ -106,9 +149,7 @@ def _the_member(text: str, labels: Sequence[str], usage: str) -> str:
     if not text:
         raise BadLine(f"which member? write {usage}")
     if text not in labels:
-        close = difflib.get_close_matches(text, labels, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"members are {', '.join(labels[:7])}"
-        raise BadLine(f"there is no member {text!r}; {hint}")
+        raise BadLine(f"there is no member {text!r}; {_hint(text, labels, 'members')}")
     return text
 
 
@@ -126,12 +167,95 @@ def _groups(text: str, labels: Sequence[str], usage: str) -> tuple[tuple[str, ..
     return groups
 
 
-def _cut(text: str, labels: Sequence[str], usage: str) -> CutLink:
-    names = text.split()
-    one_way = names[2:] == [ONE_WAY]
-    if len(names) != 2 and not one_way:
-        raise BadLine(f"cut takes two members; write {usage}")
-    source, target = (_the_member(name, labels, usage) for name in names[:2])
+def _ends(names: Sequence[str], labels: Sequence[str], usage: str) -> tuple[tuple[str], tuple[str]]:
+    """The two members of a link."""
+    if len(names) != 2:
+        raise BadLine(f"a link has two ends; write {usage}")
+    source, target = (_the_member(name, labels, usage) for name in names)
     if source == target:
         raise BadLine(f"{source!r} has no link to itself")
-    return CutLink((source,), (target,), one_way=one_way)
+    return (source,), (target,)
+
+
+def _on_link(word: str, text: str, labels: Sequence[str], usage: str) -> Command:
+    names = text.split()
+    one_way = names[-1:] == [ONE_WAY] and word != "drop-messages"
+    if one_way:
+        names.pop()
+    sources, targets = _ends(names[:2], labels, usage)
+    amounts = names[2:]
+    if len(amounts) != (word != "cut"):
+        raise BadLine(f"{word} takes two members{'' if word == 'cut' else ' and one word more'}; write {usage}")
+    match word:
+        case "cut":
+            return CutLink(sources, targets, one_way=one_way)
+        case "delay":
+            return DelayLink(sources, targets, _delay_us(amounts[0], usage), one_way=one_way)
+        case "lose":
+            return LoseOnLink(sources, targets, _probability(amounts[0], usage), one_way=one_way)
+        case "duplicate":
+            return DuplicateOnLink(sources, targets, _probability(amounts[0], usage), one_way=one_way)
+        case _:
+            return DropMessages(sources, targets, _kinds(amounts[0]))
+
+
+def _probability(text: str, usage: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise BadLine(f"{text!r} is no number; write {usage}") from None
+    if not 0 <= number <= 1:
+        raise BadLine(f"{text!r} is no probability; it lies from 0 to 1")
+    return number
+
+
+def _delay_us(text: str, usage: str) -> int:
+    fit = DELAY_FORM.fullmatch(text)
+    if fit is None:
+        raise BadLine(f"{text!r} is no length of time; write a number and us, ms or s: {usage}")
+    return round(float(fit[1]) * UNIT_US[fit[2]])
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    if text == NO_KINDS:
+        return ()
+    kinds = tuple(kind for kind in text.split(",") if kind)
+    for kind in kinds:
+        if kind not in MESSAGE_KINDS:
+            raise BadLine(f"there is no message {kind!r}; {_hint(kind, tuple(MESSAGE_KINDS), 'messages')}")
+    if not kinds:
+        raise BadLine(f"which messages? write their kinds, or {NO_KINDS}")
+    return kinds
+
+
+def _state(text: str, labels: Sequence[str], usage: str) -> ChangeState:
+    member, _, wanted = text.partition(" ")
+    member, wanted = _the_member(member, labels, usage), wanted.strip()
+    for state in CLUSTER_STATES:
+        if state == wanted.upper():
+            return ChangeState(member, state)
+    if not wanted:
+        raise BadLine(f"which state? write {usage}, of {', '.join(CLUSTER_STATES)}")
+    raise BadLine(f"there is no state {wanted!r}; {_hint(wanted.upper(), CLUSTER_STATES, 'states')}")
+
+
+def _join_list(text: str, labels: Sequence[str], usage: str) -> SetJoinList:
+    """Members stand by their labels; everything else has to be an address."""
+    member, _, rest = text.partition(" ")
+    entries = tuple(word for word in SEPARATORS.split(rest) if word)
+    member = _the_member(member, labels, usage)
+    if not entries:
+        raise BadLine(f"which addresses? an empty join list finds nobody; write {usage}")
+    for entry in entries:
+        if ":" not in entry and entry not in labels and difflib.get_close_matches(entry, labels, n=1):
+            raise BadLine(f"there is no member {entry!r}; {_hint(entry, labels, 'members')} A host needs its port.")
+        try:
+            parse_join_list([entry] if entry not in labels else [])
+        except BadJoinList as problem:
+            raise BadLine(f"{entry!r} is neither a member nor an address: {problem}") from problem
+    return SetJoinList(member, entries)
+
+
+def _hint(word: str, known: Sequence[str], what: str) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"{what} are {', '.join(known[:7])}"

@@ -123,6 +123,11 @@ class LineTable(ScrollView, can_focus=True):
         """Keys of the selected rows, in the order of the rows."""
         return tuple(key for key in self._keys if key in self._selection)
 
+    def point_at(self, key: str) -> None:
+        """Move the cursor to the row of `key`; nowhere while there is none."""
+        if key in self._place:
+            self._move_cursor(self._place[key])
+
     def show(self) -> None:
         """Take the model as it is now and repaint the rows in sight that look different."""
         keys, columns = tuple(self._model.keys), tuple(self._model.columns)

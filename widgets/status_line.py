@@ -21,10 +21,14 @@ class StatusLine(Widget):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"status-line--{tone}" for tone in TONES}
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self._parts: tuple[TableCell, ...] = ()
         self._style_of: dict[str, Style] = {}
+
+    @property
+    def parts(self) -> tuple[TableCell, ...]:
+        return self._parts
 
     @property
     def text(self) -> str:

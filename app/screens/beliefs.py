@@ -20,15 +20,40 @@ from widgets.prompt import Completion, Prompt
 from widgets.status_line import StatusLine
 from widgets.tail_log import TailLine, TailLog
 
-ALARMING = (events.ProcessKilled, events.JoinFailed, events.MemberRemoved, events.ListRejected)
+ALARMING = (
+    events.ProcessKilled,
+    events.JoinFailed,
+    events.MemberRemoved,
+    events.ListRejected,
+    events.DisconnectionResolved,
+    events.MergeAbandoned,
+    events.ClusterStateRefused,
+)
 WORRYING = (
     events.SuspicionRaised,
     events.ClaimStarted,
     events.ClaimAbandoned,
     events.LinkChanged,
     events.ProcessPaused,
+    events.DisconnectionReported,
+    events.MemberHeldBack,
+    events.JoinDelayed,
+    events.ClusterStateChanged,
+    events.ProtectionChanged,
+)
+TELLING = (
+    events.MasterChanged,
+    events.MemberStarted,
+    events.MergeStarted,
+    events.MemberMerging,
+    events.MergeVerdict,
+    events.JoinListChanged,
 )
 REASSURING = (events.SuspicionCleared, events.MemberAdmitted, events.ProcessResumed, events.ClaimFinished)
+
+
+MASTERS_QUOTED = 2
+"""How many masters are quoted on why they do not merge; each of them takes a line."""
 
 
 class BeliefsScreen(Screen[None]):
@@ -41,6 +66,7 @@ class BeliefsScreen(Screen[None]):
         self._matrix = MatrixModel(picture)
         self.header = StatusLine(id="header")
         self.verdict = StatusLine(id="verdict")
+        self.apart = tuple(StatusLine(id=f"apart-{place}", classes="apart") for place in range(MASTERS_QUOTED))
         self.message = StatusLine(id="message")
         self.table = LineTable(self._matrix, id="matrix")
         self.tail: TailLog[Record] = TailLog(self._line_of, title="events", id="tail")
@@ -49,6 +75,7 @@ class BeliefsScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield self.header
         yield self.verdict
+        yield from self.apart
         yield self.table
         yield self.tail
         yield self.message
@@ -71,6 +98,7 @@ class BeliefsScreen(Screen[None]):
         survey = self._matrix.survey
         agreed = not survey.dissenters
         self.verdict.show([TableCell("=" if agreed else "≠", "good" if agreed else "warning"), *self._verdict_parts()])
+        self._show_apart(survey.apart)
         self.table.show()
         self.tail.extend(records)
 
@@ -118,6 +146,17 @@ class BeliefsScreen(Screen[None]):
             parts.insert(0, TableCell(f"~ {worse} one-way links slow or lossy", "warning"))
         return parts
 
+    def _show_apart(self, sentences: Sequence[str]) -> None:
+        """Quote the masters that do not merge, one a line; the lines are there only while there is something to quote."""
+        for place, line in enumerate(self.apart):
+            wanted = place < len(sentences)
+            if wanted:
+                more = len(sentences) - len(self.apart) if place == len(self.apart) - 1 else 0
+                rest = [TableCell(f"({more} more masters)", "faint")] if more > 0 else []
+                line.show([TableCell("∦", "warning"), TableCell(sentences[place]), *rest])
+            if line.display != wanted:
+                line.display = wanted
+
     def _line_of(self, record: Record) -> TailLine:
         return TailLine(narrate(record, self._picture.label_of), tone_of(record.event))
 
@@ -130,4 +169,4 @@ def tone_of(event: events.Event) -> str:
         return "warning"
     if isinstance(event, REASSURING):
         return "good"
-    return "strong" if isinstance(event, (events.MasterChanged, events.MemberStarted)) else "plain"
+    return "strong" if isinstance(event, TELLING) else "plain"

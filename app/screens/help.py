@@ -12,21 +12,23 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.actions import available_actions
+from backend.picture.beliefs import CELLS, DISSENT_GLYPH
 
 MOVING = (
     ("j k ↑ ↓", "move the cursor, or scroll the events"),
     ("g G", "first and last row; oldest event, newest event and follow"),
-    ("← →", "scroll the members sideways"),
+    ("← →", "scroll the members sideways; while looking at a member, go to another one"),
+    ("t", "while looking at a member, the older text of its list and back"),
     ("space", "select the row under the cursor, or take it out of the selection"),
     ("tab", "go to the events and back"),
     ("esc", "select none, show all events, close what is open"),
     ("^p", "palette"),
 )
 
-STATES = "● member   ▲ master   ? suspected   ✕ removed   · unknown   ≠ another list than most"
+STATES = "   ".join(cell.text for cell in CELLS.values()) + f"   {DISSENT_GLYPH} another list than most"
 
 KEY_WIDTH = 12
-USAGE_WIDTH = 24
+USAGE_WIDTH = 30
 
 
 class HelpScreen(ModalScreen[None]):
@@ -52,9 +54,8 @@ class HelpScreen(ModalScreen[None]):
             text.append(f"{group}\n", "bold")
             for action in actions:
                 if action.group == group:
-                    text.append(f"  {action.key_display:<{KEY_WIDTH}}{action.meaning}\n")
-                    if action.cli:
-                        text.append(f"  {'':<{KEY_WIDTH}}$ {action.cli}\n", "dim")
+                    text.append(f"  {action.key_display:<{KEY_WIDTH}}{action.meaning}")
+                    text.append(" Asks first.\n" if action.destructive else "\n")
         text.append("Moving\n", "bold")
         for keys, meaning in MOVING:
             text.append(f"  {keys:<{KEY_WIDTH}}{meaning}\n")

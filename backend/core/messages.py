@@ -175,6 +175,7 @@ class ClaimAccepted(Struct, frozen=True, tag="claim-accepted", array_like=True):
     """The sender follows the claimant; `members` is its list from the claimant on, at its own version."""
 
     members: MemberList
+    standing: ClusterStanding = ClusterStanding()
 
 
 class ClaimRefused(Struct, frozen=True, tag="claim-refused", array_like=True):

@@ -115,9 +115,7 @@ class Settings:
     address_retention_us: int = _seconds(
         "hazelcast.tcp.join.previously.joined.member.address.retention.seconds", 14_400, training=14_400, at_least=0
     )
-    merge_first_run_delay_us: int = _seconds(
-        "hazelcast.merge.first.run.delay.seconds", 300, training=5, at_least=0.001
-    )
+    merge_first_run_delay_us: int = _seconds("hazelcast.merge.first.run.delay.seconds", 300, training=5, at_least=0.001)
     merge_next_run_delay_us: int = _seconds("hazelcast.merge.next.run.delay.seconds", 120, training=3, at_least=0.001)
     disconnection_heartbeats: int = _count(
         "hazelcast.partial.member.disconnection.resolution.heartbeat.count", 0, training=3, at_least=0
@@ -126,9 +124,7 @@ class Settings:
         "hazelcast.partial.member.disconnection.resolution.algorithm.timeout.seconds", 5, training=5, at_least=0
     )
     legacy_list_text: bool = _flag("hazelcast.legacy.memberlist.format.enabled", False, training=False)
-    heartbeat_topology: str = _choice(
-        "quarterdeck.heartbeat.topology", "all", training="all", choices=("all", "ring")
-    )
+    heartbeat_topology: str = _choice("quarterdeck.heartbeat.topology", "all", training="all", choices=("all", "ring"))
     ring_successors: int = _count("quarterdeck.heartbeat.ring.successors", 3, training=3, at_least=1)
     minimum_cluster_size: int = _count("quarterdeck.minimum.cluster.size", 0, training=0, at_least=0)
     probe_backoff_most_us: int = _seconds("quarterdeck.link.probe.max.backoff.seconds", 60, training=4, at_least=0.001)

@@ -45,7 +45,9 @@ class Timers:
         return due
 
     def _refresh(self) -> None:
-        self._soonest, self.earliest = "", NEVER
-        for name, at_us in self._deadlines.items():
-            if at_us < self.earliest:
-                self._soonest, self.earliest = name, at_us
+        deadlines = self._deadlines
+        if deadlines:
+            self._soonest = min(deadlines, key=deadlines.__getitem__)
+            self.earliest = deadlines[self._soonest]
+        else:
+            self._soonest, self.earliest = "", NEVER

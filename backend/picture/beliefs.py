@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from backend.core.address import Address
+from backend.picture.naming import with_names
 from backend.picture.one_line import one_line
 from backend.picture.picture import Belief, Picture
 
-CellState = Literal["member", "master", "suspected", "removed", "unknown"]
+CellState = Literal["member", "master", "suspected", "removed", "held", "unknown"]
 
 GLYPHS: dict[CellState, str] = {
     "member": "●",
     "master": "▲",
     "suspected": "?",
     "removed": "✕",
+    "held": "⊘",
     "unknown": "·",
 }
 
@@ -56,6 +58,8 @@ class ListBelief:
     master: Address | None
     addresses: tuple[Address, ...]
     held_by: tuple[str, ...]
+    state: str
+    """The state of the cluster as those believe it to be, with names where they differ; empty when it is ACTIVE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class Survey:
     lists: tuple[ListBelief, ...]
     dissenters: frozenset[str]
     sentence: str
+    apart: tuple[str, ...]
+    """While there are several lists: why each master that said so is not merging, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +99,20 @@ def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
     belief = picture.members.get(observer)
     if belief is None:
         return ObserverFacts(one_line(observer), "", "not up", greyed=True)
-    state = "claiming" if belief.claiming and belief.running else "" if belief.running else belief.status
+    state = state_word(belief)
     version = f"v{belief.version}" if belief.version else ""
     master = one_line(picture.label_of(belief.master)) if belief.master else ""
     greyed = belief.status in ("paused", "stopped", "killed")
     return ObserverFacts(one_line(observer), master, f"{state} {version}".strip(), greyed)
+
+
+def state_word(belief: Belief) -> str:
+    """What the member is doing in a word; empty when it is simply a member of its cluster."""
+    if belief.status == "joining":
+        return "merging" if belief.merging else "held back" if belief.delay else "joining"
+    if not belief.running:
+        return belief.status
+    return "claiming" if belief.claiming else "merging" if belief.merging else ""
 
 
 def cell(picture: Picture, observer: str, member: str) -> Cell:
@@ -135,11 +150,37 @@ def survey_beliefs(picture: Picture) -> Survey:
             groups[place][1].append(label)
     groups.sort(key=lambda group: -len(group[1]))
     lists = tuple(
-        ListBelief(belief.version, belief.master, tuple(member.address for member in belief.members), tuple(holders))
+        ListBelief(
+            belief.version,
+            belief.master,
+            tuple(member.address for member in belief.members),
+            tuple(holders),
+            _cluster_state(picture, holders),
+        )
         for belief, holders in groups
     )
     dissenters = frozenset(label for one in lists[1:] for label in one.held_by)
-    return Survey(lists, dissenters, _sentence(picture, lists))
+    return Survey(lists, dissenters, _sentence(picture, lists), _apart(picture) if len(lists) > 1 else ())
+
+
+def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
+    by_state: dict[str, list[str]] = {}
+    for label in holders:
+        by_state.setdefault(picture.members[label].cluster_state, []).append(one_line(label))
+    if len(by_state) == 1:
+        return "".join(state for state in by_state if state != "ACTIVE")
+    return ", ".join(f"{state} at {_names(names)}" for state, names in by_state.items() if state != "ACTIVE")
+
+
+def _apart(picture: Picture) -> tuple[str, ...]:
+    told = []
+    for label in picture.masters():
+        belief = picture.members[label]
+        if belief.merging:
+            told.append(f"{one_line(label)} is merging into the cluster of {_name(picture, belief.merging)}")
+        elif belief.not_merging:
+            told.append(one_line(f"{label} is not merging: {with_names(belief.not_merging, picture.label_of)}"))
+    return tuple(told)
 
 
 def _state(belief: Belief, address: Address) -> CellState:
@@ -149,6 +190,8 @@ def _state(belief: Belief, address: Address) -> CellState:
         return "master"
     if address in belief.listed:
         return "member"
+    if address in belief.held_back:
+        return "held"
     return "removed" if address in belief.ever_listed else "unknown"
 
 
@@ -158,9 +201,7 @@ def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
     if len(lists) == 1:
         only = lists[0]
         size = len(only.addresses)
-        return (
-            f"1 list: v{only.version} of {size} member{'s' if size != 1 else ''} (master {_name(picture, only.master)})"
-        )
+        return f"1 list: v{only.version} of {size} member{'s' if size != 1 else ''} {_leadership(picture, only)}"
     spelt = [_spell_out(picture, one) for one in lists[:LISTS_SPELT_OUT]]
     if len(lists) > LISTS_SPELT_OUT:
         spelt.append(f"{len(lists) - LISTS_SPELT_OUT} more")
@@ -170,8 +211,12 @@ def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
 def _spell_out(picture: Picture, one: ListBelief) -> str:
     content = [_name(picture, address) for address in one.addresses]
     holders = [one_line(label) for label in one.held_by]
-    text = f"v{one.version} {_names(content)} (master {_name(picture, one.master)})"
+    text = f"v{one.version} {_names(content)} {_leadership(picture, one)}"
     return text if set(content) == set(holders) else f"{text} held by {_names(holders)}"
+
+
+def _leadership(picture: Picture, one: ListBelief) -> str:
+    return f"(master {', '.join(filter(None, (_name(picture, one.master), one.state)))})"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -1,15 +1,31 @@
-"""What ending members would hit, in words: told before a destructive command is confirmed (design section 8)."""
+"""What a destructive command would hit, in words: told before it is confirmed (design section 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
+from backend.core.cluster_profile import ClusterState, allows_joins
+from backend.core.commands import ChangeState, Command, KillMember, SearchClusters, StopMember
+from backend.picture.narration import VERDICTS
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
 
 
-def blast_radius(picture: Picture, targets: Collection[str]) -> str:
-    """One or two sentences on who follows, lists and outlives `targets`."""
+def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
+    """A few sentences on whom `commands` would hit; empty for commands that destroy nothing."""
+    ending = {command.member for command in commands if isinstance(command, KillMember | StopMember)}
+    sentences = _of_ending(picture, ending) if ending else []
+    for command in commands:
+        match command:
+            case ChangeState(member, state):
+                sentences += _of_state(picture, member, state)
+            case SearchClusters(member):
+                sentences += _of_search(picture, member)
+    return " ".join(sentences)
+
+
+def _of_ending(picture: Picture, targets: Collection[str]) -> list[str]:
+    """Who follows, lists and outlives `targets`."""
     running = [label for label, belief in picture.members.items() if belief.running]
     hit = [label for label in running if label in targets]
     left = [label for label in running if label not in targets]
@@ -18,9 +34,44 @@ def blast_radius(picture: Picture, targets: Collection[str]) -> str:
         address = picture.members[label].address
         followers = [other for other in left if picture.members[other].master == address]
         if followers:
-            sentences.append(
-                f"{one_line(label)} is master of {', '.join(map(one_line, followers))}: they need a new one."
-            )
+            sentences.append(f"{one_line(label)} is master of {_names(followers)}: they need a new one.")
     if not left and running:
         sentences.append("Nothing of the cluster remains.")
-    return " ".join(sentences)
+    return sentences
+
+
+def _of_state(picture: Picture, member: str, state: ClusterState) -> list[str]:
+    hit = _cluster_of(picture, member)
+    sentences = [f"It reaches {len(hit)} running member{'s' if len(hit) != 1 else ''}: {_names(hit)}."]
+    if allows_joins(state):
+        sentences.append("Newcomers may join, and the cluster may merge.")
+    else:
+        sentences.append(
+            "Until it is ACTIVE again no newcomer joins, only members that went missing come back, and it merges with "
+            "no other cluster."
+        )
+    return sentences
+
+
+def _of_search(picture: Picture, member: str) -> list[str]:
+    hit = _cluster_of(picture, member)
+    sentences = [
+        f"Should it meet a cluster that wins, all {len(hit)} ({_names(hit)}) leave theirs and join that one under new uuids; "
+        "should it win, the other comes to it."
+    ]
+    belief = picture.members.get(member)
+    for remote, verdict in belief.verdicts.items() if belief else ():
+        sentences.append(f"It met that of {one_line(picture.label_of(remote))} before: {VERDICTS[verdict.decision]}.")
+    return sentences
+
+
+def _cluster_of(picture: Picture, member: str) -> list[str]:
+    """The running members that follow the same master, in its own belief, as `member`."""
+    belief = picture.members.get(member)
+    if belief is None or belief.master is None:
+        return []
+    return [label for label, other in picture.members.items() if other.running and other.master == belief.master]
+
+
+def _names(labels: Collection[str]) -> str:
+    return ", ".join(map(one_line, labels)) or "nobody"

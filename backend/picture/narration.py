@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from backend.core import events
 from backend.core.address import Address
 from backend.core.events import Record
 from backend.core.properties import SECOND_US
+from backend.picture.belief import Decision
+from backend.picture.naming import NameOf, with_names
 from backend.picture.one_line import one_line
-
-NameOf = Callable[[Address], str]
-"""Gives the name that people know an address by; `Picture.label_of` does."""
 
 NAMES_SPELT_OUT = 16
 """How many members a line names before it only counts the rest; the event itself has them all."""
 
 
+VERDICTS: dict[Decision, str] = {
+    "local-merges": "this one merges into it",
+    "remote-merges": "it merges into this one",
+    "cannot-merge": "the two cannot merge",
+}
+"""What a verdict on two clusters says, seen from the one that tells it."""
+
+
 def narrate(record: Record, name_of: NameOf = str) -> str:
     """When, who, and what happened: one line without control characters."""
-    return one_line(f"{clock_text(record.at)}  {record.member}  {tell(record.event, name_of)}")
+    told = tell(record.event, name_of)
+    if not isinstance(record.event, events.MemberStarted):  # which is where a name's address is told
+        told = with_names(told, name_of)
+    return one_line(f"{clock_text(record.at)}  {record.member}  {told}")
 
 
 def clock_text(at_us: int) -> str:
@@ -30,9 +40,10 @@ def clock_text(at_us: int) -> str:
 def tell(event: events.Event, name_of: NameOf = str) -> str:
     """What happened, without when and to whom. May hold whatever text others sent; `narrate` makes it one line."""
     match event:
-        case events.MemberStarted(address, lite, join_list):
+        case events.MemberStarted(address, lite, join_list, merged_from):
             kind = "lite member" if lite else "member"
-            return f"starts as {kind} at {address}, looks for its cluster at {_names(join_list, name_of)}"
+            begins = "goes on after the merge" if merged_from else "starts"
+            return f"{begins} as {kind} at {address}, looks for its cluster at {_names(join_list, name_of)}"
         case events.JoinRequested(master, attempt):
             return f"asks {name_of(master)} to let it join (attempt {attempt})"
         case events.JoinFailed(reasons):
@@ -86,6 +97,50 @@ def _tell_suspicion_or_claim(event: events.Event, name_of: NameOf) -> str:
         case events.ClaimAbandoned(reason):
             return f"abandons its claim: {reason}"
         case _:
+            return _tell_disconnection_or_merge(event, name_of)
+
+
+def _tell_disconnection_or_merge(event: events.Event, name_of: NameOf) -> str:
+    match event:
+        case events.DisconnectionReported(reporter, suspects):
+            if not suspects:
+                return f"hears that {name_of(reporter)} reaches everybody again"
+            return f"hears from {name_of(reporter)} that it cannot reach {_names(suspects, name_of)}"
+        case events.DisconnectionResolved(keep, remove, exact, why):
+            how = "" if exact else " (the best found in time)"
+            return f"settles who stays{how}: {_names(keep, name_of)}; removes {_names(remove, name_of)}: {why}"
+        case events.MemberHeldBack(address, missing):
+            return f"holds {name_of(address)} back until its links to {_names(missing, name_of)} are proven"
+        case events.JoinDelayed(master, missing, wait):
+            return (
+                f"is held back by {name_of(master)}: proves its links to {_names(missing, name_of)}, "
+                f"again in {duration_text(wait)}"
+            )
+        case events.MergeVerdict(remote, decision, rule, why):
+            return f"met the cluster of {name_of(remote)}: {VERDICTS[decision]} ({rule}: {why})"
+        case events.NotMerging(reason):
+            return f"is not merging: {reason}"
+        case events.MergeStarted(target, members):
+            return f"begins to merge {_names(members, name_of)} into the cluster of {name_of(target)}"
+        case events.MergeAbandoned(target, reason):
+            return f"gives up merging into the cluster of {name_of(target)}: {reason}"
+        case events.MemberMerging(target, next_uuid):
+            return f"leaves its cluster for that of {name_of(target)}, and goes on as {next_uuid}"
+        case _:
+            return _tell_state_of_the_cluster(event, name_of)
+
+
+def _tell_state_of_the_cluster(event: events.Event, name_of: NameOf) -> str:
+    match event:
+        case events.JoinListChanged(addresses, edition, author):
+            return f"takes edition {edition} of the join list, from {name_of(author)}: {_names(addresses, name_of)}"
+        case events.ClusterStateChanged(state, reason):
+            return f"holds the cluster to be {state}: {reason}"
+        case events.ClusterStateRefused(wanted, reason):
+            return f"gives up changing the cluster to {wanted}: {reason}"
+        case events.ProtectionChanged(members, needed, operating):
+            return f"{'serves' if operating else 'refuses'} operations: sees {members} of {needed} needed members"
+        case _:
             return _tell_from_outside(event)
 
 
@@ -120,6 +175,10 @@ def _condition(link: events.LinkChanged) -> str:
         said.append(f"is slower by {duration_text(link.delay)}")
     if link.loss:
         said.append(f"loses {link.loss:.0%}")
+    if link.duplicate:
+        said.append(f"doubles {link.duplicate:.0%}")
+    if link.dropped_kinds:
+        said.append(f"drops every {', '.join(link.dropped_kinds)}")
     return " and ".join(said) or "is plain again"
 
 

@@ -6,62 +6,23 @@ from a simulation or from a journal; replay is this fold up to a moment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from backend.core import events
 from backend.core.address import Address
 from backend.core.events import LinkChanged, Record
 from backend.core.membership.identity import Member
+from backend.picture.belief import Belief, Status, Suspicion
+from backend.picture.recovery import RECOVERY_FOLDS, inherit, settle_with_list
 
-Status = Literal["joining", "member", "paused", "stopped", "killed"]
+__all__ = ["Belief", "Picture", "Status", "Suspicion"]
 
 NO_ADDRESS = Address("")
 """Stands in a belief whose `MemberStarted` was never seen, until one of its lists tells the address."""
 
 CONTENTS_KEPT = 64
 """Lists whose addresses are remembered for the next member that installs them."""
-
-
-class Suspicion(NamedTuple):
-    """Why a member suspects another, and since when on the run's clock."""
-
-    reason: str
-    since_us: int
-
-
-@dataclass(slots=True)
-class Belief:
-    """What one member believes in its present life; what it believed last, once that life is over."""
-
-    label: str
-    address: Address
-    uuid: str
-    status: Status = "joining"
-    version: int = 0
-    """Version of the installed list; 0 before the first."""
-    lineage: str = ""
-    master: Address | None = None
-    members: tuple[Member, ...] = ()
-    suspicions: dict[Address, Suspicion] = field(default_factory=dict)
-    ever_listed: set[Address] = field(default_factory=set)
-    """Every address that stood on one of this life's lists."""
-    claiming: bool = False
-    list_since_us: int = 0
-    at: int = 0
-    """Time of the latest event of this life."""
-    listed: frozenset[Address] = frozenset()
-    """The addresses in `members`, for quick questions."""
-
-    @property
-    def running(self) -> bool:
-        """Whether the member takes part: it has joined and is neither frozen nor gone."""
-        return self.status == "member"
-
-    @property
-    def is_master(self) -> bool:
-        """Whether it leads, in its own belief."""
-        return self.master is not None and self.master == self.address
 
 
 class Picture:
@@ -82,8 +43,22 @@ class Picture:
     def apply(self, record: Record) -> None:
         """Take in one record. Records of lives that are over change nothing but the time."""
         self.at = max(self.at, record.at)
-        if not self._apply_from_outside(record.event):
-            self._apply_from_member(record)
+        event = record.event
+        kind = type(event)
+        from_outside = FOLDS_FROM_OUTSIDE.get(kind)
+        if from_outside is not None:
+            from_outside(self, event)
+        elif isinstance(event, events.MemberStarted):
+            self._begin_life(record, event)
+        else:
+            belief = self._life_of(record)
+            if belief is None:
+                return
+            belief.at = record.at
+            if isinstance(event, events.ListInstalled):
+                self._install(belief, event, record.at)
+            elif kind in FOLDS:  # the rest is told in the event tail and changes no belief
+                FOLDS[kind](belief, event, record.at)
 
     def label_of(self, address: Address) -> str:
         """The label of the member at `address`; the address itself when nobody was seen there."""
@@ -98,60 +73,48 @@ class Picture:
         """Labels of the running members that are master in their own belief."""
         return tuple(label for label, belief in self.members.items() if belief.running and belief.is_master)
 
-    def _apply_from_outside(self, event: events.Event) -> bool:
-        """What the operator and the network did. False when `event` is a member's own."""
-        match event:
-            case events.ProcessKilled(target):
-                self._set_status(target, "killed")
-            case events.ProcessPaused(target):
-                self._set_status(target, "paused")
-            case events.ProcessResumed(target):
-                self._resume(target)
-            case LinkChanged(source, target):
-                if event == LinkChanged(source, target):
-                    self.links.pop((source, target), None)
-                else:
-                    self.links[source, target] = event
-            case events.StrangerRefused():
-                pass
-            case _:
-                return False
-        return True
+    # What the operator and the network did
 
-    def _apply_from_member(self, record: Record) -> None:
-        event = record.event
-        if isinstance(event, events.MemberStarted):
-            self._begin_life(record, event.address)
-            return
-        belief = self._life_of(record)
-        if belief is None:
-            return
-        belief.at = record.at
-        match event:
-            case events.ListInstalled():
-                self._install(belief, event, record.at)
-            case events.MasterChanged(master):
-                belief.master = master
-            case events.SuspicionRaised(suspect, _, reason):
-                belief.suspicions[suspect] = Suspicion(reason, record.at)
-            case events.SuspicionCleared(suspect):
-                belief.suspicions.pop(suspect, None)
-            case events.ClaimStarted():
-                belief.claiming = True
-            case events.ClaimFinished() | events.ClaimAbandoned():
-                belief.claiming = False
-            case events.MemberStopped() | events.JoinFailed():
-                belief.claiming = False
-                if belief.status != "killed":
-                    belief.status = "stopped"
-            case _:
-                pass  # told in the event tail; changes no belief
+    def _change_link(self, link: LinkChanged) -> None:
+        if link == LinkChanged(link.source, link.target):
+            self.links.pop((link.source, link.target), None)
+        else:
+            self.links[link.source, link.target] = link
 
-    def _begin_life(self, record: Record, address: Address) -> Belief:
+    def _kill(self, event: events.ProcessKilled) -> None:
+        belief = self.members.get(event.target)
+        if belief is not None:
+            belief.status = "killed"
+
+    def _pause(self, event: events.ProcessPaused) -> None:
+        belief = self.members.get(event.target)
+        if belief is not None and belief.status not in ("stopped", "killed"):
+            belief.status = "paused"
+
+    def _resume(self, event: events.ProcessResumed) -> None:
+        belief = self.members.get(event.target)
+        if belief is not None and belief.status == "paused":
+            belief.status = "member" if belief.version else "joining"
+
+    def _refuse(self, event: events.StrangerRefused) -> None:
+        """Told in the event tail; changes no belief, and the label it is recorded under may be no member's."""
+
+    # Lives
+
+    def _begin_life(self, record: Record, started: events.MemberStarted | None) -> Belief:
+        """`started` is None for a life whose beginning was never seen."""
         before = self.members.get(record.member)
         if before is not None and before.uuid != record.uuid:
             self._past_lives.add(before.uuid)
+        if started is not None:
+            address = started.address
+        else:
+            address = before.address if before else NO_ADDRESS
         belief = Belief(record.member, address, record.uuid, at=record.at)
+        if started is not None:
+            belief.join_list, belief.merged_from = started.join_list, started.merged_from
+            if before is not None and started.merged_from == before.uuid:
+                inherit(belief, before)
         self.members[record.member] = belief
         if address:
             self._labels[address] = record.member
@@ -167,7 +130,9 @@ class Picture:
             return belief
         if record.uuid in self._past_lives:
             return None
-        return self._begin_life(record, belief.address if belief else NO_ADDRESS)
+        return self._begin_life(record, None)
+
+    # Lists
 
     def _install(self, belief: Belief, event: events.ListInstalled, at: int) -> None:
         if belief.suspicions:
@@ -187,6 +152,7 @@ class Picture:
             belief.ever_listed |= belief.listed
         if belief.status == "joining":
             belief.status = "member"
+        settle_with_list(belief)
 
     def _addresses_of(self, event: events.ListInstalled) -> frozenset[Address]:
         known = self._contents.get((event.lineage, event.version))
@@ -204,12 +170,47 @@ class Picture:
             belief.address = own
             self._labels[own] = belief.label
 
-    def _set_status(self, label: str, status: Status) -> None:
-        belief = self.members.get(label)
-        if belief is not None and not (status == "paused" and belief.status in ("stopped", "killed")):
-            belief.status = status
 
-    def _resume(self, label: str) -> None:
-        belief = self.members.get(label)
-        if belief is not None and belief.status == "paused":
-            belief.status = "member" if belief.version else "joining"
+def _follow(belief: Belief, event: events.MasterChanged, at: int) -> None:
+    belief.master = event.master
+
+
+def _suspect(belief: Belief, event: events.SuspicionRaised, at: int) -> None:
+    belief.suspicions[event.suspect] = Suspicion(event.reason, at)
+
+
+def _trust(belief: Belief, event: events.SuspicionCleared, at: int) -> None:
+    belief.suspicions.pop(event.suspect, None)
+
+
+def _claim(belief: Belief, event: events.Event, at: int) -> None:
+    belief.claiming = isinstance(event, events.ClaimStarted)
+
+
+def _end(belief: Belief, event: events.Event, at: int) -> None:
+    belief.claiming = False
+    if belief.status != "killed":
+        belief.status = "stopped"
+
+
+FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
+    events.ProcessKilled: Picture._kill,
+    events.ProcessPaused: Picture._pause,
+    events.ProcessResumed: Picture._resume,
+    LinkChanged: Picture._change_link,
+    events.StrangerRefused: Picture._refuse,
+}
+"""What the operator and the network did, by kind of event."""
+
+FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+    events.MasterChanged: _follow,
+    events.SuspicionRaised: _suspect,
+    events.SuspicionCleared: _trust,
+    events.ClaimStarted: _claim,
+    events.ClaimFinished: _claim,
+    events.ClaimAbandoned: _claim,
+    events.MemberStopped: _end,
+    events.JoinFailed: _end,
+    **RECOVERY_FOLDS,
+}
+"""What a member's own event does to its belief, by kind; called with belief, event and time."""

@@ -13,6 +13,7 @@ from backend.core.address import Address
 from backend.core.events import Record
 from backend.core.membership.identity import Member
 from backend.picture.picture import Belief, Picture
+from backend.simulation.cluster_facts import Facts
 from backend.simulation.scenario import Expect, event_text
 
 
@@ -24,9 +25,9 @@ class Verdict:
     missing: str
 
 
-def judge(expect: Expect, picture: Picture, records: Sequence[Record]) -> Verdict:
+def judge(expect: Expect, picture: Picture, records: Sequence[Record], facts: Facts) -> Verdict:
     """Whether `expect` holds now. `records` are those since the last action; only `event` and `never` look at them."""
-    missing = "; ".join(_missing(expect, picture, records))
+    missing = "; ".join((*_missing(expect, picture, records), *_facts_missing(expect, picture, facts)))
     return Verdict(not missing, missing)
 
 
@@ -81,6 +82,27 @@ def _missing(expect: Expect, picture: Picture, records: Sequence[Record]) -> Ite
         yield f"no {event_text(expect.event)} since the last action"
     if happened := forbidden(expect, picture, records):
         yield happened
+
+
+def _facts_missing(expect: Expect, picture: Picture, facts: Facts) -> Iterator[str]:
+    for label, state in expect.state.items():
+        if (actual := facts.states.get(label)) != state:
+            yield f"{label} holds the cluster to be {actual or 'nothing yet'}; expected {state}"
+    if expect.held_back is not None:
+        held = [picture.label_of(address) for address in facts.held_back]
+        if set(held) != set(expect.held_back):
+            yield f"held back: {_names(sorted(held))}; expected {_names(expect.held_back)}"
+    for label, wanted in expect.not_merging.items():
+        reason = facts.not_merging.get(label)
+        if reason is None:
+            yield f"{label} gave no reason for not merging; expected {wanted!r}"
+        elif wanted not in reason:
+            yield f"{label} does not merge for another reason: {reason}; expected {wanted!r}"
+    if expect.refused is not None:
+        if facts.refusal is None:
+            yield "the last command was not refused"
+        elif expect.refused not in facts.refusal:
+            yield f"the last command was refused for another reason: {facts.refusal}; expected {expect.refused!r}"
 
 
 def _view_missing(picture: Picture, label: str, view: Sequence[str]) -> Iterator[str]:

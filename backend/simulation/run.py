@@ -16,9 +16,11 @@ from msgspec import Struct
 from backend.core.commands import Command, CommandRefused, StartMember
 from backend.core.events import Record
 from backend.picture.picture import Picture
+from backend.simulation.cluster_facts import Facts
 from backend.simulation.expectations import forbidden, judge, list_labels, running, suspect_labels
 from backend.simulation.invariants import Violation, Watch
-from backend.simulation.scenario import Action, Expect, Scenario, Step
+from backend.simulation.scenario import Expect, Scenario, Step
+from backend.simulation.scenario_actions import Action
 from backend.simulation.world import World
 
 SECOND_US = 1_000_000
@@ -82,7 +84,7 @@ class Stage(Protocol):
     """A cluster to act on. It hands every record to the `Ledger` it was made with, before `advance` returns."""
 
     def start_members(self) -> None:
-        """Start all members in order, each when the one before it has joined or has had time enough to."""
+        """Start all members but the late ones in order, each when the one before it has joined or had time enough to."""
         ...
 
     def now_us(self) -> int:
@@ -103,6 +105,7 @@ class Ledger:
 
     def __init__(self, journal: Journal | None = None) -> None:
         self.picture = Picture()
+        self.facts = Facts()
         self.watch = Watch()
         self.recent: list[Record] = []
         self.records = 0
@@ -111,6 +114,7 @@ class Ledger:
     def take_in(self, record: Record) -> None:
         self.records += 1
         self.picture.apply(record)
+        self.facts.apply(record)
         self.watch.observe(record)
         self.recent.append(record)
         if self._journal is not None:
@@ -167,7 +171,8 @@ class Interpreter:
 
     def _take(self, number: int, step: Step) -> StepOutcome | None:
         if step.do is not None:
-            return self._do(number, step.do)
+            outcome = self._do(number, step.do)
+            return None if self._refusal_is_expected(number) else outcome
         if step.expect is not None:
             return self._expect(number, step.expect)
         return None
@@ -179,11 +184,18 @@ class Interpreter:
             return None
         self._stage.advance(0)
         self._ledger.recent.clear()
+        self._ledger.facts.refusal = None
         for command in action.commands(self._is_running):
             refused = self._refusal(command)
             if refused:
+                self._ledger.facts.refusal = refused
                 return self._outcome(number, f"do {action.text()}", f"refused: {refused}")
         return None
+
+    def _refusal_is_expected(self, number: int) -> bool:
+        """Whether the step after step `number`, words left aside, expects that one to be refused."""
+        following = next((step for step in self._scenario.steps[number:] if step.say is None), None)
+        return following is not None and following.expect is not None and following.expect.refused is not None
 
     def _is_running(self, label: str) -> bool:
         belief = self._ledger.picture.members.get(label)
@@ -204,11 +216,12 @@ class Interpreter:
             return bool(expect.never and forbidden(expect, ledger.picture, ledger.recent))
 
         def settled() -> bool:
-            return broken() if expect.never else judge(expect, ledger.picture, ledger.recent).met
+            return broken() if expect.never else judge(expect, ledger.picture, ledger.recent, ledger.facts).met
 
         if expect.within_us is not None:
             self._wait_until(settled, expect.within_us)
-        return self._outcome(number, expect.text(), judge(expect, ledger.picture, ledger.recent).missing)
+        missing = judge(expect, ledger.picture, ledger.recent, ledger.facts).missing
+        return self._outcome(number, expect.text(), missing)
 
     def _wait_until(self, reached: Callable[[], bool], patience_us: int) -> None:
         until = self._stage.now_us() + patience_us
@@ -255,10 +268,13 @@ class SimulatedStage:
             join_lists=scenario.join_lists,
             run=run,
             on_record=ledger.take_in,
+            latency=scenario.latency.latency(),
+            clocks={label: clock.clock() for label, clock in scenario.clocks.items()},
         )
+        self._prompt = tuple(label for label in scenario.members if label not in scenario.late)
 
     def start_members(self) -> None:
-        for label in self.world.labels:
+        for label in self._prompt:
             self.world.execute(StartMember(label))
             until = self.world.now_us + JOIN_PATIENCE_US
             while not self._ledger.has_joined(label) and self.world.now_us < until:

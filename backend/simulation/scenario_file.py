@@ -14,21 +14,9 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from backend.core.properties import BadProperty
-from backend.simulation.scenario import (
-    EVENT_KINDS,
-    Action,
-    Cut,
-    Delay,
-    Expect,
-    Groups,
-    Healing,
-    Lose,
-    Members,
-    Part,
-    Scenario,
-    Step,
-    did_you_mean,
-)
+from backend.simulation.scenario import ClockSettings, Expect, Jump, LatencySettings, Scenario, Step
+from backend.simulation.scenario_actions import Action, Cut, Delay, Drop, Duplicate, Groups, Healing, Lose
+from backend.simulation.scenario_values import EVENT_KINDS, Members, Part, did_you_mean
 
 Place = tuple[str | int, ...]
 """Keys and positions that lead from the whole file to one field."""
@@ -189,11 +177,17 @@ PARTS: dict[Place, type[Part]] = {
     ("do", "cut"): Cut,
     ("do", "delay"): Delay,
     ("do", "lose"): Lose,
+    ("do", "duplicate"): Duplicate,
+    ("do", "drop-messages"): Drop,
     ("do", "heal"): Healing,
 }
 
 
 def _model_around(place: Place) -> type[Part]:
+    if place[:1] == ("latency",) and len(place) > 1:
+        return LatencySettings
+    if place[:1] == ("clocks",) and len(place) > 2:
+        return Jump if len(place) > 3 else ClockSettings
     if place[:1] != ("steps",):
         return Scenario
     return PARTS[place[2:-1]] if len(place) > 3 else Step

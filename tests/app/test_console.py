@@ -14,16 +14,23 @@ from textual.widgets import Input
 
 from app.console import Console
 from app.screens.confirm import ConfirmScreen
+from app.screens.detail import DetailScreen
 from app.screens.help import HelpScreen
 from backend.core import events
 from backend.core.commands import (
+    ChangeState,
     Command,
     CutLink,
+    DuplicateOnLink,
     Heal,
     KillMember,
+    LoseOnLink,
+    Operate,
     Partition,
     PauseMember,
     ResumeMember,
+    SearchClusters,
+    SetJoinList,
     StartMember,
     StopMember,
 )
@@ -69,6 +76,17 @@ async def type_line(pilot: Pilot[None], line: str) -> None:
         (["K", "escape"], []),
         (["X", "tab", "enter"], [StopMember(label) for label in FIVE]),
         (["X", "escape"], []),
+        (["o"], [Operate("n1")]),
+        (["j", "m", "right", "enter"], [SearchClusters("n2")]),
+        (["m", "enter"], []),
+        (["S", *"FROZEN", "enter", "right", "enter"], [ChangeState("n1", "FROZEN")]),
+        (["S", *"FROZEN", "enter", "enter"], []),
+        (["space", "j", "space", "w", *"0", "full_stop", *"5", "enter"], [LoseOnLink(("n1",), ("n2",), 0.5)]),
+        (["e", "enter"], [SetJoinList("n1", FIVE)]),
+        (["j", "i", "x"], [StopMember("n2")]),
+        (["space", "j", "enter", "x"], [StopMember("n2")]),
+        (["i", "right", "K", "right", "enter"], [KillMember("n2")]),
+        (["i", "escape", "j", "x"], [StopMember("n2")]),
         (["l"], []),
         (["space", "j", "space", "j", "space", "j", "space", "j", "space", "c"], []),
     ],
@@ -109,6 +127,8 @@ def test_typed_commands_and_their_errors() -> None:
                 Partition((("n1", "n2"), ("n3", "n4"))),
                 CutLink(("n1",), ("n2",), one_way=True),
             ]
+            await type_line(pilot, "duplicate n1 n2 1")
+            assert cluster.commands.pop() == DuplicateOnLink(("n1",), ("n2",), 1.0)
             await type_line(pilot, "stop n9")
             assert "there is no member 'n9'" in app.beliefs.message.text
             assert len(cluster.commands) == 2
@@ -246,6 +266,106 @@ def test_confirmation_spells_out_the_blast_radius_and_leans_to_cancel() -> None:
     run_async(scenario())
 
 
+def test_one_member_in_detail_stays_up_to_date() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await pilot.press("j", "i")
+            await settle(pilot)
+            assert isinstance(app.screen, DetailScreen) and app.screen.label == "n2"
+            assert "member, follows n1, list v5 since 0 s" in screen_text(app)
+            cluster.suspect("n2", "n5", "silence [x]")
+            await settle(pilot)
+            assert "? n5 since 0 s: silence [x]" in screen_text(app)
+            cluster.happen("dev", ProcessPaused("n3"), after_us=7_000_000)
+            await settle(pilot)
+            assert "? n5 since 7 s: silence [x]" in screen_text(app)
+            await pilot.press("t")
+            assert "Members [5] {" in screen_text(app)
+            await pilot.press("right")
+            await settle(pilot)
+            assert "paused, follows n1" in screen_text(app) and app.beliefs.table.cursor_key == "n3"
+            await pilot.press("p")
+            await settle(pilot)
+            assert cluster.commands == [ResumeMember("n3")] and "done: resume n3" in screen_text(app)
+            await pilot.press("q")
+            assert app.screen is app.beliefs
+            await type_line(pilot, "look n5")
+            assert isinstance(app.screen, DetailScreen) and app.screen.label == "n5"
+            await pilot.press("e")
+            await pilot.pause()
+            assert app.screen is app.beliefs
+            assert app.beliefs.prompt.query_one("#prompt-input", Input).value == "join-list n5 n1,n2,n3,n4,n5"
+
+    run_async(scenario())
+
+
+def test_detail_paints_only_lines_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await pilot.press("i")
+            await settle(pilot)
+            assert isinstance(app.screen, DetailScreen)
+            painted: list[int] = []
+            render = app.screen.sheet.render_line
+            monkeypatch.setattr(app.screen.sheet, "render_line", lambda y: painted.append(y) or render(y))
+            cluster.happen("n2", events.ListRejected(1, cluster.address("n1"), "older"), after_us=0)
+            await settle(pilot)
+            assert painted == [], "nothing said of n1 has changed"
+            cluster.happen("n1", events.ClusterStateChanged("FROZEN", "asked"), after_us=0)
+            await settle(pilot)
+            assert painted == [2], "only the line of the state"
+            painted.clear()
+            cluster.happen("n2", events.ListRejected(1, cluster.address("n1"), "older"), after_us=1_000_000)
+            await settle(pilot)
+            assert painted == [0], "only the line with the age of the list"
+
+    run_async(scenario())
+
+
+def test_keys_typed_fast_behind_the_colon_in_detail_do_nothing_to_the_member() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await pilot.press("i")
+            await settle(pilot)
+            for key, letter in (("colon", ":"), *((letter, letter) for letter in "sxhp")):
+                app.post_message(Key(key, letter))
+            await settle(pilot)
+            assert cluster.commands == [] and app.screen is app.beliefs
+
+    run_async(scenario())
+
+
+def test_masters_that_do_not_merge_are_quoted_while_there_are_several() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            cluster.happen("n1", events.NotMerging("it knows nobody"))
+            await settle(pilot)
+            assert "∦" not in screen_text(app)
+            cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
+            cluster.happen("n4", events.NotMerging(f"nobody answers at {cluster.address('n1')}"))
+            await settle(pilot)
+            text = screen_text(app)
+            assert "∦  n1 is not merging: it knows nobody" in text
+            assert "∦  n4 is not merging: nobody answers at n1" in text
+            for label in FIVE:
+                cluster.install(label, 9, FIVE, lineage="L3")
+            await settle(pilot)
+            assert "∦" not in screen_text(app)
+
+    run_async(scenario())
+
+
 def test_filter_follow_and_pause_of_the_tail() -> None:
     async def scenario() -> None:
         cluster = formed()
@@ -284,6 +404,17 @@ def test_screenshot_is_an_svg_file(tmp_path: Path) -> None:
             assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<svg")
             app._obey(f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
             assert "no screenshot" in app.beliefs.message.text
+
+    run_async(scenario())
+
+
+def test_the_clock_may_tick_while_the_console_closes() -> None:
+    async def scenario() -> None:
+        app = Console(formed())
+        async with app.run_test() as pilot:
+            await settle(pilot)
+        assert not app.screen_stack
+        app._tick()
 
     run_async(scenario())
 
@@ -356,7 +487,7 @@ def test_members_that_appear_later_get_row_and_column() -> None:
 
 
 KEYS = (
-    *"jksxpclhfgGKXq", "question_mark", "space", "up", "down", "left", "right", "tab", "escape", "enter", "slash",
+    *"jksxpclhfgGKXqiemowSt", "question_mark", "space", "up", "down", "left", "right", "tab", "escape", "enter", "slash",
     "colon", "pagedown", "pageup", "home", "end", "ctrl+p", "n", "1", "backspace",
 )  # fmt: skip
 

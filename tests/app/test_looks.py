@@ -8,6 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.console import Console
+from backend.core import events
 from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
@@ -55,6 +56,50 @@ def test_split(size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_help(size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
     assert look_at(split_cluster(), size, "question_mark") == snapshot
+
+
+def healing_cluster() -> FakeCluster:
+    """Two halves, of which one is on its way into the other, and a member that is held back."""
+    cluster = FakeCluster((*FIVE, "fez"))
+    cluster.form()
+    at = {label: cluster.address(label) for label in cluster.labels}
+    cluster.happen("athens", events.DisconnectionReported(at["cyrene"], (at["fez"],)))
+    cluster.happen("athens", events.DisconnectionReported(at["fez"], (at["cyrene"], at["byzantium"])))
+    why = f"{at['cyrene']} and {at['fez']} cannot reach each other"
+    cluster.happen("athens", events.DisconnectionResolved((at["athens"], at["cyrene"]), (at["fez"],), True, why))
+    cluster.split(["athens", "byzantium", "cyrene"], ["delphi", "euphesus"])
+    cluster.happen("athens", events.MemberHeldBack(at["fez"], (at["cyrene"],)))
+    cluster.happen("athens", events.JoinListChanged((at["athens"], at["delphi"]), 2, at["cyrene"]))
+    decided = (
+        f"{at['athens']} has 3 data members and {at['delphi']} has 2, so {at['delphi']} merges into {at['athens']}"
+    )
+    cluster.happen("athens", events.MergeVerdict(at["delphi"], "remote-merges", "data-members", decided))
+    cluster.happen("athens", events.NotMerging(decided))
+    cluster.suspect("athens", "byzantium")
+    cluster.happen("delphi", events.MergeStarted(at["athens"], (at["delphi"], at["euphesus"])))
+    for label in ("delphi", "euphesus"):
+        cluster.happen(label, events.ClusterStateChanged("FROZEN", "the master decided it"))
+    cluster.start("fez", life=2)
+    cluster.happen("fez", events.JoinDelayed(at["athens"], (at["cyrene"],), 2_000_000), life=2)
+    return cluster
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_healing(size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
+    assert look_at(healing_cluster(), size) == snapshot
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_detail_of_a_master(size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
+    assert look_at(healing_cluster(), size, "i") == snapshot
+
+
+def test_detail_of_one_that_is_held_back(snapshot: SnapshotAssertion) -> None:
+    assert look_at(healing_cluster(), SIZES["80x24"], "G", "i", "t") == snapshot
+
+
+def test_what_is_asked_before_a_search(snapshot: SnapshotAssertion) -> None:
+    assert look_at(healing_cluster(), SIZES["80x24"], "m") == snapshot
 
 
 def test_without_colour_every_state_still_reads(monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:

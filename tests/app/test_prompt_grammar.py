@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.actions import ACTIONS, available_actions
+from app.command_text import describe, question
 from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
+from backend.core.cluster_profile import CLUSTER_STATES
 from backend.core.commands import (
+    ChangeState,
+    Command,
     CutLink,
+    DelayLink,
+    DropMessages,
+    DuplicateOnLink,
     Heal,
+    HealLink,
     KillMember,
+    LoseOnLink,
+    Operate,
     Partition,
     PauseMember,
     ResumeMember,
+    SearchClusters,
+    SetJoinList,
     StartMember,
     StopMember,
 )
+from backend.core.messages import MESSAGE_KINDS
 
 LABELS = ("n1", "n2", "n3", "n4", "[/]x")
 
@@ -33,6 +48,19 @@ LABELS = ("n1", "n2", "n3", "n4", "[/]x")
         ("cut n1 n2", CutLink(("n1",), ("n2",))),
         ("cut n1 n2 one-way", CutLink(("n1",), ("n2",), one_way=True)),
         ("heal", Heal()),
+        ("heal n1 n2", HealLink(("n1",), ("n2",))),
+        ("lose n1 n2 0.25", LoseOnLink(("n1",), ("n2",), 0.25)),
+        ("delay n1 n2 1.5ms one-way", DelayLink(("n1",), ("n2",), 1_500, one_way=True)),
+        ("duplicate n1 n2 1", DuplicateOnLink(("n1",), ("n2",), 1.0)),
+        ("drop-messages n1 n2 heartbeat,join-request", DropMessages(("n1",), ("n2",), ("heartbeat", "join-request"))),
+        ("drop-messages n1 n2 none", DropMessages(("n1",), ("n2",), ())),
+        ("join-list n1 127.0.0.1:5701,n2", SetJoinList("n1", ("127.0.0.1:5701", "n2"))),
+        ("join-list n1 [fe80::1]:5701; n2  n3", SetJoinList("n1", ("[fe80::1]:5701", "n2", "n3"))),
+        ("state n1 FROZEN", ChangeState("n1", "FROZEN")),
+        ("state n1 no_migration", ChangeState("n1", "NO_MIGRATION")),
+        ("search n1", SearchClusters("n1")),
+        ("operate n1", Operate("n1")),
+        ("look n2", ConsoleRequest("detail", "n2")),
         ("filter no heartbeat", ConsoleRequest("filter", "no heartbeat")),
         ("filter", ConsoleRequest("filter")),
         ("quit", ConsoleRequest("quit")),
@@ -49,7 +77,7 @@ def test_good_lines(line: str, meant: object) -> None:
     ("line", "said"),
     [
         ("", "nothing to do"),
-        ("strat n1", "did you mean start?"),
+        ("sttart n1", "did you mean start?"),
         ("start", "write start MEMBER"),
         ("start n22", "did you mean n2?"),
         ("kill n1 n2", "no member 'n1 n2'"),
@@ -59,7 +87,23 @@ def test_good_lines(line: str, meant: object) -> None:
         ("cut n1", "write cut A B"),
         ("cut n1 n1", "no link to itself"),
         ("cut n1 n2 sideways", "cut takes two members"),
-        ("heal now", "stands alone"),
+        ("lose n1 n2", "one word more; write lose A B"),
+        ("lose n1 n2 half", "'half' is no number"),
+        ("lose n1 n2 1.5", "lies from 0 to 1"),
+        ("lose n1 n2 nan", "lies from 0 to 1"),
+        ("delay n1 n2 250", "write a number and us, ms or s"),
+        ("drop-messages n1 n2 hartbeat", "did you mean heartbeat?"),
+        ("drop-messages n1 n2 ,", "which messages?"),
+        ("drop-messages n1 n2 heartbeat one-way", "one word more"),
+        ("join-list n1", "an empty join list finds nobody"),
+        ("join-list n1 10.0.0.1:99999", "'10.0.0.1:99999' is neither a member nor an address"),
+        ("join-list n1 10.0.0.*", "range or wildcard"),
+        ("join-list n1 n22", "did you mean n2?"),
+        ("state n1", "of ACTIVE, NO_MIGRATION, FROZEN, PASSIVE"),
+        ("state n1 FROZN", "did you mean FROZEN?"),
+        ("state", "which member?"),
+        ("heal now", "a link has two ends; write heal [A B]"),
+        ("quit now", "stands alone"),
     ],
 )
 def test_bad_lines_get_one_line_of_explanation(line: str, said: str) -> None:
@@ -87,6 +131,16 @@ def test_a_read_only_cluster_refuses_what_changes_it() -> None:
         ("cut n1 n2 o", "cut n1 n2 one-way"),
         ("partition n1,n2|", "partition n1,n2|n3"),
         ("filter n", None),
+        ("heal n1 ", "heal n1 n2"),
+        ("heal n1 n2 ", None),
+        ("state n1 F", "state n1 FROZEN"),
+        ("state n1 FROZEN ", None),
+        ("join-list n1 127.0.0.1:5701,n", "join-list n1 127.0.0.1:5701,n2"),
+        ("lose n1 n", "lose n1 n2"),
+        ("lose n1 n2 ", None),
+        ("lose n1 n2 0.5 ", "lose n1 n2 0.5 one-way"),
+        ("drop-messages n1 n2 heartbeat,join-req", "drop-messages n1 n2 heartbeat,join-request"),
+        ("quit ", None),
         ("nonsense n", None),
     ],
 )
@@ -99,3 +153,40 @@ def test_no_key_means_two_things_and_none_is_forbidden() -> None:
     assert len(keys) == len(set(keys))
     assert not {"ctrl+a", "ctrl+b", "ctrl+d", "ctrl+k"} & set(keys)
     assert not any(action.needs_write for action in available_actions(writable=False))
+
+
+ENDS = st.sampled_from([(("n1",), ("n2",)), (("n3",), ("[/]x",))])
+MEMBER = st.sampled_from(LABELS)
+COMMANDS: st.SearchStrategy[Command] = st.one_of(
+    st.just(Heal()),
+    ENDS.map(lambda ends: HealLink(*ends)),
+    st.builds(lambda ends, one_way: CutLink(*ends, one_way=one_way), ENDS, st.booleans()),
+    st.builds(lambda ends, by, one_way: DelayLink(*ends, by, one_way), ENDS, st.integers(0, 10**9), st.booleans()),
+    st.builds(lambda ends, often, one_way: LoseOnLink(*ends, often, one_way), ENDS, st.floats(0, 1), st.booleans()),
+    st.builds(lambda ends, often: DuplicateOnLink(*ends, often), ENDS, st.floats(0, 1)),
+    st.builds(
+        lambda ends, kinds: DropMessages(*ends, tuple(kinds)), ENDS, st.lists(st.sampled_from(sorted(MESSAGE_KINDS)))
+    ),
+    st.builds(
+        lambda member, entries: SetJoinList(member, tuple(entries)),
+        MEMBER,
+        st.lists(st.sampled_from([*LABELS, "10.0.0.1:5701", "[fe80::1]:5701", "host"]), min_size=1),
+    ),
+    st.builds(ChangeState, MEMBER, st.sampled_from(CLUSTER_STATES)),
+    st.builds(
+        lambda kind, member: kind(member),
+        st.sampled_from([StartMember, StopMember, KillMember, PauseMember, ResumeMember, SearchClusters, Operate]),
+        MEMBER,
+    ),
+)
+
+
+@given(COMMANDS)
+def test_what_is_told_of_a_command_is_the_line_that_means_it(command: Command) -> None:
+    assert parse_line(describe(command), LABELS, writable=True) == command
+
+
+def test_questions_name_the_deed_and_whom_it_is_done_to() -> None:
+    assert question([KillMember("n1"), KillMember("n2")]) == ("Kill n1, n2?", "Kill")
+    assert question([ChangeState("n1", "FROZEN")]) == ("Change the cluster of n1 to FROZEN?", "Change")
+    assert question([SearchClusters("n1")]) == ("Let n1 look for other clusters, and merge?", "Search")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from backend.core import events
 from backend.core.events import ProcessKilled, ProcessPaused
 from backend.picture.beliefs import cell, observer_facts, row, survey_beliefs
-from backend.picture.blast_radius import blast_radius
 from backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
@@ -100,11 +99,3 @@ def test_hostile_labels_lose_their_control_characters_only() -> None:
     picture = picture_of(cluster)
     assert observer_facts(picture, "[/]x").label == "[/]x"
     assert observer_facts(picture, "evil\x1b[2J\n").label == "evil\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}"
-
-
-def test_blast_radius_names_the_orphans() -> None:
-    picture = picture_of(formed())
-    told = blast_radius(picture, ["n1"])
-    assert told.startswith("1 of 5 running members would end; 4 would be left.")
-    assert "n1 is master of n2, n3, n4, n5" in told
-    assert blast_radius(picture, FIVE).endswith("Nothing of the cluster remains.")

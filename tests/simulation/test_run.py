@@ -174,3 +174,43 @@ def test_the_interpreter_needs_no_more_than_a_stage() -> None:
     (outcome,) = Interpreter(scenario, stage, Ledger()).play()
     assert outcome.missing == "no member is running; expected one cluster"
     assert stage.now == 2_000_000
+
+
+def test_a_refusal_that_is_expected_is_no_failure() -> None:
+    outcome = run(
+        "  - do: {resume: athens}\n  - say: It is not paused.\n  - expect: {refused: not paused}\n"
+        "  - do: {resume: athens}\n  - expect: {refused: unknown}\n"
+        "  - do: heal\n  - expect: {refused: ''}\n"
+    )
+    assert [(step.step, step.met) for step in outcome.expectations] == [(3, True), (5, False), (7, False)]
+    assert outcome.expectations[1].missing.startswith("the last command was refused for another reason: athens is not")
+    assert outcome.expectations[2].missing == "the last command was not refused"
+
+
+def test_late_members_wait_for_their_start() -> None:
+    text = (
+        "title: T\nmembers: [athens, byzantium, cyrene]\nlate: cyrene\nsteps:\n"
+        "  - expect: {views: {athens: [athens, byzantium]}}\n  - do: {start: cyrene}\n"
+        "  - expect: {within: 10s, views: {athens: [athens, byzantium, cyrene]}}\n"
+    )
+    outcome = simulate(read_scenario(text, "t.yaml"), 1)
+    assert outcome.passed, outcome.expectations
+
+
+def test_states_are_expected_of_every_member() -> None:
+    outcome = run(
+        "  - do: {change-state: {cyrene: FROZEN}}\n"
+        "  - expect: {within: 10s, state: {athens: FROZEN, byzantium: FROZEN, cyrene: FROZEN}}\n"
+        "  - expect: {state: {athens: ACTIVE}}\n"
+    )
+    assert [step.met for step in outcome.expectations] == [True, False]
+    assert outcome.expectations[1].missing == "athens holds the cluster to be FROZEN; expected ACTIVE"
+
+
+def test_latency_and_clocks_of_a_scenario_are_those_of_its_run() -> None:
+    head = "title: T\nmembers: 3\n"
+    steps = "steps: [expect: {within: 9s, one-cluster: true}, do: {wait: 30s}]\n"
+    more = ["", "latency: {model: exponential, most: 300ms}\n", "clocks: {n2: {rate: 1.05}}\n"]
+    outcomes = [simulate(read_scenario(head + one + steps, "t.yaml"), 1) for one in more]
+    assert all(outcome.passed for outcome in outcomes)
+    assert len({outcome.fingerprint for outcome in outcomes}) == 3

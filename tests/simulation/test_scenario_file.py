@@ -7,18 +7,25 @@ from pathlib import Path
 import pytest
 
 from backend.core.commands import (
+    ChangeState,
     CutLink,
     DelayLink,
+    DropMessages,
+    DuplicateOnLink,
     Heal,
     HealLink,
     KillMember,
     LoseOnLink,
+    Operate,
     Partition,
+    SearchClusters,
+    SetJoinList,
     StartMember,
     StopMember,
 )
-from backend.simulation.scenario import Scenario, duration_text, parse_duration
+from backend.simulation.scenario import Scenario
 from backend.simulation.scenario_file import BadScenario, load_scenario, read_scenario
+from backend.simulation.scenario_values import duration_text, parse_duration
 
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\n"
 
@@ -73,6 +80,19 @@ def test_members_may_be_a_number() -> None:
             "{lose: {from: athens, to: byzantium, probability: 0.5}}",
             [LoseOnLink(("athens",), ("byzantium",), 0.5)],
         ),
+        (
+            "{duplicate: {from: athens, to: byzantium, probability: 0.5, one-way: true}}",
+            [DuplicateOnLink(("athens",), ("byzantium",), 0.5, True)],
+        ),
+        (
+            "{drop-messages: {from: athens, to: byzantium, kinds: heartbeat}}",
+            [DropMessages(("athens",), ("byzantium",), ("heartbeat",))],
+        ),
+        ("{drop-messages: {from: athens, to: cyrene, kinds: []}}", [DropMessages(("athens",), ("cyrene",), ())]),
+        ("{set-join-list: {athens: [cyrene, '10.0.0.1:5701']}}", [SetJoinList("athens", ("cyrene", "10.0.0.1:5701"))]),
+        ("{change-state: {athens: FROZEN}}", [ChangeState("athens", "FROZEN")]),
+        ("{search: athens}", [SearchClusters("athens")]),
+        ("{operate: [athens, cyrene]}", [Operate("athens"), Operate("cyrene")]),
         ("heal", [Heal()]),
         ("{heal: {from: athens, to: byzantium}}", [HealLink(("athens",), ("byzantium",))]),
         ("{wait: 2s}", []),
@@ -114,6 +134,18 @@ BAD_STEPS = [
     ("do: {partition: [[athens]]}", "do.partition.groups: has 1 entries; at least 2"),
     ("do: {partition: [[athens], [delfi]]}", "there is no member 'delfi'"),
     ("do: {heal: {from: athens}}", "step 1, do.heal: names one end only"),
+    ("do: change-state", "step 1, do: change-state needs to know whom; write {change-state: {athens: FROZEN}}"),
+    ("do: {change-state: {atens: FROZEN}}", "do.change-state.atens: there is no member 'atens'"),
+    ("do: {change-state: {athens: FROZE}}", "do.change-state.athens: 'FROZE' is not known here; write"),
+    ("do: {set-join-list: {athens: []}}", "do.set-join-list.athens: has 0 entries"),
+    ("do: {drop-mesages: {}}", "there is no such action; did you mean drop-messages?"),
+    (
+        "do: {drop-messages: {from: athens, to: cyrene, kinds: [heartbeet]}}",
+        "no message 'heartbeet'; did you mean heartb",
+    ),
+    ("do: {drop-messages: {from: athens, to: cyrene, kinds: [], one-way: true}}", "there is no such field"),
+    ("expect: {state: {athens: ACTIV}}", "step 1, expect.state.athens: 'ACTIV' is not known here"),
+    ("expect: {heldback: [athens]}", "there is no such expectation; did you mean held-back?"),
     ("do: {wait: soon}", "step 1, do.wait: 'soon' is not a duration"),
     ("expect: {view: {athens: [athens]}}", "step 1, expect.view: there is no such expectation; did you mean views?"),
     ("expect: {within: 5s}", "step 1, expect: expects nothing"),
@@ -169,6 +201,20 @@ BAD_FILES = [
     ),
     (f"{HEAD}settings: {{hazelcast.max.no.heartbeat.seconds: 0.5}}\nsteps: [do: heal]\n", "t.yaml:3: settings."),
     (f"{HEAD}settings: {{hazelcast.max.no.heartbeat.seconds: [1]}}\nsteps: [do: heal]\n", "[1] is not a single value"),
+    (f"{HEAD}late: [troy]\nsteps: [do: heal]\n", "t.yaml:3: late[1]: there is no member 'troy'"),
+    (
+        f"{HEAD}latency: {{modell: uniform}}\nsteps: [do: heal]\n",
+        "latency.modell: there is no such field; did you mean model?",
+    ),
+    (f"{HEAD}latency: {{least: 2s, most: 1s}}\nsteps: [do: heal]\n", "t.yaml:3: latency: messages take some time"),
+    (
+        f"{HEAD}clocks:\n  athens: {{rat: 2}}\nsteps: [do: heal]\n",
+        "t.yaml:4: clocks.athens.rat: there is no such field; did",
+    ),
+    (
+        f"{HEAD}clocks: {{athens: {{jumps: [{{at: 2s, bye: 1s, by: 1s}}]}}}}\nsteps: [do: heal]\n",
+        "did you mean by?",
+    ),
     (f"title: {'[' * 400}{']' * 400}\n", "is nested more than 20 deep"),
     (f"title: {'[' * 30}{']' * 30}\n", "is nested more than 20 deep"),
     (f"{HEAD}steps:\n  - do:\n      cut:\n        from: athens\n        to: troy\n", "t.yaml:7: step 1, do.cut.to[1]"),

@@ -130,12 +130,7 @@ def test_many_seeds_break_no_invariant(block: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_after_the_faults_every_member_agrees_with_everybody_on_its_list(seed: int) -> None:
-    """Healed and left alone, the members fall into clusters: each list is held alike by all who stand on it.
-
-    Two slaves that came to suspect each other send each other no heartbeats (seed 000), so they stay suspicious for
-    good; a suspicion on one side only may not last, nor one of or by a master.
-    """
+def test_after_the_faults_all_members_become_one_cluster(seed: int) -> None:
     world, watch = chaos(seed)
     world.execute(Heal())
     for label in world.labels:
@@ -147,11 +142,9 @@ def test_after_the_faults_every_member_agrees_with_everybody_on_its_list(seed: i
         world.run_until(world.now_us + 2 * SECOND_US)
     world.run_until(world.now_us + 90 * SECOND_US)
     believed = {label: labels_believed(world, label) for label in world.labels}
-    for label, (version, members) in believed.items():
-        assert {believed[member] for member in members} == {(version, members)}, f"seed {seed}, {label}: {believed}"
-        for suspect in suspected(world, label):
-            assert label in suspected(world, suspect), f"seed {seed}: {label} suspects {suspect}, and is not suspected"
-            assert members[0] not in (label, suspect)
+    assert len(set(believed.values())) == 1, f"seed {seed}: {believed}"
+    assert set(believed[world.labels[0]][1]) == set(world.labels)
+    assert not any(suspected(world, label) for label in world.labels)
     assert not watch.violations
 
 
@@ -163,23 +156,23 @@ def test_two_halves_have_two_masters_within_the_timeout_and_two_intervals() -> N
         assert labels_believed(world, label) == (7, ("n1", "n2", "n3"))
     for label in ("n4", "n5"):
         assert labels_believed(world, label) == (6, ("n4", "n5"))
-    standing = world.fingerprint()
     world.execute(Heal())
     world.run_until(world.now_us + 30 * SECOND_US)
-    assert labels_believed(world, "n1") == (7, ("n1", "n2", "n3"))
-    assert labels_believed(world, "n5") == (6, ("n4", "n5"))
-    assert world.fingerprint() != standing
+    version, members = labels_believed(world, "n5")
+    assert version > 7
+    assert members[:3] == ("n1", "n2", "n3") and set(members) == set(world.labels)
+    assert all(labels_believed(world, label) == (version, members) for label in world.labels)
 
 
-def test_a_frozen_master_is_replaced_and_finds_itself_alone_when_it_wakes() -> None:
+def test_a_frozen_master_is_replaced_and_comes_back_as_the_youngest_when_it_wakes() -> None:
     world = formed(4, 2)
     world.execute(PauseMember("n1"))
     world.run_until(world.now_us + 10 * SECOND_US)
     assert labels_believed(world, "n2")[1] == ("n2", "n3", "n4")
     world.execute(ResumeMember("n1"))
-    world.run_until(world.now_us + 10 * SECOND_US)
-    assert labels_believed(world, "n1")[1] == ("n1",)
-    assert labels_believed(world, "n2")[1] == ("n2", "n3", "n4")
+    world.run_until(world.now_us + 30 * SECOND_US)
+    assert labels_believed(world, "n1")[1] == ("n2", "n3", "n4", "n1")
+    assert labels_believed(world, "n2") == labels_believed(world, "n1")
 
 
 def test_commands_that_make_no_sense_are_refused_and_change_nothing() -> None:

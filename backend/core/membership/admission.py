@@ -58,6 +58,14 @@ def forget(state: Membership, now: int, gone: set[Address]) -> None:
         _answer_when_settled(state, now, admission)
 
 
+def is_stale(state: Membership, now: int, uuid: str) -> bool:
+    """Whether a message of the life `uuid` is only an echo: that life has left the list just now."""
+    oldest_us = now - state.settings.stale_join_prevention_us
+    for uuid in [uuid for uuid, since in state.left.items() if since <= oldest_us]:
+        del state.left[uuid]
+    return uuid in state.left
+
+
 def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
     """Whether the joiner is let in. If not, it has been answered here, or asks again anyway."""
     assert state.members is not None
@@ -66,10 +74,10 @@ def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest
         if state.admission is None or sender not in state.admission.joiners:
             state.send(sender, FinalizeJoin(request.uuid, state.members, state.standing))
         return False
+    if any(member.uuid == request.uuid for member in state.members.members) or is_stale(state, now, request.uuid):
+        return False
     if present is not None:
         suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
-    if any(member.uuid == request.uuid for member in state.members.members) or _is_stale(state, now, request):
-        return False
     if state.merge is not None or cluster_state.is_changing(state, now):
         return False
     if not allows_joins(state.standing.state) and sender not in state.missing:
@@ -81,16 +89,8 @@ def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest
 def _answer_as_slave(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
     if sender != state.master:
         state.send(sender, MasterIs(state.master))
-    elif state.peers[sender].uuid != request.uuid:
+    elif state.peers[sender].uuid != request.uuid and not is_stale(state, now, request.uuid):
         suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
-
-
-def _is_stale(state: Membership, now: int, request: JoinRequest) -> bool:
-    """Whether the request is an echo of a life that has left the list just now."""
-    oldest_us = now - state.settings.stale_join_prevention_us
-    for uuid in [uuid for uuid, since in state.left.items() if since <= oldest_us]:
-        del state.left[uuid]
-    return request.uuid in state.left
 
 
 def _admit_all(state: Membership, now: int) -> None:

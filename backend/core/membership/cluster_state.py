@@ -83,13 +83,12 @@ def on_request(state: Membership, now: int, sender: Address, message: StateReque
 
 
 def on_lock(state: Membership, now: int, sender: Address, lock: StateLock) -> None:
-    """First phase, at a slave."""
+    """First phase, at a slave. A master leads one change at a time, so a new one ends the one before."""
     if sender != state.master or state.members is None:
         return
-    locked = state.state_locked
-    if locked is not None and locked.token != lock.token and now < locked.until_us:
-        refusal = "it holds still for another change"
-    elif lock.version != state.members.version:
+    if lock.token == state.state_decided:
+        return  # it comes again, after its decision
+    if lock.version != state.members.version:
         refusal = f"it stands at list version {state.members.version}, not {lock.version}"
     else:
         refusal = ""
@@ -113,6 +112,7 @@ def on_decision(state: Membership, now: int, sender: Address, decision: StateDec
     """Second phase, at a slave."""
     if sender != state.master:
         return
+    state.state_decided = decision.token
     if state.state_locked is not None and state.state_locked.token == decision.token:
         state.state_locked = None
     adopt(state, now, decision.standing, "the master decided it")
@@ -140,10 +140,10 @@ def on_state_timer(state: Membership, now: int) -> None:
         _give_up(state, now, change, f"no answer from {', '.join(sorted(change.waiting))}")
 
 
-def abandon(state: Membership) -> None:
-    """This member leads no change any more."""
-    state.state_change = None
-    state.timers.clear(STATE)
+def cancel(state: Membership, now: int, reason: str) -> None:
+    """Give up the change that this master leads, unless it is decided."""
+    if state.state_change is not None and not state.state_change.decided:
+        _give_up(state, now, state.state_change, reason)
 
 
 def _obstacle(state: Membership, wanted: ClusterStanding) -> str:

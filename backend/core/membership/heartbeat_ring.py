@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from backend.core.address import Address
-from backend.core.membership import suspicion
+from backend.core.membership import link_probes, suspicion
 from backend.core.membership.state import Membership, Peer
 from backend.core.messages import FailureReport
 
@@ -40,10 +40,28 @@ def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
     return ((address, state.peers[address]) for address in chosen if address not in state.suspicions)
 
 
-def note_findings(state: Membership, silent: dict[Address, str]) -> None:
-    """This member itself has found these silent."""
-    if state.settings.heartbeat_topology == "ring":
-        state.own_findings.update(silent)
+def findings(state: Membership, now: int, silent: dict[Address, str]) -> dict[Address, str]:
+    """Whom to suspect of those that this member has found silent.
+
+    On a ring a silent member may only not know that it is watched from here. So it is asked once, and suspected when it does
+    not reply until the next look.
+    """
+    if state.settings.heartbeat_topology == "all":
+        return silent
+    found = {address: reason for address, reason in silent.items() if address in state.asked_silent}
+    for address in silent:
+        if address not in found:
+            link_probes.probe(state, address, state.peers[address].uuid)
+    state.asked_silent = set(silent) - set(found)
+    state.own_findings.update(found)
+    return found
+
+
+def on_reply(state: Membership, now: int, address: Address) -> None:
+    """A member that was asked, and has this one on its list, is there."""
+    if address in state.asked_silent:
+        state.asked_silent.discard(address)
+        state.peers[address].detector.restart(now)
 
 
 def report_findings(state: Membership) -> None:

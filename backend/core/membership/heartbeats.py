@@ -51,6 +51,8 @@ def forgive_own_pause(state: Membership, now: int) -> None:
     for peer in state.peers.values():
         peer.detector.restart(now)
     master_confirmation.start_counting(state, now)
+    if state.claim is not None:
+        state.claim.deadline_us += pause_us
 
 
 def send_round(state: Membership) -> None:
@@ -91,8 +93,7 @@ def _look_for_silence(state: Membership, now: int) -> None:
             silent[address] = f"no heartbeat for {peer.detector.silence_us(now) / SECOND_US:.1f} s"
     state.all_heard_until_us = until_us
     if silent:
-        heartbeat_ring.note_findings(state, silent)
-        suspicion.suspect_all(state, now, silent)
+        suspicion.suspect_all(state, now, heartbeat_ring.findings(state, now, silent))
 
 
 def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from backend.core.address import Address, numeric_order
 from backend.core.events import JoinFailed, JoinRequested, MemberStopped
 from backend.core.membership import (
+    admission,
     cluster_state,
     explicit_suspicion,
     heartbeats,
@@ -102,7 +103,8 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
 def on_who_is_master(state: Membership, now: int, sender: Address, question: WhoIsMaster) -> None:
     """A joiner asks. A member in the middle of a claim keeps silent; one that has not joined says that it knows none."""
     peer = state.peers.get(sender)
-    if peer is not None and peer.uuid != question.uuid and (state.is_master or state.master == sender):
+    is_new = peer is not None and peer.uuid != question.uuid and not admission.is_stale(state, now, question.uuid)
+    if is_new and (state.is_master or state.master == sender):
         suspicion.suspect(state, now, sender, "a new life of the same address looks for the cluster")
     if state.claim is None and state.master != sender:
         state.send(sender, MasterIs(state.master if state.joined else None))
@@ -195,9 +197,7 @@ def on_formation_vote(state: Membership, now: int, sender: Address, vote: Format
 
 def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
     search.round_ends_us = now + ROUND_US
-    search.failures.update(search.unreachable)
-    search.unreachable.clear()
-    search.without_master.clear()
+    _note_failures(search)
     search.bid_votes = None
     search.granted_to = None
     state.timers.set(JOIN, now + ASK_AGAIN_US)
@@ -256,12 +256,19 @@ def _ask_master(state: Membership, now: int, search: JoinSearch) -> None:
 def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
     """Look again from the next tick of the timer on, with an open mind."""
     state.master = None
+    search.targets = possible_addresses(state, now)
     search.held = None
     search.requests_to_master = 0
-    search.without_master.clear()
     search.bid_votes = None
     search.round_ends_us = now + ROUND_US
+    _note_failures(search)
+
+
+def _note_failures(search: JoinSearch) -> None:
+    """A round is over: remember why nobody helped, and ask everybody again."""
+    search.failures.update(dict.fromkeys(sorted(search.without_master), "it knows no master"))
     search.failures.update(search.unreachable)
+    search.without_master.clear()
     search.unreachable.clear()
 
 
@@ -284,8 +291,8 @@ def _become_member(state: Membership, now: int, members: MemberList, author: Add
 
 
 def _give_up(state: Membership, now: int, search: JoinSearch) -> None:
-    search.failures.update(search.unreachable)
-    reasons = {address: search.failures.get(address, "no answer") for address in search.targets}
+    _note_failures(search)
+    reasons = dict.fromkeys(search.targets, "no answer") | search.failures
     state.search = None
     state.note(now, JoinFailed(reasons))
     tried = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())

@@ -8,7 +8,7 @@ a cluster before it merges into another. Probes are repeated with a growing dela
 from __future__ import annotations
 
 from backend.core.address import Address
-from backend.core.membership import merging, readmission, suspicion
+from backend.core.membership import heartbeat_ring, merging, readmission, suspicion
 from backend.core.membership.state import LinkProof, Membership, Probing
 from backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
 from backend.core.properties import SECOND_US
@@ -48,6 +48,8 @@ def on_reply(state: Membership, now: int, sender: Address, reply: LinkProbeReply
     peer = state.peers.get(sender)
     if peer is not None and peer.uuid == reply.uuid:
         peer.faults = 0
+        if reply.knows_you:
+            heartbeat_ring.on_reply(state, now, sender)
         if reply.knows_you and sender in state.suspicions:
             if suspicion.clear(state, now, sender, "its reply to a probe proves the link both ways"):
                 peer.detector.restart(now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from backend.core.address import Address
 from backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
-from backend.core.membership import cluster_state, master_confirmation, publishing, suspicion
+from backend.core.membership import cluster_state, heartbeats, master_confirmation, publishing, suspicion
 from backend.core.membership.member_list import MemberList, mint_lineage
 from backend.core.membership.state import Claim, Membership
 from backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
@@ -44,6 +44,7 @@ def start_if_due(state: Membership, now: int) -> None:
 
 def on_claim_timer(state: Membership, now: int) -> None:
     """Ask again whoever has neither accepted nor refused; give up on them when the time is over."""
+    heartbeats.forgive_own_pause(state, now)
     claim = state.claim
     if claim is None:
         return
@@ -67,7 +68,7 @@ def on_claim(state: Membership, now: int, sender: Address, request: MastershipCl
     state.peers[sender].detector.heard(now)
     state.follow(now, sender, "its mastership claim is accepted")
     assert state.members is not None
-    state.send(sender, ClaimAccepted(_from_on(state.members, sender)))
+    state.send(sender, ClaimAccepted(_from_on(state.members, sender), state.standing))
 
 
 def on_claim_accepted(state: Membership, now: int, sender: Address, answer: ClaimAccepted) -> None:
@@ -80,6 +81,7 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
         conclude_when_settled(state, now)
         return
     claim.accepted.add(sender)
+    cluster_state.adopt(state, now, answer.standing, f"{sender} has heard of it")
     claim.highest_version = max(claim.highest_version, answer.members.version)
     state.note(now, ClaimAnswered(sender, "accepted", answer.members.version, ""))
     if answer.members.version > claim.latest.version:
@@ -93,7 +95,9 @@ def on_claim_refused(state: Membership, now: int, sender: Address, answer: Claim
     claim = state.claim
     if claim is None or sender not in claim.asked or sender in claim.accepted:
         return
-    state.note(now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason))
+    if claim.refusals.get(sender) != answer.reason:
+        claim.refusals[sender] = answer.reason
+        state.note(now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason))
     if not answer.retry:
         claim.refused.add(sender)
         conclude_when_settled(state, now)
@@ -172,6 +176,7 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     state.note(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out))
     publishing.install(state, now, members, state.address, "mastership claim")
     state.held_back.clear()
+    state.state_locked = None
     master_confirmation.start_counting(state, now)
     cluster_state.thaw_after_claim(state, now)
     publishing.publish(state)

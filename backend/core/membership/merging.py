@@ -111,7 +111,9 @@ def on_merge_timer(state: Membership, now: int) -> None:
     if merge is None:
         return
     if now < merge.deadline_us:
-        if merge.phase == "offering":
+        if merge.phase == "proving":
+            _ask_for_proof(state, now, merge)
+        elif merge.phase == "offering":
             _offer(state, merge)
         elif merge.phase == "telling":
             _tell(state, now, merge)
@@ -120,6 +122,8 @@ def on_merge_timer(state: Membership, now: int) -> None:
         go(state, merge.remote.address)
     elif merge.phase == "proving":
         _wait_for_links(state, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
+    elif merge.phase == "freezing":
+        give_up(state, now, "the cluster could not be frozen in time")
     else:
         give_up(state, now, "the other cluster does not answer any more")
 
@@ -138,6 +142,14 @@ def forget(state: Membership, now: int, gone: set[Address]) -> None:
         _freeze(state, now, merge)
 
 
+def takes_leave_of(state: Membership, now: int, gone: set[Address]) -> bool:
+    """Whether the cluster is dissolving: then nobody is removed any more, for no version may pass the winner's."""
+    if state.merge is None or state.merge.phase != "telling":
+        return False
+    forget(state, now, gone)
+    return True
+
+
 def give_up(state: Membership, now: int, reason: str) -> None:
     """Stay a cluster of its own, as it was before. Nothing was begun yet while links are proven."""
     merge = state.merge
@@ -145,6 +157,8 @@ def give_up(state: Membership, now: int, reason: str) -> None:
         return
     state.merge = None
     state.timers.clear(MERGE)
+    if merge.phase == "freezing":
+        cluster_state.cancel(state, now, "the merge that it was for is given up")
     if merge.phase != "proving":
         state.note(now, MergeAbandoned(merge.remote.address, reason))
     split_brain.explain(state, now, reason, merge.remote.address)
@@ -159,7 +173,7 @@ def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) ->
     """A losing cluster is ready to come: agree if the decision still stands, and go ahead of its version."""
     if state.members is None or state.claim is not None:
         return
-    refusal = _why_not_take(state, offer)
+    refusal = _why_not_take(state, now, offer)
     if not refusal:
         for member in offer.profile.members:
             readmission.take_as_proven(state, member.address)
@@ -170,13 +184,19 @@ def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) ->
     state.send(sender, MergeReply(offer.token, refusal))
 
 
-def _why_not_take(state: Membership, offer: MergeOffer) -> str:
+def _has_newcomers_since(state: Membership, version: int) -> bool:
+    return state.members is not None and any(member.join_version > version for member in state.members.members)
+
+
+def _why_not_take(state: Membership, now: int, offer: MergeOffer) -> str:
     if not state.is_master:
         return f"it is no master; ask {state.master}"
     if state.merge is not None:
         return f"it is itself merging into the cluster of {state.merge.remote.address}"
-    if state.settings.disconnection_heartbeats and state.members and state.members.version != offer.seen_version:
-        return "its list has changed since the links were proven"
+    if cluster_state.is_changing(state, now):
+        return "its state is just being changed"
+    if state.settings.disconnection_heartbeats and _has_newcomers_since(state, offer.seen_version):
+        return "somebody has joined it since the links were proven"
     decision = decide_merge(split_brain.profile(state), offer.profile)
     return "" if decision.decision == "remote-merges" else decision.why
 
@@ -204,6 +224,7 @@ def depart(state: Membership, now: int, target: Address) -> None:
     state.note(now, MemberMerging(target, uuid))
     state.timers.clear_all()
     state.begin_life(uuid)
+    state.join_list_told = None  # the edit was meant for the cluster that ends here
     state.remembered.update(dict.fromkeys(left, now))
     state.reconnect()
     state.note(now, MemberStarted(state.address, state.birth.lite, state.join_list, old_uuid))
@@ -221,12 +242,18 @@ def _enter(state: Membership, now: int, merge: Merge, phase: str) -> None:
 
 
 def _prove(state: Membership, now: int, merge: Merge) -> None:
-    targets = tuple((member.address, member.uuid) for member in merge.remote.members)
-    request = ProveLinks(merge.token, targets)
     _enter(state, now, merge, "proving")
     merge.waiting = {state.address, *state.peers}
-    state.send_all(tuple(state.peers), request)
-    link_probes.prove(state, now, state.address, request)
+    _ask_for_proof(state, now, merge)
+
+
+def _ask_for_proof(state: Membership, now: int, merge: Merge) -> None:
+    """Ask all whose reports have not come, this member too: a request or a report may be lost."""
+    targets = tuple((member.address, member.uuid) for member in merge.remote.members)
+    request = ProveLinks(merge.token, targets)
+    state.send_all(tuple(address for address in state.peers if address in merge.waiting), request)
+    if state.address in merge.waiting:
+        link_probes.prove(state, now, state.address, request)
 
 
 def _wait_for_links(state: Membership, now: int, reason: str) -> None:

@@ -20,9 +20,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 def edit(state: Membership, now: int, addresses: tuple[Address, ...]) -> None:
     """An operator edits the list at this member."""
-    _adopt(state, now, (state.join_list_edition[0] + 1, state.address), addresses)
-    state.join_list_told = set()
-    _spread(state, now)
+    _edit_above(state, now, state.join_list_edition[0], addresses)
 
 
 def on_update(state: Membership, now: int, sender: Address, update: JoinListUpdate) -> None:
@@ -34,19 +32,30 @@ def on_update(state: Membership, now: int, sender: Address, update: JoinListUpda
         _adopt(state, now, edition, update.addresses)
         state.join_list_told = None
         state.timers.clear(SPREAD)
-    state.send(sender, JoinListUpdateAck(update.edition, update.author))
+    state.send(sender, JoinListUpdateAck(*state.join_list_edition))
 
 
 def on_acknowledgement(state: Membership, now: int, sender: Address, ack: JoinListUpdateAck) -> None:
-    """Somebody has this member's edit, or a later one."""
-    if state.join_list_told is not None and (ack.edition, ack.author) == state.join_list_edition:
+    """Somebody has this member's edit; or an edition that is greater, of another edit that this one is to replace."""
+    if state.join_list_told is None:
+        return
+    edition = (ack.edition, ack.author)
+    if edition == state.join_list_edition:
         state.join_list_told.add(sender)
+    elif edition > state.join_list_edition:
+        _edit_above(state, now, ack.edition, state.join_list)
 
 
 def on_spread_timer(state: Membership, now: int) -> None:
     """Ask again, members that have come since included."""
     if state.join_list_told is not None:
         _spread(state, now)
+
+
+def _edit_above(state: Membership, now: int, edition: int, addresses: tuple[Address, ...]) -> None:
+    _adopt(state, now, (edition + 1, state.address), addresses)
+    state.join_list_told = set()
+    _spread(state, now)
 
 
 def _adopt(state: Membership, now: int, edition: tuple[int, Address], addresses: tuple[Address, ...]) -> None:

@@ -86,8 +86,8 @@ def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProb
     remember_contact(state, now, sender)
     decision = judge(state, now, remote)
     state.send(sender, SplitBrainAnswer(profile(state)))
-    if decision.decision == "local-merges" and state.settings.helpful_answers:
-        merging.begin(state, now, remote)
+    if decision.decision == "local-merges" and state.settings.helpful_answers and not _obstacle(state):
+        state.send(sender, SplitBrainProbe(profile(state)))  # its answer shows that it can be reached
 
 
 def on_answer(state: Membership, now: int, sender: Address, answer: SplitBrainAnswer) -> None:

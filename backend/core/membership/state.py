@@ -114,6 +114,8 @@ class Claim:
     """Everyone asked, and the life that was asked."""
     accepted: set[Address] = field(default_factory=set)
     refused: set[Address] = field(default_factory=set)
+    refusals: dict[Address, str] = field(default_factory=dict)
+    """The last reason of each who did not accept."""
     highest_version: int = 0
 
 
@@ -185,6 +187,7 @@ class Membership:
         "address",
         "admission",
         "all_heard_until_us",
+        "asked_silent",
         "asking_to_join",
         "birth",
         "claim",
@@ -216,6 +219,7 @@ class Membership:
         "settings",
         "standing",
         "state_change",
+        "state_decided",
         "state_locked",
         "stopwatch",
         "suspicions",
@@ -261,6 +265,8 @@ class Membership:
         self.heartbeat_round: tuple[tuple[Address, Heartbeat], ...] | None = None
         self.watched: dict[Address, Peer] = {}
         self.watch_is_current = False
+        self.asked_silent: set[Address] = set()
+        """In the ring topology: who was silent at the last look, and was asked."""
         self.own_findings: set[Address] = set()
         """In the ring topology: whom this member itself found silent."""
         self.last_round_us = 0
@@ -275,6 +281,8 @@ class Membership:
         self.link_proof: LinkProof | None = None
         self.standing = ClusterStanding()
         self.state_locked: StateLocked | None = None
+        self.state_decided = ""
+        """The token of the last change that was decided."""
         self.state_change: StateChange | None = None
         self.missing: dict[Address, str] = {}
         """Members that left while no joins were allowed; they may come back."""

@@ -81,6 +81,8 @@ def on_leave(state: Membership, now: int, sender: Address, goodbye: Leave) -> No
 
 def _remove(state: Membership, now: int, reasons: Mapping[Address, str]) -> None:
     assert state.members is not None
+    if merging.takes_leave_of(state, now, set(reasons)):
+        return
     for address, reason in reasons.items():
         state.note(now, MemberRemoved(address, state.peers[address].uuid, reason))
     gone = set(reasons)

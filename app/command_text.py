@@ -1,0 +1,87 @@
+"""Commands in words: as the line of the prompt that does the same, and as the question before a destructive one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend.core.commands import (
+    ChangeState,
+    Command,
+    CutLink,
+    DelayLink,
+    DropMessages,
+    DuplicateOnLink,
+    Heal,
+    HealLink,
+    KillMember,
+    LoseOnLink,
+    Operate,
+    Partition,
+    PauseMember,
+    ResumeMember,
+    SearchClusters,
+    SetJoinList,
+    StartMember,
+    StopMember,
+)
+from backend.core.properties import MILLISECOND_US
+from backend.picture.one_line import one_line
+
+ONE_WAY = "one-way"
+
+NO_KINDS = "none"
+
+
+def describe(command: Command) -> str:
+    """The line of the prompt that means `command`; `app.prompt_grammar.parse_line` reads it back."""
+    match command:
+        case Heal():
+            return "heal"
+        case HealLink(sources, targets):
+            return f"heal {_ends(sources, targets)}"
+        case Partition(groups):
+            return f"partition {'|'.join(','.join(group) for group in groups)}"
+        case CutLink(sources, targets, one_way):
+            return f"cut {_ends(sources, targets, one_way=one_way)}"
+        case DelayLink(sources, targets, delay_us, one_way):
+            return f"delay {_ends(sources, targets, f'{delay_us / MILLISECOND_US}ms', one_way=one_way)}"
+        case LoseOnLink(sources, targets, probability, one_way):
+            return f"lose {_ends(sources, targets, str(probability), one_way=one_way)}"
+        case DuplicateOnLink(sources, targets, probability, one_way):
+            return f"duplicate {_ends(sources, targets, str(probability), one_way=one_way)}"
+        case DropMessages(sources, targets, kinds):
+            return f"drop-messages {_ends(sources, targets, ','.join(kinds) or NO_KINDS)}"
+        case SetJoinList(member, addresses):
+            return f"join-list {member} {','.join(addresses)}"
+        case ChangeState(member, state):
+            return f"state {member} {state}"
+        case (
+            StartMember(member)
+            | StopMember(member)
+            | KillMember(member)
+            | PauseMember(member)
+            | ResumeMember(member)
+            | SearchClusters(member)
+            | Operate(member)
+        ):
+            return f"{command.__struct_config__.tag} {member}"
+
+
+def question(commands: Sequence[Command]) -> tuple[str, str]:
+    """What to ask before `commands` of one kind are done, and the word that does them."""
+    match commands[0]:
+        case ChangeState(member, state):
+            return f"Change the cluster of {one_line(member)} to {state}?", "Change"
+        case SearchClusters():
+            return f"Let {_members(commands)} look for other clusters, and merge?", "Search"
+        case first:
+            deed = str(first.__struct_config__.tag).capitalize()
+            return f"{deed} {_members(commands)}?", deed
+
+
+def _members(commands: Sequence[Command]) -> str:
+    return ", ".join(one_line(command.member) for command in commands if hasattr(command, "member"))
+
+
+def _ends(sources: Sequence[str], targets: Sequence[str], *more: str, one_way: bool = False) -> str:
+    return " ".join((",".join(sources), ",".join(targets), *more, *([ONE_WAY] if one_way else [])))

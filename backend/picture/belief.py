@@ -1,0 +1,109 @@
+"""What one member believes in one life: its list, its suspicions, the state of its cluster, and why that does not heal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from backend.core.address import Address
+from backend.core.cluster_profile import ClusterState
+from backend.core.membership.identity import Member
+
+Status = Literal["joining", "member", "paused", "stopped", "killed"]
+
+Decision = Literal["local-merges", "remote-merges", "cannot-merge"]
+
+
+class Suspicion(NamedTuple):
+    """Why a member suspects another, and since when on the run's clock."""
+
+    reason: str
+    since_us: int
+
+
+class JoinDelay(NamedTuple):
+    """A joiner that its `master` holds back: it proves its links to `missing`, and tries the next time at `until_us`."""
+
+    master: Address
+    missing: tuple[Address, ...]
+    until_us: int
+
+
+class Resolution(NamedTuple):
+    """How a master settled a partial disconnection, and when. `exact` is false when it is only the best found in time."""
+
+    keep: tuple[Address, ...]
+    remove: tuple[Address, ...]
+    exact: bool
+    why: str
+    at_us: int
+
+
+class Verdict(NamedTuple):
+    """What a master found about another cluster, and since when it has not changed its mind."""
+
+    decision: Decision
+    rule: str
+    why: str
+    since_us: int
+
+
+@dataclass(slots=True)
+class Belief:
+    """What one member believes in its present life; what it believed last, once that life is over."""
+
+    label: str
+    address: Address
+    uuid: str
+    status: Status = "joining"
+    version: int = 0
+    """Version of the installed list; 0 before the first."""
+    lineage: str = ""
+    master: Address | None = None
+    members: tuple[Member, ...] = ()
+    suspicions: dict[Address, Suspicion] = field(default_factory=dict)
+    ever_listed: set[Address] = field(default_factory=set)
+    """Every address that stood on one of this life's lists."""
+    claiming: bool = False
+    list_since_us: int = 0
+    at: int = 0
+    """Time of the latest event of this life."""
+    listed: frozenset[Address] = frozenset()
+    """The addresses in `members`, for quick questions."""
+    merged_from: str = ""
+    """The uuid of the life before, when that one ended in a merge."""
+    join_list: tuple[Address, ...] = ()
+    """Where it looks for its cluster, and for others."""
+    join_list_edition: int = 0
+    """How often the join list was edited while its cluster ran; 0 while it is as configured."""
+    join_list_author: Address | None = None
+    """The member that the present edition was handed to."""
+    cluster_state: ClusterState = "ACTIVE"
+    operating: bool = True
+    """Whether it sees enough members to serve clients."""
+    needed: int = 0
+    """How many members that takes; 0 as long as it was never said."""
+    reports: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
+    """On a master: whom each slave reports to be out of its reach, until that is settled or withdrawn."""
+    resolution: Resolution | None = None
+    """The last partial disconnection that it settled as a master."""
+    held_back: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
+    """On a master: who has to prove its links before it is let in again, and to whom they are missing as far as that is known."""
+    delay: JoinDelay | None = None
+    """Why it is not let in, while it waits for that."""
+    verdicts: dict[Address, Verdict] = field(default_factory=dict)
+    """On a master: what it last found about each other master that it met."""
+    not_merging: str = ""
+    """On a master: why it is not merging into another cluster; empty when it gave no reason."""
+    merging: Address | None = None
+    """On a master that leads its cluster into another one: the master of that."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the member takes part: it has joined and is neither frozen nor gone."""
+        return self.status == "member"
+
+    @property
+    def is_master(self) -> bool:
+        """Whether it leads, in its own belief."""
+        return self.master is not None and self.master == self.address

@@ -1,0 +1,43 @@
+"""Many swarm runs: spread over processes, and told in the order of their seeds whatever process was faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
+from backend.simulation.swarm import draw
+from backend.simulation.trial import Trial, run_seed, try_out
+
+CHUNK = 10
+"""Seeds that a process is given at a time."""
+
+
+def trials(seeds: range, sizes: tuple[int, int], jobs: int) -> Iterator[Trial]:
+    """Try every seed, in `jobs` processes; with one job in this one. In the order of `seeds`, as they are done."""
+    attempt = partial(run_seed, sizes=sizes)
+    if jobs == 1:
+        yield from map(attempt, seeds)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as processes:
+        try:
+            yield from processes.map(attempt, seeds, chunksize=CHUNK)
+        finally:
+            processes.shutdown(wait=False, cancel_futures=True)
+
+
+def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path) -> Path:
+    """Shrink the run that failed as `trial` says and write it into `folder`; the file. Raises OSError.
+
+    Run again under its seed, the file fails in the same way.
+    """
+    small = shrink(draw(trial.seed, sizes).scenario, fails_alike(trial))
+    if trial.verdict == "no-convergence":
+        small = with_ending(small)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"seed-{trial.seed}.yaml"
+    file.write_text(shrunk_text(try_out(small, trial.seed), small), encoding="utf-8")
+    return file

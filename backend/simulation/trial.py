@@ -1,0 +1,203 @@
+"""One swarm run and its verdict: faults with the invariants watched, then peace, in which the members must converge.
+
+In the second phase everything is mended: links are plain, messages quick, the frozen thawed. An operator who knows what he
+does puts back what operators did before: the cluster's state and the join lists. What is down stays down.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from backend.core.commands import ChangeState, Command, CommandRefused, Heal, ResumeMember, SetJoinList
+from backend.core.events import Record
+from backend.simulation.convergence import convergence_bound_us, what_differs
+from backend.simulation.expectations import running
+from backend.simulation.invariants import Violation
+from backend.simulation.run import SECOND_US, Interpreter, Ledger, SimulatedStage
+from backend.simulation.scenario import Scenario
+from backend.simulation.swarm import FEWEST, MOST, draw
+from backend.simulation.world import PLAIN_LATENCY
+
+Verdict = Literal["ok", "violation", "no-convergence", "crash", "unknown"]
+VERDICTS: tuple[Verdict, ...] = ("ok", "violation", "no-convergence", "crash", "unknown")
+FAILURES: tuple[Verdict, ...] = ("violation", "no-convergence", "crash")
+
+LIVELOCK = "no livelock"
+MOST_EVENTS_A_SECOND = 200
+"""Events in a virtual second for each pair of members: all-to-all heartbeats need two to four."""
+
+
+MOST_SETBACKS = 2
+"""How often the members may fall apart again, as when an order that an operator gave before arrives late."""
+
+
+class Trial(Struct, frozen=True):
+    """How a run ended. `invariant` names what was violated; `text` says what went wrong, and is empty when nothing did.
+
+    `converged_seconds` is how long the members took to become one cluster; `bound_seconds` how long they might.
+    """
+
+    seed: int
+    verdict: Verdict
+    invariant: str
+    text: str
+    witnesses: tuple[Record, ...]
+    members: int
+    events: int
+    virtual_seconds: float
+    converged_seconds: float | None
+    bound_seconds: float
+    fingerprint: str
+
+
+def run_seed(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Trial:
+    """Draw the run of `seed` and try it."""
+    return try_out(draw(seed, sizes).scenario, seed)
+
+
+def try_out(scenario: Scenario, seed: int) -> Trial:
+    """Run `scenario` under `seed` through both phases. Its expectations are left out: the trial judges by itself."""
+    ledger = Ledger()
+    stage = TrialStage(scenario, seed, ledger)
+    judged = _Judged(scenario, stage, ledger)
+    try:
+        judged.run()
+    except Livelock as endless:
+        judged.fail("violation", LIVELOCK, str(endless))
+    except Exception:  # noqa: BLE001 - whatever the core raises is what a trial is to find
+        judged.fail("crash", "", traceback.format_exc())
+    return judged.trial(seed)
+
+
+class Livelock(Exception):
+    """Members keep one another busy for good."""
+
+
+class TrialStage(SimulatedStage):
+    """A simulated stage that gives up when far more happens than can be right."""
+
+    def advance(self, by_us: int) -> None:
+        """Let so much time pass. Raises `Livelock`."""
+        world = self.world
+        until_us = world.now_us + by_us
+        most = MOST_EVENTS_A_SECOND * (len(world.labels) ** 2 + 50)
+        while True:
+            before = world.events
+            world.run_until(min(until_us, world.now_us + SECOND_US))
+            if world.events - before > most:
+                at = world.now_us / SECOND_US
+                raise Livelock(f"{world.events - before} events within a second, at {at:.1f} s")
+            if world.now_us >= until_us:
+                return
+
+
+class _Judged:
+    """The run of one trial, and what is known of its outcome."""
+
+    def __init__(self, scenario: Scenario, stage: TrialStage, ledger: Ledger) -> None:
+        self._scenario = scenario
+        self._stage = stage
+        self._ledger = ledger
+        self._settings = scenario.timing()
+        self._bound_us = convergence_bound_us(self._settings, len(scenario.members))
+        self._converged_us: int | None = None
+        self._verdict: Verdict = "ok"
+        self._invariant = ""
+        self._text = ""
+
+    def run(self) -> None:
+        """Raises `Livelock`, and whatever the core raises."""
+        steps = tuple(step for step in self._scenario.steps if step.expect is None)
+        if steps:
+            faults = self._scenario.model_copy(update={"steps": steps})
+            Interpreter(faults, self._stage, self._ledger).play()
+        else:
+            self._stage.start_members()
+        self._make_peace()
+        if not running(self._ledger.picture):
+            self.fail("unknown", "", "no member is running after the faults")
+        elif differs := self._wait_for_convergence():
+            self.fail("no-convergence", "", differs)
+
+    def fail(self, verdict: Verdict, invariant: str, text: str) -> None:
+        self._verdict, self._invariant, self._text = verdict, invariant, text
+
+    def trial(self, seed: int) -> Trial:
+        """The outcome. A violated invariant outweighs everything else but a crash."""
+        witnesses: tuple[Record, ...] = ()
+        violations: Sequence[Violation] = self._ledger.watch.violations
+        if not violations and self._verdict == "ok":
+            # The members agree and have been left alone since: nobody may still owe anything.
+            patience_us = self._settings.max_no_heartbeat_us
+            violations = self._ledger.watch.conclude(self._stage.now_us(), patience_us).violations
+        if violations and self._verdict != "crash":
+            first = violations[0]
+            self.fail("violation", first.invariant, first.text)
+            witnesses = first.witnesses
+        world = self._stage.world
+        return Trial(
+            seed=seed,
+            verdict=self._verdict,
+            invariant=self._invariant,
+            text=self._text,
+            witnesses=witnesses,
+            members=len(self._scenario.members),
+            events=world.events,
+            virtual_seconds=round(world.now_us / SECOND_US, 3),
+            converged_seconds=None if self._converged_us is None else round(self._converged_us / SECOND_US, 3),
+            bound_seconds=round(self._bound_us / SECOND_US, 3),
+            fingerprint=world.fingerprint(),
+        )
+
+    def _make_peace(self) -> None:
+        world = self._stage.world
+        world.execute(Heal())
+        world.set_latency(PLAIN_LATENCY)
+        for label, node in world.nodes.items():
+            if node.paused:
+                world.execute(ResumeMember(label))
+
+    def _wait_for_convergence(self) -> str:
+        """Wait until the members are one cluster, and see that they stay so; what differs when the time is over."""
+        stage, ledger, settings = self._stage, self._ledger, self._settings
+        began_us = stage.now_us()
+        until_us = began_us + self._bound_us
+        look_us = max(1, settings.heartbeat_interval_us // 2)
+        mend_every_us = settings.state_lease_us + 2 * settings.heartbeat_interval_us
+        mend_at_us = began_us
+        for _ in range(MOST_SETBACKS + 1):
+            while differs := what_differs(ledger.picture, ledger.facts):
+                if stage.now_us() >= until_us:
+                    return differs
+                if stage.now_us() >= mend_at_us:
+                    self._mend()
+                    mend_at_us = stage.now_us() + mend_every_us
+                stage.advance(look_us)
+            self._converged_us = stage.now_us() - began_us
+            stage.advance(settings.max_no_heartbeat_us + 2 * settings.heartbeat_interval_us)
+            differs = what_differs(ledger.picture, ledger.facts)
+            if not differs:
+                return ""
+        return f"they were one cluster and fell apart again {MOST_SETBACKS + 1} times: {differs}"
+
+    def _mend(self) -> None:
+        """Let every master's cluster be ACTIVE and look everywhere, as far as operators changed that."""
+        ledger, world = self._ledger, self._stage.world
+        everywhere = {node.address for node in world.nodes.values()}
+        for label in ledger.picture.masters():
+            if ledger.facts.states.get(label, "ACTIVE") != "ACTIVE":
+                self._order(ChangeState(label, "ACTIVE"))
+            known = {*ledger.facts.join_lists.get(label, ()), world.nodes[label].address}
+            if not everywhere <= known:
+                self._order(SetJoinList(label, world.labels))
+
+    def _order(self, command: Command) -> None:
+        """Give an order that may be refused as things stand: it is given again until it is obeyed."""
+        try:
+            self._stage.execute(command)
+        except CommandRefused:
+            return

@@ -1,0 +1,57 @@
+"""What is said before something destructive is done."""
+
+from __future__ import annotations
+
+from backend.core.commands import ChangeState, Heal, KillMember, SearchClusters, StopMember
+from backend.core.events import MergeVerdict
+from backend.picture.blast_radius import blast_radius
+from backend.picture.picture import Picture
+from tests.app.fake_cluster import FakeCluster
+
+FIVE = ("n1", "n2", "n3", "n4", "n5")
+
+
+def split() -> Picture:
+    cluster = FakeCluster(FIVE)
+    cluster.form()
+    cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
+    cluster.happen("n4", MergeVerdict(cluster.address("n1"), "local-merges", "data-members", "2 against 3"))
+    return picture_of(cluster)
+
+
+def formed() -> Picture:
+    cluster = FakeCluster(FIVE)
+    cluster.form()
+    return picture_of(cluster)
+
+
+def picture_of(cluster: FakeCluster) -> Picture:
+    picture = Picture()
+    for record in cluster.drain():
+        picture.apply(record)
+    return picture
+
+
+def test_ending_names_the_orphans() -> None:
+    told = blast_radius(formed(), [KillMember("n1")])
+    assert told.startswith("1 of 5 running members would end; 4 would be left.")
+    assert "n1 is master of n2, n3, n4, n5" in told
+    everybody = [StopMember(label) for label in FIVE]
+    assert blast_radius(formed(), everybody).endswith("Nothing of the cluster remains.")
+
+
+def test_a_change_of_state_reaches_one_cluster() -> None:
+    told = blast_radius(split(), [ChangeState("n5", "FROZEN")])
+    assert told.startswith("It reaches 2 running members: n4, n5. Until it is ACTIVE again no newcomer joins")
+    assert "Newcomers may join" in blast_radius(split(), [ChangeState("n5", "ACTIVE")])
+    assert blast_radius(Picture(), [ChangeState("n5", "FROZEN")]).startswith("It reaches 0 running members: nobody.")
+
+
+def test_a_search_may_end_in_a_merge() -> None:
+    told = blast_radius(split(), [SearchClusters("n4")])
+    assert "all 2 (n4, n5) leave theirs and join that one under new uuids" in told
+    assert told.endswith("It met that of n1 before: this one merges into it.")
+
+
+def test_what_destroys_nothing_has_no_radius() -> None:
+    assert blast_radius(formed(), [Heal()]) == ""

@@ -1,0 +1,79 @@
+"""What records say beyond the picture, and the expectations that look at it."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.core.address import Address
+from backend.core.events import (
+    ClusterStateChanged,
+    Event,
+    JoinListChanged,
+    MemberAdmitted,
+    MemberHeldBack,
+    MemberStarted,
+    NotMerging,
+    Record,
+)
+from backend.picture.picture import Picture
+from backend.simulation.cluster_facts import Facts
+from backend.simulation.expectations import judge
+from backend.simulation.scenario import Expect
+
+ATHENS, CYRENE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
+STARTS = (("athens", MemberStarted(ATHENS, False, (CYRENE,))), ("cyrene", MemberStarted(CYRENE, False, (ATHENS,))))
+
+
+def missing(expect: dict[str, object], *happened: tuple[str, Event], refusal: str | None = None) -> str:
+    facts, picture = Facts(refusal=refusal), Picture()
+    for label, event in (*STARTS, *happened):
+        record = Record("run", label, f"uuid-{label}", 1, 0, 0, event)
+        facts.apply(record)
+        picture.apply(record)
+    return judge(Expect.model_validate(expect), picture, (), facts).missing
+
+
+FROZEN = ("athens", ClusterStateChanged("FROZEN", "asked"))
+HELD = ("athens", MemberHeldBack(CYRENE, (ATHENS,)))
+IN = ("athens", MemberAdmitted(CYRENE, "uuid-cyrene", 3, 0, 0))
+QUIET = ("athens", NotMerging("the other cluster is FROZEN"))
+
+
+@pytest.mark.parametrize(
+    ("expect", "happened", "said"),
+    [
+        ({"state": {"athens": "ACTIVE"}}, (), ""),
+        ({"state": {"athens": "FROZEN"}}, (FROZEN,), ""),
+        (
+            {"state": {"athens": "FROZEN"}},
+            (FROZEN, STARTS[0]),
+            "athens holds the cluster to be ACTIVE; expected FROZEN",
+        ),
+        ({"state": {"delphi": "FROZEN"}}, (), "delphi holds the cluster to be nothing yet; expected FROZEN"),
+        ({"held-back": ["cyrene"]}, (HELD,), ""),
+        ({"held-back": []}, (HELD, IN), ""),
+        ({"held-back": []}, (HELD,), "held back: cyrene; expected nobody"),
+        ({"held-back": ["cyrene"]}, (HELD, STARTS[1]), "held back: nobody; expected cyrene"),
+        ({"not-merging": {"athens": "FROZEN"}}, (QUIET,), ""),
+        ({"not-merging": {"athens": "PASSIVE"}}, (QUIET,), "athens does not merge for another reason"),
+        ({"not-merging": {"athens": "FROZEN"}}, (), "athens gave no reason for not merging"),
+    ],
+)
+def test_expectations_about_states_and_merging(
+    expect: dict[str, object], happened: tuple[tuple[str, Event], ...], said: str
+) -> None:
+    found = missing(expect, *happened)
+    assert found.startswith(said) and bool(found) == bool(said)
+
+
+def test_refusals_are_told_apart_by_their_reason() -> None:
+    assert missing({"refused": "paused"}, refusal="athens is paused already") == ""
+    assert "for another reason" in missing({"refused": "unknown"}, refusal="athens is paused already")
+    assert missing({"refused": ""}) == "the last command was not refused"
+
+
+def test_join_lists_are_those_of_the_present_life() -> None:
+    facts = Facts()
+    for label, event in (*STARTS, ("athens", JoinListChanged((ATHENS, CYRENE), 1, ATHENS))):
+        facts.apply(Record("run", label, "u", 1, 0, 0, event))
+    assert facts.join_lists == {"athens": (ATHENS, CYRENE), "cyrene": (ATHENS,)}

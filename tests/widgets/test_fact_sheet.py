@@ -1,0 +1,81 @@
+"""The sheet of facts by itself: wrapping, scrolling, and painting only what changed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual.app import App, ComposeResult
+
+from backend.picture.member_detail import Fact
+from tests.app.screen_text import screen_text
+from widgets.fact_sheet import FactSheet
+
+CSS = "\n".join(
+    f".fact-sheet--{name} {{ text-style: none; }}"
+    for name in ("heading", "plain", "good", "strong", "warning", "bad", "faint")
+)
+
+
+class Stage(App[None]):
+    CSS = CSS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sheet = FactSheet()
+
+    def compose(self) -> ComposeResult:
+        yield self.sheet
+
+
+def test_paragraphs_wrap_under_their_own_and_lists_stand_as_they_are() -> None:
+    async def scenario() -> None:
+        stage = Stage()
+        async with stage.run_test(size=(30, 12)) as pilot:
+            stage.sheet.show(
+                [
+                    Fact("suspects", "多播 and [b]others[/] for long"),
+                    Fact("", "  [x] verbatim, however long it may be", verbatim=True),
+                ]
+            )
+            await pilot.pause()
+            assert screen_text(stage).splitlines()[:4] == [
+                " suspects     多播 and",
+                "              [b]others[/] for",
+                "              long",
+                "   [x] verbatim, however long",
+            ]
+            await pilot.resize_terminal(60, 12)
+            await pilot.pause()
+            assert screen_text(stage).splitlines()[0] == " suspects     多播 and [b]others[/] for long"
+
+    asyncio.run(scenario())
+
+
+def test_more_than_fits_scrolls_and_only_changes_are_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        stage = Stage()
+        async with stage.run_test(size=(40, 10)) as pilot:
+            facts = [Fact("", f"line {place}", verbatim=True) for place in range(30)]
+            stage.sheet.show(facts)
+            await pilot.pause()
+            stage.sheet.focus()
+            await pilot.press("G")
+            await pilot.pause(0.5)
+            assert "line 29" in screen_text(stage) and "line 0" not in screen_text(stage)
+            await pilot.press("g")
+            await pilot.pause(0.5)
+            assert "line 0" in screen_text(stage)
+            painted: list[int] = []
+            render = stage.sheet.render_line
+            monkeypatch.setattr(stage.sheet, "render_line", lambda y: painted.append(y) or render(y))
+            stage.sheet.show(list(facts))
+            await pilot.pause()
+            assert painted == []
+            facts[3] = facts[20] = Fact("", "another line", verbatim=True)
+            stage.sheet.show(facts)
+            await pilot.pause()
+            assert painted == [3], "line 20 is out of sight"
+            assert "another line" in screen_text(stage)
+
+    asyncio.run(scenario())

@@ -1,0 +1,100 @@
+"""A sheet of facts: headings at the left, paragraphs wrapped to the width at their right. Repaints only lines that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from backend.picture.member_detail import Fact
+from widgets.line_table import TONES, TableCell, fit
+
+HEADING_WIDTH = 13
+MARGIN = 1
+LEAST_PARAGRAPH = 10
+"""Cells of a paragraph's line when there is hardly any room."""
+
+SheetLine = tuple[TableCell, ...]
+
+
+class FactSheet(ScrollView, can_focus=True, inherit_bindings=False):
+    """Paints what `show` gave it last."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"fact-sheet--heading", *(f"fact-sheet--{tone}" for tone in TONES)}
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_up", "Up", show=False),
+        Binding("down,j", "scroll_down", "Down", show=False),
+        Binding("pageup", "page_up", "Page up", show=False),
+        Binding("pagedown", "page_down", "Page down", show=False),
+        Binding("home,g", "scroll_home", "First", show=False),
+        Binding("end,G", "scroll_end", "Last", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._facts: tuple[Fact, ...] = ()
+        self._lines: tuple[SheetLine, ...] = ()
+        self._style_of: dict[str, Style] = {}
+
+    def show(self, facts: Sequence[Fact]) -> None:
+        """Say `facts`. Costs a comparison when they are those that were said before."""
+        said = tuple(facts)
+        if said != self._facts:
+            self._facts = said
+            self._lay_out()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        place = self.scroll_offset.y + y
+        segments = [Segment(" " * MARGIN, self._style("plain"))]
+        if place < len(self._lines):
+            segments += [Segment(text, self._style(tone)) for text, tone in self._lines[place]]
+        return Strip(segments).crop_extend(0, width, self._style("plain"))
+
+    def notify_style_update(self) -> None:
+        self._style_of.clear()
+        super().notify_style_update()
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        before, self._lines = self._lines, tuple(line for fact in self._facts for line in self._wrapped(fact))
+        if len(before) != len(self._lines):
+            self.virtual_size = Size(0, len(self._lines))
+            self.refresh()
+            return
+        first, region = self.scroll_offset.y, self.scrollable_content_region
+        changed = [
+            Region(0, place - first, region.width, 1)
+            for place in range(first, min(first + region.height, len(before)))
+            if before[place] != self._lines[place]
+        ]
+        if changed:
+            self.refresh(*changed)
+
+    def _wrapped(self, fact: Fact) -> list[SheetLine]:
+        if fact.verbatim:
+            return [(TableCell(fact.text, fact.tone),)]
+        room = max(LEAST_PARAGRAPH, self.scrollable_content_region.width - MARGIN - HEADING_WIDTH)
+        headings = [fact.heading]
+        lines: list[SheetLine] = []
+        for part in Content(fact.text).wrap(room):
+            heading = headings.pop() if headings else ""
+            lines.append((TableCell(fit(heading, HEADING_WIDTH), "heading"), TableCell(part.plain, fact.tone)))
+        return lines
+
+    def _style(self, tone: str) -> Style:
+        style = self._style_of.get(tone)
+        if style is None:
+            style = self.rich_style + self.get_component_rich_style(f"fact-sheet--{tone}", partial=True)
+            self._style_of[tone] = style
+        return style
