@@ -71,6 +71,7 @@ from backend.core.messages import (
     StateDecisionAck,
     StateLock,
     StateLockAnswer,
+    StateRefusal,
     StateRequest,
     TriggerExplicitSuspicion,
     WhoIsMaster,
@@ -114,6 +115,7 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     JoinListUpdate: runtime_join_list.on_update,
     JoinListUpdateAck: runtime_join_list.on_acknowledgement,
     StateRequest: cluster_state.on_request,
+    StateRefusal: cluster_state.on_refusal,
     StateLock: cluster_state.on_lock,
     StateLockAnswer: cluster_state.on_lock_answer,
     StateDecision: cluster_state.on_decision,
@@ -133,6 +135,7 @@ TIMED: dict[str, Callable[[Membership, int], None]] = {
     split_brain.SEARCH: split_brain.on_search_timer,
     merging.MERGE: merging.on_merge_timer,
     cluster_state.STATE: cluster_state.on_state_timer,
+    cluster_state.WISH: cluster_state.on_wish_timer,
     runtime_join_list.SPREAD: runtime_join_list.on_spread_timer,
 }
 """Which rule answers which timer."""

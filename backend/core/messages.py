@@ -266,6 +266,13 @@ class StateRequest(Struct, frozen=True, tag="state-request", array_like=True):
     wanted: ClusterState
 
 
+class StateRefusal(Struct, frozen=True, tag="state-refusal", array_like=True):
+    """The master will not begin the change that a slave has passed on."""
+
+    wanted: ClusterState
+    reason: str
+
+
 class StateLock(Struct, frozen=True, tag="state-lock", array_like=True):
     """First phase: hold still for this change until it is decided, for at most the lease."""
 
@@ -327,6 +334,7 @@ Message = (
     | JoinListUpdate
     | JoinListUpdateAck
     | StateRequest
+    | StateRefusal
     | StateLock
     | StateLockAnswer
     | StateDecision

@@ -204,11 +204,6 @@ def test_a_decision_from_somebody_else_than_the_master_is_ignored() -> None:
     assert states(world) == ["ACTIVE"] * 3
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="cluster_state.on_lock takes a lock that comes again after its decision; every other change is refused until "
-    "the lease is over (60 s in production), the thaw after a merge included",
-)
 def test_a_lock_that_comes_again_after_its_decision_does_not_block_the_next_change() -> None:
     world = three()
     world.change_state("A", "FROZEN")
@@ -221,11 +216,6 @@ def test_a_lock_that_comes_again_after_its_decision_does_not_block_the_next_chan
     assert states(world) == ["ACTIVE"] * 3
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="cluster_state._give_up tells the slaves once; one that misses it refuses the next change of the same master "
-    "until its lease is over",
-)
 def test_a_lost_abort_does_not_block_the_next_change() -> None:
     world = three()
     world.change_state("A", "FROZEN")
@@ -369,10 +359,6 @@ def test_after_a_claim_all_members_agree_even_if_only_one_had_heard_of_the_decis
     assert len(set(states(world, "BC"))) == 1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="ClaimAccepted carries no standing: a decision that the claimant has not heard of is undone by its claim",
-)
 def test_a_claim_keeps_a_decision_that_only_a_follower_has_heard_of() -> None:
     world = three()
     world.change_state("A", "FROZEN")
@@ -384,3 +370,37 @@ def test_a_claim_keeps_a_decision_that_only_a_follower_has_heard_of() -> None:
     world.suspect("B", "A")
     world.deliver_all(dead="A")
     assert states(world, "BC") == ["FROZEN"] * 2
+
+
+# What a slave passes on
+
+
+def test_a_lost_request_is_passed_on_again() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.loses = lambda sender, receiver, message: isinstance(message, StateRequest)
+    world.change_state("C", "FROZEN")
+    world.live(2.5)
+    world.loses = lambda *_: False
+    world.live(1.5)
+    assert {world.machines[name]._state.standing.state for name in "ABC"} == {"FROZEN"}
+    assert not world.seen("C", ClusterStateRefused)
+
+
+def test_the_operator_at_a_slave_hears_that_the_master_refuses() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.change_state("C", "ACTIVE")
+    world.live(1)
+    (refused,) = world.seen("C", ClusterStateRefused)
+    assert "already" in refused.reason
+
+
+def test_the_operator_at_a_slave_hears_that_nobody_answers() -> None:
+    world = Ensemble()
+    world.settled("ABC")
+    world.loses = lambda sender, receiver, message: isinstance(message, StateRequest)
+    world.change_state("C", "FROZEN")
+    world.live(8)
+    (refused,) = world.seen("C", ClusterStateRefused)
+    assert "in time" in refused.reason

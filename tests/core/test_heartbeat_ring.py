@@ -82,7 +82,7 @@ def test_a_finding_is_told_to_everybody_and_again_at_each_heartbeat() -> None:
     world.loses = lambda sender, receiver, message: isinstance(message, FailureReport)
     world.live(3.5, dead="D")
     reports: list[str] = []
-    for _ in range(25):
+    for _ in range(35):
         world.pass_seconds(0.1, *"ABCEFGH")
         reports += [receiver for sender, receiver, message in world.sent if isinstance(message, FailureReport)]
         world.deliver_all(dead="D")
@@ -94,7 +94,7 @@ def test_a_crashed_slave_is_off_everybodys_list_although_the_master_does_not_wat
     world = ring()
     assert "F" not in watched(world, "A")
     world.live(1)
-    world.live(6.5, dead="F")
+    world.live(7.5, dead="F")
     assert {world.list_of(name) for name in "ABCDEGH"} == {(9, "ABCDEGH")}
 
 
@@ -107,7 +107,7 @@ def test_even_if_half_of_the_reports_are_lost() -> None:
         return isinstance(message, FailureReport) and count[0] % 2 == 1
 
     world.loses = every_other
-    world.live(9, dead="F")
+    world.live(10, dead="F")
     assert world.list_of("A") == (9, "ABCDEGH")
 
 
@@ -144,7 +144,7 @@ def test_a_finding_is_withdrawn_when_the_member_is_heard_again() -> None:
     world = ring("ABCDEFGH", 1)
     world.cut_links("E", "F")
     world.loses = lambda sender, receiver, message: isinstance(message, FailureReport) and receiver == "A"
-    world.live(5)
+    world.live(7)
     assert world.suspects_of("G") == "F" or world.suspects_of("E") == "F"
     world.cut.clear()
     world.live(9)
@@ -223,11 +223,6 @@ def test_one_cut_link_does_not_remove_members_over_and_over() -> None:
     assert len(world.seen("A", MemberRemoved)) <= 2
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="heartbeat_ring: whoever suspects somebody alone watches a member further on, which does not know of it and sends "
-    "it no heartbeats; it is then found silent and removed. Silent members should be probed before they are accused",
-)
 @pytest.mark.parametrize(("successors", "victim"), [(1, "H"), (2, "G"), (3, "F")])
 def test_a_slave_that_cannot_hear_the_master_accuses_no_healthy_member(successors: int, victim: str) -> None:
     world = ring(successors=successors)

@@ -1,7 +1,5 @@
 """The mastership claim (seed 000, Mastership Claim Process)."""
 
-import pytest
-
 from backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
 from backend.core.messages import (
     ClaimAccepted,
@@ -136,11 +134,6 @@ def test_a_new_lineage_begins_with_each_claim() -> None:
     assert len(lineages) == 3
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="mastership_claim.on_claim_timer: a pause of the claimant itself uses up the budget, so that it leaves out members "
-    "whose answers wait to be read (behaviour 4.3: the budget counts waiting only)",
-)
 def test_a_pause_of_the_claimant_costs_nobody_its_place() -> None:
     world = Ensemble()
     world.settled("ABC")
@@ -209,11 +202,6 @@ def test_a_claimant_that_is_asked_for_the_master_keeps_silent() -> None:
     assert not world.sent
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="mastership_claim.on_claim_refused notes the same 'not yet' again at every heartbeat, up to 24 times a member in "
-    "production; only what is new is news",
-)
 def test_the_same_refusal_is_told_once() -> None:
     world = Ensemble()
     world.settled("ABC")

@@ -172,15 +172,6 @@ def test_an_edit_made_before_joining_is_spread_in_the_cluster_that_is_joined() -
     assert not world.machines["C"].timers.is_set("join list")
 
 
-OLD_EDITIONS = pytest.mark.xfail(
-    strict=True,
-    reason="runtime_join_list.on_update acknowledges an edit of a lower edition without taking it, and its author never "
-    "learns of the greater one: the edit of a newcomer, or of a member that came by a merge, is lost without a word. "
-    "The acknowledgement should carry the receiver's edition, so that the author goes above it and spreads again",
-)
-
-
-@OLD_EDITIONS
 def test_an_edit_at_a_newcomer_counts_as_much_as_any_other() -> None:
     world = cluster("AB")
     for names in ("X", "XY"):
@@ -195,7 +186,6 @@ def test_an_edit_at_a_newcomer_counts_as_much_as_any_other() -> None:
     assert join_lists(world, "ABC") == {"Z"}
 
 
-@OLD_EDITIONS
 def test_an_edit_after_a_merge_counts_whichever_side_it_is_made_on() -> None:
     world = Ensemble()
     world.settled("ABC")
@@ -211,10 +201,6 @@ def test_an_edit_after_a_merge_counts_whichever_side_it_is_made_on() -> None:
     assert join_lists(world, "ABCDE") == {"X"}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="merging.go clears all timers but keeps join_list_told: an edit that is being spread stops for ever",
-)
 def test_an_edit_that_is_being_spread_survives_a_merge() -> None:
     world = Ensemble()
     world.settled("ABC")

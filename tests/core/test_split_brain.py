@@ -365,11 +365,6 @@ def test_healing_a_split_of_five_from_the_cut_on() -> None:
     assert world.master_of("B") == "A"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="split_brain.on_probe begins the merge on a probe alone: when nothing of the loser reaches the winner and links are "
-    "not proven (partial disconnections off, the default), it freezes for 10 s at each of the winner's searches",
-)
 def test_a_loser_that_cannot_reach_the_winner_does_not_freeze_at_its_probes() -> None:
     world = two(winner_knows="D", settings=trained(disconnection_heartbeats=0))
     world.cut_links("DE", "ABC", one_way=True)

@@ -11,12 +11,22 @@ from backend.core.address import Address
 from backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
 from backend.core.events import ClusterStateChanged, ClusterStateRefused
 from backend.core.membership import merging
-from backend.core.membership.state import Membership, StateChange, StateLocked
-from backend.core.messages import StateDecision, StateDecisionAck, StateLock, StateLockAnswer, StateRequest
+from backend.core.membership.state import Membership, StateChange, StateLocked, StateWish
+from backend.core.messages import (
+    StateDecision,
+    StateDecisionAck,
+    StateLock,
+    StateLockAnswer,
+    StateRefusal,
+    StateRequest,
+)
 from backend.core.properties import SECOND_US
 
 STATE = "cluster state"
 """Name of the timer that asks again those who have not answered."""
+
+WISH = "cluster state wanted"
+"""Name of the timer at which a slave asks its master again."""
 
 ASK_AGAIN_US = 1 * SECOND_US
 
@@ -26,9 +36,30 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
     if state.is_master:
         begin_change(state, now, ClusterStanding(wanted))
     elif state.joined and state.claim is None and state.master is not None and state.master not in state.suspicions:
-        state.send(state.master, StateRequest(wanted))
+        state.state_wish = StateWish(wanted, now + state.settings.state_lease_us)
+        _pass_on(state, now, state.master, state.state_wish)
     else:
         state.note(now, ClusterStateRefused(wanted, "there is no master at present that could change it"))
+
+
+def on_wish_timer(state: Membership, now: int) -> None:
+    """A slave asks its master again, until the state is what the operator wants, or the master says no, or time is up."""
+    wish = state.state_wish
+    if wish is None:
+        return
+    if now >= wish.until_us:
+        state.state_wish = None
+        state.note(now, ClusterStateRefused(wish.wanted, "the master did not change it in time"))
+    elif state.master is not None:
+        _pass_on(state, now, state.master, wish)
+
+
+def on_refusal(state: Membership, now: int, sender: Address, refusal: StateRefusal) -> None:
+    """The master says no."""
+    wish = state.state_wish
+    if wish is not None and sender == state.master and refusal.wanted == wish.wanted:
+        state.state_wish = None
+        state.note(now, ClusterStateRefused(refusal.wanted, refusal.reason))
 
 
 def begin_change(state: Membership, now: int, wanted: ClusterStanding) -> bool:
@@ -55,6 +86,8 @@ def adopt(state: Membership, now: int, standing: ClusterStanding, reason: str, *
     if standing.edition <= state.standing.edition and not new_lineage:
         return
     before, state.standing = state.standing, standing
+    if state.state_wish is not None and state.state_wish.wanted == standing.state:
+        state.state_wish = None
     if allows_joins(standing.state):
         state.missing.clear()
     if before.state != standing.state:
@@ -77,9 +110,17 @@ def forget(state: Membership, now: int, gone: set[Address]) -> None:
 
 
 def on_request(state: Membership, now: int, sender: Address, message: StateRequest) -> None:
-    """A slave passes on what an operator wants."""
-    if state.is_master and sender in state.peers:
-        begin_change(state, now, ClusterStanding(message.wanted))
+    """A slave passes on what an operator wants, maybe once more."""
+    if not state.is_master or sender not in state.peers:
+        return
+    change, wanted = state.state_change, ClusterStanding(message.wanted)
+    if change is not None and not change.decided and change.wanted.state == wanted.state:
+        return
+    obstacle = _obstacle(state, wanted)
+    if obstacle:
+        state.send(sender, StateRefusal(wanted.state, obstacle))
+    else:
+        begin_change(state, now, wanted)
 
 
 def on_lock(state: Membership, now: int, sender: Address, lock: StateLock) -> None:
@@ -144,6 +185,11 @@ def cancel(state: Membership, now: int, reason: str) -> None:
     """Give up the change that this master leads, unless it is decided."""
     if state.state_change is not None and not state.state_change.decided:
         _give_up(state, now, state.state_change, reason)
+
+
+def _pass_on(state: Membership, now: int, master: Address, wish: StateWish) -> None:
+    state.send(master, StateRequest(wish.wanted))
+    state.timers.set(WISH, now + ASK_AGAIN_US)
 
 
 def _obstacle(state: Membership, wanted: ClusterStanding) -> str:

@@ -91,7 +91,7 @@ def _look_for_silence(state: Membership, now: int) -> None:
             until_us = min(until_us, peer.detector.silent_from_us())
         else:
             silent[address] = f"no heartbeat for {peer.detector.silence_us(now) / SECOND_US:.1f} s"
-    state.all_heard_until_us = until_us
+    state.all_heard_until_us = 0 if silent else until_us
     if silent:
         suspicion.suspect_all(state, now, heartbeat_ring.findings(state, now, silent))
 

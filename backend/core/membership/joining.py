@@ -120,6 +120,8 @@ def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs)
     if answer.master == state.address:
         return
     search.unreachable.pop(sender, None)
+    if answer.master is not None and answer.master != sender:
+        search.failures[sender] = f"it names {answer.master} as master"
     if answer.master is None:
         search.without_master.add(sender)
         if state.master is None:

@@ -24,7 +24,7 @@ def hold_back(state: Membership, address: Address) -> None:
 def take_as_proven(state: Membership, address: Address) -> None:
     """The cluster of `address` has proven all its links to those who are members now."""
     if address in state.held_back:
-        state.held_back[address] = frozenset(peer.uuid for peer in state.peers.values())
+        state.held_back[address] = frozenset(peer.uuid for peer in state.peers.values()) | {state.uuid}
 
 
 def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
@@ -32,7 +32,8 @@ def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) 
     if sender not in state.held_back:
         return False
     proven = state.held_back[sender].union(request.proven)
-    missing = tuple((address, peer.uuid) for address, peer in state.peers.items() if peer.uuid not in proven)
+    lives = {state.address: state.uuid} | {address: peer.uuid for address, peer in state.peers.items()}
+    missing = tuple((address, uuid) for address, uuid in lives.items() if uuid not in proven)
     if not missing:
         del state.held_back[sender]
         return False

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from backend.core.address import Address
-from backend.core.cluster_profile import ClusterProfile, ClusterStanding
+from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
 from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
 from backend.core.events import Event, MasterChanged, MergeVerdict, Record
 from backend.core.membership.failure_detector import FailureDetector
@@ -154,6 +154,14 @@ class StateLocked:
 
 
 @dataclass(slots=True)
+class StateWish:
+    """The state that an operator wants, while this slave asks its master for it (chapter `cluster_state`)."""
+
+    wanted: ClusterState
+    until_us: int
+
+
+@dataclass(slots=True)
 class StateChange:
     """A cluster state change that this master leads (chapter `cluster_state`)."""
 
@@ -221,6 +229,7 @@ class Membership:
         "state_change",
         "state_decided",
         "state_locked",
+        "state_wish",
         "stopwatch",
         "suspicions",
         "timers",
@@ -281,6 +290,7 @@ class Membership:
         self.link_proof: LinkProof | None = None
         self.standing = ClusterStanding()
         self.state_locked: StateLocked | None = None
+        self.state_wish: StateWish | None = None
         self.state_decided = ""
         """The token of the last change that was decided."""
         self.state_change: StateChange | None = None
