@@ -12,6 +12,7 @@ import typer
 
 from cli.exits import CommandFailed, ExitCode, failing_as
 from cli.journal import JournalOption, NoJournalOption, new_run, recording
+from cli.live import LogOption, ProcessesOption, write_log
 
 if TYPE_CHECKING:
     from backend.core.properties import PropertyValue, Settings
@@ -37,19 +38,23 @@ def console(
     ] = None,
     journal: JournalOption = None,
     no_journal: NoJournalOption = False,
+    processes: ProcessesOption = False,
+    log: LogOption = None,
 ) -> None:
     """Open the console on a new live cluster; without a terminal, run the demo `split` instead and report on stdout."""
     settings = read_settings(properties or [], preset)
+    write_log(log)
     if not has_terminal():
         run_headless(journal, wanted=not no_journal)
         return
     from app.console import run_console
-    from backend.live.local_cluster import LocalCluster
+    from backend.clusters.local import LocalCluster, ProcessCluster
 
+    kind = ProcessCluster if processes else LocalCluster
     labels = member_labels(members)
     with recording(journal, new_run(CLUSTER_NAME), wanted=not no_journal) as writer:
         with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
-            cluster = LocalCluster(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
+            cluster = kind(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
         try:
             run_console(cluster, cluster.started)
         finally:

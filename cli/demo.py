@@ -10,6 +10,7 @@ import typer
 
 from cli.exits import CommandFailed, ExitCode, failing_as
 from cli.journal import JournalOption, NoJournalOption, new_run, recording
+from cli.live import LogOption, ProcessesOption, write_log
 from cli.output import Format, FormatOption, say, write_rows
 from cli.simulate import load, report, simulated
 
@@ -41,6 +42,8 @@ def run_demo(
     seed: Annotated[int | None, typer.Option(help="Seed of a simulated run; 0 when not given.")] = None,
     journal: JournalOption = None,
     no_journal: NoJournalOption = False,
+    processes: ProcessesOption = False,
+    log: LogOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
     """Run a demo, telling each step on stderr. Exits with 1 when an expectation is missed.
@@ -49,12 +52,13 @@ def run_demo(
     """
     if seed is not None and not simulate:
         raise CommandFailed(ExitCode.BAD_INPUT, "--seed: only a simulated run has a seed; add --simulated")
+    write_log(log)
     scenario = scenario_of(demo)
     name = Path(demo).stem
     if simulate:
         report(simulated(scenario, name, seed or 0, journal), output)
     else:
-        report(play(scenario, name, say, journal, wanted=not no_journal), output)
+        report(play(scenario, name, say, journal, wanted=not no_journal, processes=processes), output)
 
 
 def register(app: typer.Typer) -> None:
@@ -72,12 +76,24 @@ def scenario_of(demo: str) -> Scenario:
         return load_demo(demo)
 
 
-def play(scenario: Scenario, name: str, narrate: Callable[[str], None], journal: Path | None, wanted: bool) -> Outcome:
-    """Run `scenario` on live members, telling `narrate` each step and what every member believes after it."""
+def play(
+    scenario: Scenario,
+    name: str,
+    narrate: Callable[[str], None],
+    journal: Path | None,
+    wanted: bool,
+    *,
+    processes: bool = False,
+) -> Outcome:
+    """Run `scenario` on live members, telling `narrate` each step and what every member believes after it.
+
+    With `processes`, every member is a process of its own.
+    """
+    from backend.clusters.local import LocalCluster, ProcessCluster
     from backend.training.runner import CommandStuck, run_live
 
     with (
         recording(journal, new_run(name), wanted=wanted) as writer,
         failing_as(ExitCode.UNREACHABLE, OSError, CommandStuck, about="the live cluster failed"),
     ):
-        return run_live(scenario, narrate, writer)
+        return run_live(scenario, narrate, writer, kind=ProcessCluster if processes else LocalCluster)

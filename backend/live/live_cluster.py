@@ -42,6 +42,7 @@ from backend.core.properties import Settings
 from backend.journal.writer import JournalFailed, JournalWriter
 from backend.live.clock import RunClock
 from backend.live.host import Host
+from backend.live.member_log import log_record
 from backend.live.network import Network
 from backend.live.ports import HeldPorts
 from backend.live.transport import DEFAULT_PATIENCE, Patience
@@ -329,6 +330,7 @@ class LiveCluster(ABC):
 
     def recorded(self, record: Record) -> None:
         self._records.append(record)
+        log_record(record, legacy=self._settings.legacy_list_text)
         if self._journal is not None:
             try:
                 self._journal.append(record)
