@@ -9,7 +9,6 @@ from __future__ import annotations
 from backend.core.membership.joining import REQUESTS_BEFORE_NEW_SEARCH, ROUND_US
 from backend.core.properties import MILLISECOND_US, SECOND_US, Settings
 from backend.picture.picture import Picture
-from backend.simulation.cluster_facts import Facts
 from backend.simulation.expectations import list_labels, running, suspect_labels
 
 CLOCK_SLACK = 1.06
@@ -67,7 +66,7 @@ def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
     }
 
 
-def what_differs(picture: Picture, facts: Facts) -> str:
+def what_differs(picture: Picture) -> str:
     """Why the running members are not one healthy cluster, in words; empty when they are.
 
     They are when all hold one list of exactly themselves, nobody is suspected, and all hold the cluster to be ACTIVE.
@@ -90,8 +89,8 @@ def what_differs(picture: Picture, facts: Facts) -> str:
     for label, belief in alive.items():
         if belief.suspicions:
             return f"{label} suspects {', '.join(suspect_labels(picture, belief))}"
-        if facts.states.get(label, "ACTIVE") != "ACTIVE":
-            return f"{label} holds the cluster to be {facts.states[label]}"
+        if belief.cluster_state != "ACTIVE":
+            return f"{label} holds the cluster to be {belief.cluster_state}"
     return ""
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from backend.core.address import Address
 from backend.core.events import Record
 from backend.core.membership.identity import Member
 from backend.picture.picture import Belief, Picture
-from backend.simulation.cluster_facts import Facts
 from backend.simulation.scenario import Expect, event_text
 
 
@@ -25,9 +24,9 @@ class Verdict:
     missing: str
 
 
-def judge(expect: Expect, picture: Picture, records: Sequence[Record], facts: Facts) -> Verdict:
+def judge(expect: Expect, picture: Picture, records: Sequence[Record], refusal: str | None = None) -> Verdict:
     """Whether `expect` holds now. `records` are those since the last action; only `event` and `never` look at them."""
-    missing = "; ".join((*_missing(expect, picture, records), *_facts_missing(expect, picture, facts)))
+    missing = "; ".join((*_missing(expect, picture, records), *_healing_missing(expect, picture, refusal)))
     return Verdict(not missing, missing)
 
 
@@ -84,25 +83,32 @@ def _missing(expect: Expect, picture: Picture, records: Sequence[Record]) -> Ite
         yield happened
 
 
-def _facts_missing(expect: Expect, picture: Picture, facts: Facts) -> Iterator[str]:
+def _healing_missing(expect: Expect, picture: Picture, refusal: str | None) -> Iterator[str]:
     for label, state in expect.state.items():
-        if (actual := facts.states.get(label)) != state:
+        if (actual := _belief_word(picture, label, "cluster_state")) != state:
             yield f"{label} holds the cluster to be {actual or 'nothing yet'}; expected {state}"
     if expect.held_back is not None:
-        held = [picture.label_of(address) for address in facts.held_back]
+        addresses = {address: None for belief in picture.members.values() for address in belief.held_back}
+        held = [picture.label_of(address) for address in addresses]
         if set(held) != set(expect.held_back):
             yield f"held back: {_names(sorted(held))}; expected {_names(expect.held_back)}"
     for label, wanted in expect.not_merging.items():
-        reason = facts.not_merging.get(label)
-        if reason is None:
+        reason = _belief_word(picture, label, "not_merging")
+        if not reason:
             yield f"{label} gave no reason for not merging; expected {wanted!r}"
         elif wanted not in reason:
             yield f"{label} does not merge for another reason: {reason}; expected {wanted!r}"
     if expect.refused is not None:
-        if facts.refusal is None:
+        if refusal is None:
             yield "the last command was not refused"
-        elif expect.refused not in facts.refusal:
-            yield f"the last command was refused for another reason: {facts.refusal}; expected {expect.refused!r}"
+        elif expect.refused not in refusal:
+            yield f"the last command was refused for another reason: {refusal}; expected {expect.refused!r}"
+
+
+def _belief_word(picture: Picture, label: str, name: Literal["cluster_state", "not_merging"]) -> str:
+    """What the member called `label` holds of its cluster; empty while nothing is known of it."""
+    belief = picture.members.get(label)
+    return getattr(belief, name) if belief else ""
 
 
 def _view_missing(picture: Picture, label: str, view: Sequence[str]) -> Iterator[str]:

@@ -16,7 +16,6 @@ from msgspec import Struct
 from backend.core.commands import Command, CommandRefused, StartMember
 from backend.core.events import Record
 from backend.picture.picture import Picture
-from backend.simulation.cluster_facts import Facts
 from backend.simulation.expectations import forbidden, judge, list_labels, running, suspect_labels
 from backend.simulation.invariants import Violation, Watch
 from backend.simulation.scenario import Expect, Scenario, Step
@@ -105,7 +104,8 @@ class Ledger:
 
     def __init__(self, journal: Journal | None = None) -> None:
         self.picture = Picture()
-        self.facts = Facts()
+        self.refusal: str | None = None
+        """Why the last command was refused; None when it was done."""
         self.watch = Watch()
         self.recent: list[Record] = []
         self.records = 0
@@ -114,7 +114,6 @@ class Ledger:
     def take_in(self, record: Record) -> None:
         self.records += 1
         self.picture.apply(record)
-        self.facts.apply(record)
         self.watch.observe(record)
         self.recent.append(record)
         if self._journal is not None:
@@ -184,11 +183,11 @@ class Interpreter:
             return None
         self._stage.advance(0)
         self._ledger.recent.clear()
-        self._ledger.facts.refusal = None
+        self._ledger.refusal = None
         for command in action.commands(self._is_running):
             refused = self._refusal(command)
             if refused:
-                self._ledger.facts.refusal = refused
+                self._ledger.refusal = refused
                 return self._outcome(number, f"do {action.text()}", f"refused: {refused}")
         return None
 
@@ -216,11 +215,11 @@ class Interpreter:
             return bool(expect.never and forbidden(expect, ledger.picture, ledger.recent))
 
         def settled() -> bool:
-            return broken() if expect.never else judge(expect, ledger.picture, ledger.recent, ledger.facts).met
+            return broken() if expect.never else judge(expect, ledger.picture, ledger.recent, ledger.refusal).met
 
         if expect.within_us is not None:
             self._wait_until(settled, expect.within_us)
-        missing = judge(expect, ledger.picture, ledger.recent, ledger.facts).missing
+        missing = judge(expect, ledger.picture, ledger.recent, ledger.refusal).missing
         return self._outcome(number, expect.text(), missing)
 
     def _wait_until(self, reached: Callable[[], bool], patience_us: int) -> None:
@@ -257,9 +256,14 @@ def conclude(
 
 
 class SimulatedStage:
-    """A `World` as a stage: time passes as fast as it can be computed."""
+    """A `World` as a stage: time passes as fast as it can be computed.
 
-    def __init__(self, scenario: Scenario, seed: int, ledger: Ledger, run: str | None = None) -> None:
+    With `elide_heartbeats` those that say nothing new are left out: the records are the same, the count of events is not.
+    """
+
+    def __init__(
+        self, scenario: Scenario, seed: int, ledger: Ledger, run: str | None = None, *, elide_heartbeats: bool = False
+    ) -> None:
         self._ledger = ledger
         self.world = World(
             scenario.members,
@@ -270,6 +274,7 @@ class SimulatedStage:
             on_record=ledger.take_in,
             latency=scenario.latency.latency(),
             clocks={label: clock.clock() for label, clock in scenario.clocks.items()},
+            elide_heartbeats=elide_heartbeats,
         )
         self._prompt = tuple(label for label in scenario.members if label not in scenario.late)
 

@@ -62,7 +62,7 @@ def run_seed(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Trial:
 def try_out(scenario: Scenario, seed: int) -> Trial:
     """Run `scenario` under `seed` through both phases. Its expectations are left out: the trial judges by itself."""
     ledger = Ledger()
-    stage = TrialStage(scenario, seed, ledger)
+    stage = TrialStage(scenario, seed, ledger, elide_heartbeats=True)
     judged = _Judged(scenario, stage, ledger)
     try:
         judged.run()
@@ -170,7 +170,7 @@ class _Judged:
         mend_every_us = settings.state_lease_us + 2 * settings.heartbeat_interval_us
         mend_at_us = began_us
         for _ in range(MOST_SETBACKS + 1):
-            while differs := what_differs(ledger.picture, ledger.facts):
+            while differs := what_differs(ledger.picture):
                 if stage.now_us() >= until_us:
                     return differs
                 if stage.now_us() >= mend_at_us:
@@ -179,7 +179,7 @@ class _Judged:
                 stage.advance(look_us)
             self._converged_us = stage.now_us() - began_us
             stage.advance(settings.max_no_heartbeat_us + 2 * settings.heartbeat_interval_us)
-            differs = what_differs(ledger.picture, ledger.facts)
+            differs = what_differs(ledger.picture)
             if not differs:
                 return ""
         return f"they were one cluster and fell apart again {MOST_SETBACKS + 1} times: {differs}"
@@ -189,9 +189,10 @@ class _Judged:
         ledger, world = self._ledger, self._stage.world
         everywhere = {node.address for node in world.nodes.values()}
         for label in ledger.picture.masters():
-            if ledger.facts.states.get(label, "ACTIVE") != "ACTIVE":
+            belief = ledger.picture.members[label]
+            if belief.cluster_state != "ACTIVE":
                 self._order(ChangeState(label, "ACTIVE"))
-            known = {*ledger.facts.join_lists.get(label, ()), world.nodes[label].address}
+            known = {*belief.join_list, belief.address}
             if not everywhere <= known:
                 self._order(SetJoinList(label, world.labels))
 

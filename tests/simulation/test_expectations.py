@@ -8,7 +8,6 @@ from backend.core.address import Address
 from backend.core.events import Event, ListInstalled, MemberStarted, ProcessKilled, Record, SuspicionRaised
 from backend.core.membership.identity import Member
 from backend.picture.picture import Picture
-from backend.simulation.cluster_facts import Facts
 from backend.simulation.expectations import forbidden, judge
 from backend.simulation.scenario import Expect
 
@@ -28,7 +27,7 @@ def list_of(*labels: str, version: int = 3, lineage: str = "L") -> ListInstalled
 @pytest.fixture
 def records() -> list[Record]:
     """One cluster of three in which byzantium suspects cyrene."""
-    started = [record(label, MemberStarted(ADDRESSES[label], False, (), Facts())) for label in LABELS]
+    started = [record(label, MemberStarted(ADDRESSES[label], False, ())) for label in LABELS]
     lists = [record(label, list_of(*LABELS)) for label in LABELS]
     suspicion = SuspicionRaised(ADDRESSES["cyrene"], "uuid-cyrene", "no heartbeat")
     return [*started, *lists, record("byzantium", suspicion)]
@@ -62,7 +61,7 @@ MET = [
 
 @pytest.mark.parametrize("wanted", MET, ids=Expect.text)
 def test_met(wanted: Expect, records: list[Record]) -> None:
-    verdict = judge(wanted, fold(records), records, Facts())
+    verdict = judge(wanted, fold(records), records)
     assert verdict.met and verdict.missing == ""
 
 
@@ -94,7 +93,7 @@ UNMET = [
 
 @pytest.mark.parametrize(("wanted", "missing"), UNMET, ids=[wanted.text() for wanted, _ in UNMET])
 def test_what_is_missing_is_said(wanted: Expect, missing: str, records: list[Record]) -> None:
-    verdict = judge(wanted, fold(records), records, Facts())
+    verdict = judge(wanted, fold(records), records)
     assert not verdict.met
     assert verdict.missing == missing
 
@@ -102,30 +101,26 @@ def test_what_is_missing_is_said(wanted: Expect, missing: str, records: list[Rec
 def test_a_member_is_removed_when_no_other_running_member_lists_it(records: list[Record]) -> None:
     wanted = expect(removed=["cyrene"])
     gone = [*records, record("athens", list_of("athens", "byzantium", version=4))]
-    assert judge(wanted, fold(gone), (), Facts()).missing == "byzantium still has cyrene on its list; expected removed"
+    assert judge(wanted, fold(gone), ()).missing == "byzantium still has cyrene on its list; expected removed"
     gone.append(record("byzantium", list_of("athens", "byzantium", version=4)))
-    assert judge(wanted, fold(gone), (), Facts()).met
+    assert judge(wanted, fold(gone), ()).met
 
 
 def test_one_cluster_counts_only_the_running(records: list[Record]) -> None:
     wanted = expect(one_cluster=True)
     killed = [*records, record("dev", ProcessKilled("cyrene"))]
-    assert "expected one cluster" in judge(wanted, fold(killed), (), Facts()).missing
+    assert "expected one cluster" in judge(wanted, fold(killed), ()).missing
     shorter = [record(label, list_of("athens", "byzantium", version=4)) for label in ("athens", "byzantium")]
-    assert judge(wanted, fold([*killed, *shorter]), (), Facts()).met
+    assert judge(wanted, fold([*killed, *shorter]), ()).met
 
 
 def test_one_cluster_needs_one_lineage(records: list[Record]) -> None:
     other = record("cyrene", list_of(*LABELS, version=4, lineage="M"))
-    assert (
-        "of another version or lineage" in judge(expect(one_cluster=True), fold([*records, other]), (), Facts()).missing
-    )
+    assert "of another version or lineage" in judge(expect(one_cluster=True), fold([*records, other]), ()).missing
 
 
 def test_nobody_running_is_no_cluster() -> None:
-    assert (
-        judge(expect(one_cluster=True), Picture(), (), Facts()).missing == "no member is running; expected one cluster"
-    )
+    assert judge(expect(one_cluster=True), Picture(), ()).missing == "no member is running; expected one cluster"
 
 
 def test_forbidden_is_empty_without_never(records: list[Record]) -> None:
