@@ -13,7 +13,17 @@ ActionId = Literal[
 Group = Literal["Members", "Network", "Cluster", "Events", "Console"]
 
 WordKind = Literal[
-    "member", "members", "two members", "link and words", "groups", "addresses", "state", "text", "file", "nothing"
+    "member",
+    "members",
+    "two members",
+    "link and words",
+    "groups",
+    "addresses",
+    "state",
+    "event",
+    "text",
+    "file",
+    "nothing",
 ]
 """What follows a command word at the prompt."""
 
@@ -65,7 +75,11 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "kill", "kill", "End the selected members, or the one under the cursor, without a goodbye.",
-        "K", "K", "Members", _one("kill", "member", "MEMBER", "end a member without a goodbye"),
+        "K", "K", "Members",
+        (
+            CommandWord("kill", "member", "kill MEMBER", "end a member without a goodbye"),
+            CommandWord("kill-at", "event", "kill-at MEMBER EVENT", "kill a member at its next event of this kind"),
+        ),
         destructive=True, needs_write=True,
     ),
     Action(

@@ -13,6 +13,7 @@ from backend.core.commands import (
     DuplicateOnLink,
     Heal,
     HealLink,
+    KillAt,
     KillMember,
     LoseOnLink,
     Operate,
@@ -55,6 +56,8 @@ def describe(command: Command) -> str:
             return f"join-list {member} {','.join(addresses)}"
         case ChangeState(member, state):
             return f"state {member} {state}"
+        case KillAt(member, event):
+            return f"kill-at {member} {event}"
         case (
             StartMember(member)
             | StopMember(member)

@@ -20,6 +20,7 @@ from backend.core.commands import (
     DuplicateOnLink,
     Heal,
     HealLink,
+    KillAt,
     KillMember,
     LoseOnLink,
     Operate,
@@ -31,6 +32,7 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
+from backend.core.events import EVENT_KINDS
 from backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from backend.core.messages import MESSAGE_KINDS
 
@@ -83,6 +85,8 @@ def parse_line(line: str, labels: Sequence[str], *, writable: bool) -> Command |
             return _join_list(rest, labels, usage)
         case "state":
             return _state(rest, labels, usage)
+        case "kill-at":
+            return _kill_at(rest, labels, usage)
         case "look":
             return ConsoleRequest("detail", _the_member(rest, labels, usage))
         case "filter" | "screenshot":
@@ -124,6 +128,8 @@ def _candidates(word: str, takes: WordKind, named: Sequence[str], labels: Sequen
             return labels
         case "state" if len(named) == 1:
             return CLUSTER_STATES
+        case "event" if len(named) == 1:
+            return tuple(EVENT_KINDS)
         case "two members" | "link and words" if len(named) == 1:
             return labels
         case "two members" if len(named) == 2 and word != "heal":
@@ -237,6 +243,16 @@ def _state(text: str, labels: Sequence[str], usage: str) -> ChangeState:
     if not wanted:
         raise BadLine(f"which state? write {usage}, of {', '.join(CLUSTER_STATES)}")
     raise BadLine(f"there is no state {wanted!r}; {_hint(wanted.upper(), CLUSTER_STATES, 'states')}")
+
+
+def _kill_at(text: str, labels: Sequence[str], usage: str) -> KillAt:
+    member, _, event = text.partition(" ")
+    member, event = _the_member(member, labels, usage), event.strip()
+    if not event:
+        raise BadLine(f"at which event? write {usage}")
+    if event not in EVENT_KINDS:
+        raise BadLine(f"there is no event {event!r}; {_hint(event, tuple(EVENT_KINDS), 'events')}")
+    return KillAt(member, event)
 
 
 def _join_list(text: str, labels: Sequence[str], usage: str) -> SetJoinList:

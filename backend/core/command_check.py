@@ -19,6 +19,7 @@ from backend.core.commands import (
     DuplicateOnLink,
     Heal,
     HealLink,
+    KillAt,
     KillMember,
     LoseOnLink,
     Operate,
@@ -30,6 +31,7 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
+from backend.core.events import EVENT_KINDS
 from backend.core.messages import MESSAGE_KINDS
 
 Condition = Literal["down", "running", "paused"]
@@ -70,6 +72,10 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
             unknown = [kind for kind in kinds if kind not in MESSAGE_KINDS]
             if unknown:
                 raise CommandRefused(f"there is no kind of message {unknown[0]!r}; known: {', '.join(MESSAGE_KINDS)}")
+        case KillAt(member, event):
+            _known([member], labels)
+            if event not in EVENT_KINDS:
+                raise CommandRefused(f"there is no kind of event {event!r}; known: {', '.join(EVENT_KINDS)}")
         case SetJoinList(member) | ChangeState(member) | SearchClusters(member) | Operate(member):
             _running(member, labels, condition_of)
             if condition_of(member) == "paused":

@@ -121,6 +121,14 @@ class Operate(Struct, frozen=True, tag_field="do", tag="operate"):
     member: str
 
 
+class KillAt(Struct, frozen=True, tag_field="do", tag="kill-at"):
+    """Kill `member` as soon as it records an event of the kind `event`, once: a crash at a named point of a protocol."""
+
+    member: str
+    event: str
+    """A name as in `backend.core.events.EVENT_KINDS`."""
+
+
 class Heal(Struct, frozen=True, tag_field="do", tag="heal"):
     """Remove every link condition."""
 
@@ -148,6 +156,7 @@ Command = (
     | ChangeState
     | SearchClusters
     | Operate
+    | KillAt
     | Heal
     | HealLink
 )

@@ -6,7 +6,7 @@ of the classes below, told apart by its ``kind``. Schemas of tables are derived 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -343,6 +343,10 @@ Event = (
     | LinkChanged
     | StrangerRefused
 )
+
+
+EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
+"""Every kind of event by the name that it has in journals and in scenario files."""
 
 
 class Record(Struct, frozen=True):

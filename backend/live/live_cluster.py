@@ -25,6 +25,7 @@ from backend.core.commands import (
     ChangeState,
     Command,
     CommandRefused,
+    KillAt,
     KillMember,
     Operate,
     PauseMember,
@@ -117,6 +118,8 @@ class LiveCluster(ABC):
         self._hosts: dict[str, Host] = {}
         self._lives: dict[str, int] = dict.fromkeys(self._labels, 0)
         self._own_seq = 0
+        self._dies_at: dict[str, str] = {}
+        """The kind of event at which a member's present life is killed."""
         self._records: deque[Record] = deque()
         self._closing = threading.Lock()
         self._closed = False
@@ -274,8 +277,9 @@ class LiveCluster(ABC):
             case SetJoinList(label):
                 await self._hosts[label].obey(self._resolved(command))
             case KillMember(label):
-                await self._hosts.pop(label).kill()
-                self._note(ProcessKilled(label))
+                await self._kill(label)
+            case KillAt(label, event):
+                self._dies_at[label] = event
             case PauseMember(label):
                 self._hosts[label].pause()
                 self._note(ProcessPaused(label))
@@ -284,6 +288,13 @@ class LiveCluster(ABC):
                 self._hosts[label].resume()
             case _:
                 self._change_links(command)
+
+    async def _kill(self, label: str) -> None:
+        host = self._hosts.pop(label, None)
+        if host is not None:  # one that is to die at a named point may have ended in the meantime
+            await host.kill()
+            self._dies_at.pop(label, None)
+            self._note(ProcessKilled(label))
 
     async def _start(self, label: str) -> None:
         """A new life for `label` at its address. Raises OSError, naming both, when the port is taken or there is no process."""
@@ -329,6 +340,9 @@ class LiveCluster(ABC):
     # What hosts tell it
 
     def recorded(self, record: Record) -> None:
+        if self._dies_at and self._dies_at.get(record.member) == record.event.__struct_config__.tag:
+            del self._dies_at[record.member]
+            self._tasks.append(self._loop.create_task(self._kill(record.member)))
         self._records.append(record)
         log_record(record, legacy=self._settings.legacy_list_text)
         if self._journal is not None:

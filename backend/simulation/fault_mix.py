@@ -250,6 +250,22 @@ def _crash(plot: Plot) -> Iterator[Planned]:
             yield ends_us, {"start": crashed}
 
 
+POINTS = (
+    *("claim-started", "claim-finished", "list-installed", "member-removed", "member-admitted", "join-requested"),
+    *("disconnection-resolved", "merge-verdict", "merge-started", "cluster-state-changed", "member-merging"),
+)
+"""Steps of the protocols at which a crash is worth a look."""
+
+
+def _crash_at_point(plot: Plot) -> Iterator[Planned]:
+    """A member dies in the middle of a protocol, and mostly comes back."""
+    for begins_us, ends_us in plot.episodes(most=2):
+        label = plot.one()
+        yield begins_us, {"kill-at": {label: plot.draws.choice(POINTS)}}
+        if plot.draws.random() < 0.7:
+            yield ends_us + plot.timeout_us, {"start": [label]}
+
+
 def _restart(plot: Plot) -> Iterator[Planned]:
     """A new life at the same address, at once or one member after another."""
     for begins_us, _ in plot.episodes():
@@ -339,6 +355,7 @@ FAULTS: dict[str, Callable[[Plot], Iterator[Planned]]] = {
     "swizzle": _swizzle,
     "pause": _pause,
     "crash": _crash,
+    "crash at a point": _crash_at_point,
     "restart": _restart,
     "graceful stop": _graceful_stop,
     "join storm": _join_storm,

@@ -31,7 +31,20 @@ class Node:
     """
 
     __slots__ = (
-        *("address", "birth", "clock", "code", "inbox", "index", "label", "lives", "machine", "paused", "uncommon"),
+        *(
+            "address",
+            "birth",
+            "clock",
+            "code",
+            "dies_at",
+            "inbox",
+            "index",
+            "label",
+            "lives",
+            "machine",
+            "paused",
+            "uncommon",
+        ),
         "wake_at",
     )
 
@@ -46,6 +59,8 @@ class Node:
         """Whether a delivery needs more than to be handed over: the member is paused or has its own time."""
         self.machine: MemberMachine | None = None
         self.lives = 0
+        self.dies_at = ""
+        """The kind of event at which the present life is killed; empty: none."""
         self.paused = False
         self.inbox: list[tuple[Node, Message | Refusal]] = []
         self.wake_at = NEVER

@@ -18,6 +18,7 @@ from backend.core.commands import (
     DuplicateOnLink,
     Heal,
     HealLink,
+    KillAt,
     KillMember,
     LoseOnLink,
     Operate,
@@ -32,6 +33,7 @@ from backend.core.commands import (
 from backend.simulation.scenario_values import (
     Duration,
     Entries,
+    EventKind,
     Label,
     Labels,
     MessageKinds,
@@ -109,6 +111,7 @@ EXAMPLES = {
     "drop_messages": "{from: athens, to: byzantium, kinds: [heartbeat]}",
     "set_join_list": "{athens: [athens, byzantium]}",
     "change_state": "{athens: FROZEN}",
+    "kill_at": "{athens: claim-started}",
     "wait": "2s",
     **dict.fromkeys(("cut", "delay", "lose", "duplicate"), "{from: athens, to: byzantium, ...}"),
 }
@@ -138,6 +141,7 @@ class Action(Part):
     )
     search: Labels | None = None
     operate: Labels | None = None
+    kill_at: Annotated[dict[Label, EventKind], Field(min_length=1)] | None = Field(default=None, alias="kill-at")
     heal: Annotated[Healing, Field(default_factory=Healing)]
     wait: Duration = 0
 
@@ -203,6 +207,8 @@ class Action(Part):
                 yield from (SetJoinList(label, entries) for label, entries in what.items())
             case "change_state":
                 yield from (ChangeState(label, state) for label, state in what.items())
+            case "kill_at":
+                yield from (KillAt(label, event) for label, event in what.items())
             case "heal":
                 yield Heal() if what.sources is None else HealLink(what.sources, what.targets)
             case "wait":
@@ -230,6 +236,8 @@ class Action(Part):
                 return "; ".join(f"set join list via {label} to {', '.join(them)}" for label, them in what.items())
             case "change_state":
                 return "; ".join(f"change state via {label} to {state}" for label, state in what.items())
+            case "kill_at":
+                return "; ".join(f"kill {label} at its next {event}" for label, event in what.items())
             case "heal":
                 ends = f" {', '.join(what.sources)} and {', '.join(what.targets)}" if what.sources else ""
                 return f"heal{ends}"

@@ -13,10 +13,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from backend.core.events import EVENT_KINDS
 from backend.core.properties import BadProperty
 from backend.simulation.scenario import ClockSettings, Expect, Jump, LatencySettings, Scenario, Step
 from backend.simulation.scenario_actions import Action, Cut, Delay, Drop, Duplicate, Groups, Healing, Lose
-from backend.simulation.scenario_values import EVENT_KINDS, Members, Part, did_you_mean
+from backend.simulation.scenario_values import Members, Part, did_you_mean
 
 Place = tuple[str | int, ...]
 """Keys and positions that lead from the whole file to one field."""

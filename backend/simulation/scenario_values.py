@@ -5,20 +5,17 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from typing import Annotated, get_args
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
 
-from backend.core.events import Event
+from backend.core.events import EVENT_KINDS
 from backend.core.messages import MESSAGE_KINDS
 
 LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 DURATION_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 MOST_MEMBERS = 1_000
-
-EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
-"""Every kind of event by the name that it has in journals and in scenario files."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -104,9 +101,8 @@ Members = Annotated[
     AfterValidator(without_repeats),
     Field(min_length=1, max_length=MOST_MEMBERS),
 ]
-EventKinds = Annotated[
-    tuple[Annotated[str, AfterValidator(_known_kind)], ...], BeforeValidator(_one_or_many), Field(min_length=1)
-]
+EventKind = Annotated[str, AfterValidator(_known_kind)]
+EventKinds = Annotated[tuple[EventKind, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(_one_or_many)]
 Entries = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 Version = Annotated[int, Field(ge=0, strict=True)]

@@ -18,6 +18,7 @@ from backend.core.commands import (
     ChangeState,
     Command,
     CommandRefused,
+    KillAt,
     KillMember,
     Operate,
     PauseMember,
@@ -138,9 +139,7 @@ class World:
             case StopMember(label):
                 self._ask(label, lambda machine, now: machine.stop(now))
             case KillMember(label):
-                self._end_life(self.nodes[label])
-                self._note(ProcessKilled(label))
-                self._break_connections(self.nodes[label])
+                self._kill(self.nodes[label])
             case PauseMember(label):
                 self.nodes[label].set_paused(True)
                 self._note(ProcessPaused(label))
@@ -155,9 +154,16 @@ class World:
                 self._ask(label, lambda machine, now: machine.search(now))
             case Operate(label):
                 self._ask(label, lambda machine, now: machine.operate(now))
+            case KillAt(label, event):
+                self.nodes[label].dies_at = event
             case _:
                 for change in self.links.apply(command):
                     self._note(change)
+
+    def _kill(self, node: Node) -> None:
+        self._end_life(node)
+        self._note(ProcessKilled(node.label))
+        self._break_connections(node)
 
     def _break_connections(self, killed: Node) -> None:
         """The system closes what a dead process had open, and whoever is still reached by that knows."""
@@ -309,6 +315,9 @@ class World:
                 self._transmit(node, effect)
             elif isinstance(effect, Happened):
                 self._record_of(node, effect.record)
+                if node.dies_at and node.dies_at == effect.record.event.__struct_config__.tag:
+                    self._kill(node)
+                    return  # what it was about to do besides is never done
             elif isinstance(effect, Halt):
                 self._end_life(node)
             # All others are about connections, and there are none here.
@@ -376,6 +385,7 @@ class World:
     def _end_life(self, node: Node) -> None:
         self._running_nodes -= 1
         node.machine = None
+        node.dies_at = ""
         node.set_paused(False)
         node.inbox.clear()
         node.wake_at = NEVER
