@@ -17,12 +17,16 @@ from collections.abc import Callable
 
 from backend.core.address import Address
 from backend.core.effects import Deliveries
+from backend.core.messages import Message
 from backend.core.properties import Settings
 from backend.simulation.latency import Latency
 from backend.simulation.node import Arrival, Flight, Node
 
 GOLDEN = 0.6180339887498949
 """Steps of the golden ratio spread a round's messages evenly over the possible latencies, wherever the first one lies."""
+
+Aim = tuple[int, int, Node, Message]
+"""A message of a round: its place, how far its latency lies beyond the first one's, where it goes, and what it is."""
 
 Moment = tuple[int, int]
 """A time, and the place in the queue among all that happens then."""
@@ -38,25 +42,32 @@ def can_leave_out(settings: Settings, latency: Latency) -> bool:
     )
 
 
+def aims_of(deliveries: Deliveries, latency: Latency, nodes: dict[Address, Node]) -> list[Aim]:
+    """What is the same in all rounds of these deliveries."""
+    step_us = int(GOLDEN * (latency.most_us - latency.least_us))
+    return [(place, place * step_us, nodes[address], message) for place, (address, message) in enumerate(deliveries)]
+
+
 class Round:
-    """One round of heartbeats, as far as it matters whether it was heard."""
+    """One round of heartbeats. `first_us` is the earliest time at which any of it may arrive, `draw` spreads it from there."""
 
-    __slots__ = ("deliveries", "draw", "first_order", "left_out", "sent_us")
+    __slots__ = ("aims", "draw_us", "first_order", "first_us", "left_out", "sent_us", "spread_us")
 
-    def __init__(self, sent_us: int, draw: float, first_order: int, deliveries: Deliveries) -> None:
+    def __init__(self, sent_us: int, latency: Latency, draw: float, first_order: int, aims: list[Aim]) -> None:
         self.sent_us = sent_us
-        self.draw = draw
+        self.first_us = sent_us + latency.least_us
+        self.spread_us = max(1, latency.most_us - latency.least_us)
+        self.draw_us = int(draw * self.spread_us)
         self.first_order = first_order
-        self.deliveries = deliveries
+        self.aims = aims
         self.left_out = False
 
-    def arrivals(self, latency: Latency, nodes: dict[Address, Node]) -> Flight:
+    def arrivals(self) -> Flight:
         """When and where each message of the round arrives."""
-        least_us, spread_us = self.sent_us + latency.least_us, latency.most_us - latency.least_us
-        draw, order = self.draw, self.first_order
+        first_us, spread_us, draw_us, order = self.first_us, self.spread_us, self.draw_us, self.first_order
         return [
-            (least_us + int((draw + place * GOLDEN) % 1.0 * spread_us), order + place, nodes[address], message)
-            for place, (address, message) in enumerate(self.deliveries)
+            (first_us + (draw_us + beyond_us) % spread_us, order + place, node, message)
+            for place, beyond_us, node, message in self.aims
         ]
 
 
@@ -76,12 +87,11 @@ class Beat:
 class Elision:
     """Decides which rounds are left out. It is told of all rounds, in order, and puts back what was left out too early."""
 
-    def __init__(self, latency: Latency, nodes: dict[Address, Node], put_back: Callable[[Node, Flight], None]) -> None:
+    def __init__(self, latency: Latency, put_back: Callable[[Node, Flight], None]) -> None:
         self.left_out = 0
         """Deliveries left out so far."""
         self.is_calm = False
         self._latency = latency
-        self._nodes = nodes
         self._put_back = put_back
         self._beats: dict[Node, Beat] = {}
         self._calm_beats = 0
@@ -91,16 +101,16 @@ class Elision:
         """Whether the round need not be delivered, while `running` members run."""
         beat = self._beats.setdefault(node, Beat())
         beat.before, beat.last = beat.last, this
-        if not beat.calm and beat.before is not None and beat.before.deliveries is this.deliveries:
+        if not beat.calm and beat.before is not None and beat.before.aims is this.aims:
             if this.sent_us > beat.before.sent_us + self._latency.most_us:
-                beat.calm = len(this.deliveries) == running - 1
+                beat.calm = len(this.aims) == running - 1
                 self._calm_beats += beat.calm
         if not self.is_calm and self._calm_beats == running:
             self.is_calm = True
             self._refresh_floor()
         if self.is_calm:
             this.left_out = True
-            self.left_out += len(this.deliveries)
+            self.left_out += len(this.aims)
         return self.is_calm
 
     def heard_since_us(self, now_us: int, patience_us: int) -> int:
@@ -125,7 +135,7 @@ class Elision:
 
     def _make_up(self, node: Node, this: Round, moment: Moment) -> None:
         late: list[Arrival] = []
-        for arrival in this.arrivals(self._latency, self._nodes):
+        for arrival in this.arrivals():
             at, order, receiver, _ = arrival
             if (at, order) > moment:
                 late.append(arrival)

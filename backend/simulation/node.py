@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backend.core.address import Address
+from backend.core.effects import Deliveries
 from backend.core.member import Birth, MemberMachine
 from backend.core.messages import Message
 from backend.core.timers import NEVER
@@ -33,9 +34,11 @@ class Node:
     __slots__ = (
         *(
             "address",
+            "aims",
             "birth",
             "clock",
             "code",
+            "deliveries",
             "dies_at",
             "inbox",
             "index",
@@ -59,6 +62,9 @@ class Node:
         """Whether a delivery needs more than to be handed over: the member is paused or has its own time."""
         self.machine: MemberMachine | None = None
         self.lives = 0
+        self.deliveries: Deliveries = ()
+        """The last round of heartbeats it sent, and what was made of it."""
+        self.aims: list[tuple[int, int, Node, Message]] = []
         self.dies_at = ""
         """The kind of event at which the present life is killed; empty: none."""
         self.paused = False

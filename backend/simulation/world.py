@@ -28,7 +28,7 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.effects import Effect, Halt, Happened, Transmit
+from backend.core.effects import Deliveries, Effect, Halt, Happened, Transmit
 from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from backend.core.join_list import BadJoinList, resolve_join_list
 from backend.core.links import LinkConditions
@@ -37,7 +37,7 @@ from backend.core.messages import Heartbeat, Message
 from backend.core.properties import Settings
 from backend.core.timers import NEVER
 from backend.simulation.clocks import Clock
-from backend.simulation.elision import Elision, Round, can_leave_out
+from backend.simulation.elision import Aim, Elision, Round, aims_of, can_leave_out
 from backend.simulation.fingerprint import BATCH, Fingerprint
 from backend.simulation.latency import Latency
 from backend.simulation.node import MOST_NODES, Arrival, Flight, Node, Refusal
@@ -103,7 +103,7 @@ class World:
         self._now_order = NEVER
         self._elision: Elision | None = None
         if elide_heartbeats and can_leave_out(settings, latency) and not clocks:
-            self._elision = Elision(latency, self._at, self._put_back)
+            self._elision = Elision(latency, self._put_back)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -122,6 +122,8 @@ class World:
         self._end_calm()
         self._elision = None
         self._latency_model = latency
+        for node in self.nodes.values():
+            node.deliveries = ()
 
     def next_at(self) -> int | None:
         """When the next thing happens, in virtual microseconds; None when nothing ever will."""
@@ -331,11 +333,11 @@ class World:
         if self.links.conditions or model.model != "uniform":
             flight = [arrival for delivery in effect.deliveries for arrival in self._on_link(node, *delivery)]
         elif effect.deliveries[0][1].__class__ is Heartbeat:
-            this = Round(self.now_us, self._beats(), self._order + 1, effect.deliveries)
-            self._order += len(effect.deliveries)
+            this = Round(self.now_us, model, self._beats(), self._order + 1, self._aims(node, effect.deliveries))
+            self._order += len(this.aims)
             if self._elision is not None and self._elision.leaves_out(node, this, self._running_nodes):
                 return
-            flight = this.arrivals(model, self._at)
+            flight = this.arrivals()
         else:
             latency, order, nodes = self._latency, self._order, self._at
             least_us, spread_us = self.now_us + model.least_us, model.most_us - model.least_us
@@ -348,6 +350,12 @@ class World:
             self._fingerprint.add(node.index)
             flight.sort(reverse=True)
             self._put_back(node, flight)
+
+    def _aims(self, node: Node, deliveries: Deliveries) -> list[Aim]:
+        """The aims of a round, made once for all that repeat it."""
+        if node.deliveries is not deliveries:
+            node.deliveries, node.aims = deliveries, aims_of(deliveries, self._latency_model, self._at)
+        return node.aims
 
     def _put_back(self, sender: Node, flight: Flight) -> None:
         """Let a flight, or what is left of it, wait for its next arrival."""
