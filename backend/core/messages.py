@@ -41,12 +41,14 @@ class FormationVote(Struct, frozen=True, tag="formation-vote", array_like=True):
 class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
     """A joiner asks the master to be let in; sent again every second until answered.
 
-    `proven` are the lives to which the joiner has lately proven its link both ways, when the master asked for that.
+    `proven` are the lives to which the joiner has lately proven its link both ways, when the master asked for that. A process
+    that merges has seen `seen_version` in the life before this one: no list that it installs may have a lesser one.
     """
 
     uuid: str
     lite: bool
     proven: tuple[str, ...] = ()
+    seen_version: int = 0
 
 
 class JoinRefused(Struct, frozen=True, tag="join-refused", array_like=True):
@@ -215,7 +217,7 @@ class LinksReport(Struct, frozen=True, tag="links-report", array_like=True):
 
 
 class MergeOffer(Struct, frozen=True, tag="merge-offer", array_like=True):
-    """The frozen loser is ready. The winner raises its version above the loser's, so that no member's goes back.
+    """The frozen loser is ready.
 
     `seen_version` is that of the winner's list to whose members the loser's links were proven.
     """

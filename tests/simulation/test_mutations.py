@@ -35,7 +35,7 @@ from backend.core.membership import (
 from backend.core.membership.conflict_graph import Candidate, Settlement
 from backend.core.membership.member_list import MemberList
 from backend.core.membership.state import Membership
-from backend.core.messages import ClaimRefused, MembersUpdate, MergeOffer
+from backend.core.messages import ClaimRefused, JoinRequest, MembersUpdate
 from backend.core.properties import SECOND_US, Settings
 from backend.simulation.invariants import Conclusion, Watch
 from backend.simulation.world import World
@@ -167,8 +167,8 @@ def a_claimant_takes_refusers_along_and_they_obey_everybody(patch: Patch) -> Non
 
 
 def newcomers_stand_second(patch: Patch) -> None:
-    def joined_by(self: MemberList, address: Address, uuid: str, lite: bool) -> MemberList:
-        longer = sound(self, address, uuid, lite)
+    def joined_by(self: MemberList, address: Address, uuid: str, lite: bool, seen_version: int = 0) -> MemberList:
+        longer = sound(self, address, uuid, lite, seen_version)
         *old, newcomer = longer.members
         return msgspec.structs.replace(longer, members=(old[0], newcomer, *old[1:]))
 
@@ -226,12 +226,11 @@ def only_the_master_counts_as_older(patch: Patch) -> None:
 
 
 def the_winner_does_not_raise_its_version(patch: Patch) -> None:
-    def agree(state: Membership, now: int, sender: Address, offer: MergeOffer) -> None:
-        shown = msgspec.structs.replace(offer.profile, list_version=0)
-        sound(state, now, sender, msgspec.structs.replace(offer, profile=shown))
+    def admit(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
+        sound(state, now, sender, msgspec.structs.replace(request, seen_version=0))
 
-    sound = merging.on_offer
-    patch.setitem(member.RULES, MergeOffer, agree)
+    sound = admission.on_join_request
+    patch.setitem(member.RULES, JoinRequest, admit)
 
 
 def a_removal_takes_one_more_along(patch: Patch) -> None:

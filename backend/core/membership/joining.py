@@ -166,7 +166,7 @@ def request(state: Membership, now: int) -> None:
     attempt = 1 + (now - search.begun_us) * ATTEMPTS // max(1, search.deadline_us - search.begun_us)
     state.note(now, JoinRequested(state.master, min(attempt, ATTEMPTS)))
     proven = tuple(sorted(search.held.proven)) if search.held else ()
-    state.send(state.master, JoinRequest(state.uuid, state.birth.lite, proven))
+    state.send(state.master, JoinRequest(state.uuid, state.birth.lite, proven, state.seen_version))
 
 
 def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:

@@ -37,7 +37,7 @@ def start_if_due(state: Membership, now: int) -> None:
     state.follow(now, state.address, "it suspects every older member")
     asked = tuple(address for address in state.peers if address not in state.suspicions)
     state.note(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked))
-    _ask_newly_known(state, claim)
+    _ask_newly_known(state, now, claim)
     state.timers.set(CLAIM, now + ASK_AGAIN_US)
     conclude_when_settled(state, now)
 
@@ -76,6 +76,8 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
     claim = state.claim
     if claim is None or sender not in claim.asked or sender in claim.accepted:
         return
+    if not answer.members.holds(sender, claim.asked[sender]):
+        return  # the answer of an earlier life
     if not answer.members.holds(state.address, state.uuid):
         claim.refused.add(sender)
         conclude_when_settled(state, now)
@@ -86,7 +88,7 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
     state.note(now, ClaimAnswered(sender, "accepted", answer.members.version, ""))
     if answer.members.version > claim.latest.version:
         claim.latest = answer.members
-        _ask_newly_known(state, claim)
+        _ask_newly_known(state, now, claim)
     conclude_when_settled(state, now)
 
 
@@ -149,12 +151,16 @@ def _outstanding(state: Membership, claim: Claim) -> list[Address]:
     ]
 
 
-def _ask_newly_known(state: Membership, claim: Claim) -> None:
+def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
     for member in claim.latest.members:
-        if member.address not in claim.asked and member.address not in state.suspicions:
-            if member.address != state.address:
-                claim.asked[member.address] = member.uuid
-                _ask(state, member.address, member.uuid)
+        is_new = claim.asked.get(member.address) != member.uuid
+        if is_new and member.address not in state.suspicions and member.address != state.address:
+            claim.asked[member.address] = member.uuid
+            if member.address in claim.accepted | claim.refused:
+                state.note(now, ClaimAnswered(member.address, "retry", 0, "another life is there since"))
+                claim.accepted.discard(member.address)
+                claim.refused.discard(member.address)
+            _ask(state, member.address, member.uuid)
 
 
 def _ask(state: Membership, address: Address, uuid: str) -> None:
@@ -168,7 +174,11 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
         member
         for member in claim.latest.members
         if member.address == state.address
-        or (member.address in claim.accepted and member.address not in state.suspicions)
+        or (
+            member.address in claim.accepted
+            and claim.asked[member.address] == member.uuid
+            and member.address not in state.suspicions
+        )
     )
     version = max(claim.highest_version, claim.latest.version) + 1
     members = MemberList(version, staying, mint_lineage(state.uuid, version))

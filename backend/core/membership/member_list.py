@@ -48,10 +48,14 @@ class MemberList(Struct, frozen=True):
         """`address` and every younger member; nothing when it is not listed."""
         return self.members[self._place(address) :]
 
-    def joined_by(self, address: Address, uuid: str, lite: bool) -> MemberList:
-        """The next version, with one more and youngest member, whose join version is the new list version."""
-        newcomer = Member(address, uuid, self.version + 1, lite)
-        return MemberList(self.version + 1, (*self.members, newcomer), self.lineage)
+    def joined_by(self, address: Address, uuid: str, lite: bool, seen_version: int = 0) -> MemberList:
+        """The next version, with one more and youngest member, whose join version is the new list version.
+
+        The version jumps above `seen_version`, which the newcomer's process has installed before it merged.
+        """
+        version = max(self.version, seen_version) + 1
+        newcomer = Member(address, uuid, version, lite)
+        return MemberList(version, (*self.members, newcomer), self.lineage)
 
     def without(self, addresses: Collection[Address]) -> MemberList:
         """The list without `addresses`: one version further for each member removed, as the product counts them."""

@@ -1,9 +1,9 @@
 """The merge of a losing cluster into the winner's (seed 002; seed 003, Recovering from split brain; behaviour 6.6 and 6.7).
 
 The losing master proves the links where partial disconnections are resolved, freezes its cluster, offers it to the winner, and
-when that agrees tells every member to join the winner's cluster, itself last. Each goes on under a new uuid. The winner raises
-its list version above the loser's, so that no member ever sees the version go back. Whatever fails on the way thaws the
-cluster again, and the next search begins anew.
+when that agrees tells every member to join the winner's cluster, itself last. Each goes on under a new uuid and names the
+version it has seen, so that the winner's list jumps above it and nobody ever sees the version go back. Whatever fails on the
+way thaws the cluster again, and the next search begins anew.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from backend.core.membership import (
     joining,
     link_probes,
     mastership_claim,
-    publishing,
     readmission,
     split_brain,
 )
 from backend.core.membership.identity import fresh_uuid
-from backend.core.membership.member_list import MemberList
 from backend.core.membership.merge_decision import decide_merge
 from backend.core.membership.state import Membership, Merge
 from backend.core.messages import (
@@ -170,17 +168,13 @@ def give_up(state: Membership, now: int, reason: str) -> None:
 
 
 def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) -> None:
-    """A losing cluster is ready to come: agree if the decision still stands, and go ahead of its version."""
+    """A losing cluster is ready to come: agree if the decision still stands."""
     if state.members is None or state.claim is not None:
         return
     refusal = _why_not_take(state, now, offer)
     if not refusal:
         for member in offer.profile.members:
             readmission.take_as_proven(state, member.address)
-        if state.members.version <= offer.profile.list_version:
-            members = MemberList(offer.profile.list_version + 1, state.members.members, state.members.lineage)
-            publishing.install(state, now, members, state.address, "merge")
-            publishing.publish(state)
     state.send(sender, MergeReply(offer.token, refusal))
 
 
@@ -223,7 +217,9 @@ def depart(state: Membership, now: int, target: Address) -> None:
     left = [address for address in state.peers if address in state.remembered]
     state.note(now, MemberMerging(target, uuid))
     state.timers.clear_all()
+    seen_version = state.members.version if state.members is not None else state.seen_version
     state.begin_life(uuid)
+    state.seen_version = seen_version
     state.join_list_told = None  # the edit was meant for the cluster that ends here
     state.remembered.update(dict.fromkeys(left, now))
     state.reconnect()

@@ -224,6 +224,7 @@ class Membership:
         "randomness",
         "remembered",
         "search",
+        "seen_version",
         "settings",
         "standing",
         "state_change",
@@ -248,6 +249,8 @@ class Membership:
         self.stopwatch = stopwatch
         self.join_list = birth.join_list
         self.join_list_edition: tuple[int, Address] = (0, birth.address)
+        self.seen_version = 0
+        """The version of the last list of the life before this one, when that ended in a merge."""
         self.join_list_told: set[Address] | None = None
         """Who has acknowledged the edit of the join list that this member spreads; None when it spreads none."""
         self.remembered: dict[Address, int | None] = {}

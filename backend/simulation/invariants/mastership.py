@@ -104,8 +104,12 @@ class ClaimSoundness(Checker):
     def _excused(self, record: Record, claim: _Claim, address: Address) -> bool:
         if claim.latest is None:
             return True
-        listed = next((member for member in claim.latest if member.address == address), None)
-        return listed is None or listed.uuid in self._lives.of(record).suspected
+        claimant = self._lives.of(record)
+        own = claimant.view.members if claimant.view is not None else ()
+        # The life that accepted stands on the claimant's own list; another may live at its address by now.
+        lives = {member.uuid for member in (*claim.latest, *own) if member.address == address}
+        listed = any(member.address == address for member in claim.latest)
+        return not listed or not lives.isdisjoint(claimant.suspected)
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         if event.cause != BY_CLAIM:
