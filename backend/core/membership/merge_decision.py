@@ -176,7 +176,7 @@ def _smaller_merges(what: str, local: ClusterProfile, here: int, remote: Cluster
         return None
     loser, winner = (local, remote) if here < there else (remote, local)
     why = (
-        f"{local.address} has {here} {what} and {remote.address} has {there}, "
+        f"{local.address} counts {here} {what} and {remote.address} {there}, "
         f"so {loser.address} merges into {winner.address}"
     )
     return ("local-merges" if loser is local else "remote-merges"), why

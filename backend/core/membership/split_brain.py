@@ -40,7 +40,7 @@ def search(state: Membership, now: int) -> None:
         return
     candidates = tuple(address for address in possible_addresses(state, now) if address not in state.peers)
     if not candidates:
-        explain(state, now, "it knows no address outside its own cluster; edit the join list to name one")
+        explain(state, now, "every address that it knows is a member already; edit the join list to name others")
     elif state.unanswered >= set(candidates):
         explain(state, now, f"nobody answers at {', '.join(candidates)}")
     state.unanswered = set(candidates)
