@@ -103,7 +103,7 @@ def test_a_master_that_knows_nobody_says_so_once() -> None:
     for _ in range(5):
         world.search("D")
     assert [event.reason for event in world.seen("D", NotMerging)] == [
-        "it knows no address outside its own cluster; edit the join list to name one"
+        "every address that it knows is a member already; edit the join list to name others"
     ]
 
 

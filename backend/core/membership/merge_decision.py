@@ -176,7 +176,8 @@ def _smaller_merges(what: str, local: ClusterProfile, here: int, remote: Cluster
         return None
     loser, winner = (local, remote) if here < there else (remote, local)
     why = (
-        f"{local.address} counts {here} {what} and {remote.address} {there}, "
+        f"{local.address} has {here} {what if here != 1 else what.replace('members', 'member')} "
+        f"and {remote.address} has {there}, "
         f"so {loser.address} merges into {winner.address}"
     )
     return ("local-merges" if loser is local else "remote-merges"), why
