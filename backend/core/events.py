@@ -187,7 +187,7 @@ class MergeStarted(Struct, frozen=True, tag_field="kind", tag="merge-started"):
     """The losing master begins to bring its whole cluster into that of `target`."""
 
     target: Address
-    members: tuple[Address, ...]
+    merging: tuple[Address, ...]
 
 
 class MergeAbandoned(Struct, frozen=True, tag_field="kind", tag="merge-abandoned"):
@@ -230,7 +230,7 @@ class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-st
 class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-changed"):
     """Whether the member sees enough members for operations (seed 003, Split Brain Situation)."""
 
-    members: int
+    size: int
     needed: int
     operating: bool
 

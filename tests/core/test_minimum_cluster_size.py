@@ -23,7 +23,7 @@ def operates(world: Ensemble, name: str) -> bool:
 
 
 def crossings(world: Ensemble, name: str) -> list[tuple[int, int, bool]]:
-    return [(event.members, event.needed, event.operating) for event in world.seen(name, ProtectionChanged)]
+    return [(event.size, event.needed, event.operating) for event in world.seen(name, ProtectionChanged)]
 
 
 def test_exactly_enough_members_are_enough() -> None:
