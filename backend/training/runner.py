@@ -7,6 +7,7 @@ and that everything is told as it happens.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -15,6 +16,7 @@ from typing import Protocol
 from backend.clusters.cluster import Cluster
 from backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
 from backend.core.commands import Command
+from backend.core.events import Record
 from backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
 from backend.simulation.scenario import Scenario, Step
 
@@ -22,6 +24,9 @@ Narrate = Callable[[str], None]
 
 LOOK_EVERY_SECONDS = 0.05
 """How often the records of a live cluster are collected while time passes."""
+
+HOLD_US = 100_000
+"""How late a record of one member may come behind those of others."""
 
 COMMAND_PATIENCE_SECONDS = 15.0
 """How long one command may take before the run is given up."""
@@ -83,18 +88,23 @@ def run_on(cluster: StartingCluster, scenario: Scenario, narrate: Narrate) -> Ou
 
 
 class LiveStage:
-    """A cluster as a stage: time passes by itself, and meanwhile its records are collected."""
+    """A cluster as a stage: time passes by itself, and meanwhile its records are collected.
+
+    Members with processes of their own share a clock but not a queue, so their records may arrive out of order. They are held
+    for a moment and judged in the order of their times, as causes come before effects there.
+    """
 
     def __init__(self, cluster: StartingCluster, ledger: Ledger) -> None:
         self._cluster = cluster
         self._ledger = ledger
+        self._held: list[Record] = []
 
     def start_members(self) -> None:
         """Wait until the cluster has started them. Raises OSError when it could not."""
         while not self._cluster.started.done():
             self.advance(round(LOOK_EVERY_SECONDS * SECOND_US))
         self._cluster.started.result()
-        self._collect()
+        self._collect(everything=True)
 
     def now_us(self) -> int:
         return self._cluster.now_us()
@@ -108,15 +118,25 @@ class LiveStage:
         self._collect()
 
     def advance(self, by_us: int) -> None:
+        """Let so much time pass; when it is none, judge what is there."""
         until = time.monotonic() + by_us / SECOND_US
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, LOOK_EVERY_SECONDS))
             self._collect()
-        self._collect()
+        self._collect(everything=not by_us)
 
-    def _collect(self) -> None:
-        for record in self._cluster.drain():
+    def _collect(self, *, everything: bool = False) -> None:
+        self._held += self._cluster.drain()
+        self._held.sort(key=_when)
+        settled_us = self._cluster.now_us() - HOLD_US
+        count = len(self._held) if everything else bisect_right(self._held, settled_us, key=_when)
+        for record in self._held[:count]:
             self._ledger.take_in(record)
+        del self._held[:count]
+
+
+def _when(record: Record) -> int:
+    return record.at
 
 
 class Narrator:
