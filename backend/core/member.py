@@ -222,7 +222,9 @@ class MemberMachine:
     def tick(self, now: int) -> Sequence[Effect]:
         """Do what is due."""
         state = self._state
-        while (name := self.timers.take_due(now)) is not None:
+        timers = self.timers
+        while timers.earliest <= now:
+            name = timers.take_earliest()
             rule = TIMED.get(name)
             if rule is not None:
                 rule(state, now)

@@ -35,10 +35,8 @@ class Timers:
         self._deadlines.clear()
         self._refresh()
 
-    def take_due(self, now: int) -> str | None:
-        """Clear and name the earliest deadline if its time has come; of equal ones the one that was named first."""
-        if self.earliest > now:
-            return None
+    def take_earliest(self) -> str:
+        """Clear and name the earliest deadline, which there must be; of equal ones the one that was named first."""
         due = self._soonest
         del self._deadlines[due]
         self._refresh()

@@ -274,7 +274,7 @@ class World:
         machine = node.machine
         if machine is None or node.paused:
             return
-        now_us = node.local_us(at)
+        now_us = at if node.clock is None else node.clock.local_us(at)
         if machine.timers.earliest <= now_us:
             self._fingerprint.add(at | node.code | TICK)
             if self._elision is not None and self._elision.is_calm and machine.all_heard_until_us <= at:

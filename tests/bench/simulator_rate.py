@@ -18,6 +18,8 @@ from backend.simulation.world import World
 SIZES = (5, 50, 200)
 CALM_SIZES = (5, 50, 200)
 GREAT_SIZE = 1_000
+SETTINGS = Settings.of({"hazelcast.heartbeat.interval.seconds": 1, "hazelcast.max.no.heartbeat.seconds": 5})
+"""Heartbeats every second and a timeout of five; everything else as documented."""
 ENOUGH_CPU_SECONDS = 3.0
 SLICE_US = 1_000_000
 FORMATION_SLICE_US = 10_000
@@ -29,7 +31,7 @@ def formed_world(size: int, *, elide: bool = False) -> World:
     world = World(
         [f"n{number}" for number in range(1, size + 1)],
         seed=1,
-        settings=Settings.of({"hazelcast.max.no.heartbeat.seconds": 5}, preset="training"),
+        settings=SETTINGS,
         on_record=watch.observe,
         elide_heartbeats=elide,
     )
