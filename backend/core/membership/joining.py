@@ -287,9 +287,10 @@ def _become_member(state: Membership, now: int, members: MemberList, author: Add
     state.last_round_us = now
     heartbeats.send_round(state)
     state.timers.set(heartbeats.HEARTBEAT, now + state.settings.heartbeat_interval_us)
-    state.timers.set(publishing.PUBLISH, now + state.settings.list_publish_interval_us)
     state.timers.set(master_confirmation.CONFIRMATION, now + state.settings.master_confirmation_interval_us)
-    state.timers.set(split_brain.SEARCH, now + state.settings.merge_first_run_delay_us)
+    if state.is_master:
+        publishing.begin_publishing(state, now)
+        split_brain.begin_searching(state, now, state.settings.merge_first_run_delay_us)
 
 
 def _give_up(state: Membership, now: int, search: JoinSearch) -> None:

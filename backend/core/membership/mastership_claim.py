@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from backend.core.address import Address
 from backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
-from backend.core.membership import cluster_state, heartbeats, master_confirmation, publishing, suspicion
+from backend.core.membership import (
+    cluster_state,
+    heartbeats,
+    master_confirmation,
+    publishing,
+    split_brain,
+    suspicion,
+)
 from backend.core.membership.member_list import MemberList, mint_lineage
 from backend.core.membership.state import Claim, Membership
 from backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
@@ -185,6 +192,8 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     left_out = tuple(address for address in claim.asked if members.find(address) is None)
     state.note(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out))
     publishing.install(state, now, members, state.address, "mastership claim")
+    publishing.begin_publishing(state, now)
+    split_brain.begin_searching(state, now, state.settings.merge_next_run_delay_us)
     state.held_back.clear()
     state.state_locked = None
     master_confirmation.start_counting(state, now)

@@ -54,11 +54,15 @@ def update(state: Membership, *, wants_ack: bool = False) -> MembersUpdate:
     return MembersUpdate(state.members, wants_ack, state.standing)
 
 
-def on_publish_timer(state: Membership, now: int) -> None:
-    """The periodic publication (``hazelcast.member.list.publish.interval.seconds``)."""
-    if state.is_master:
-        publish(state)
+def begin_publishing(state: Membership, now: int) -> None:
+    """A new master publishes its list now and then (``hazelcast.member.list.publish.interval.seconds``)."""
     state.timers.set(PUBLISH, now + state.settings.list_publish_interval_us)
+
+
+def on_publish_timer(state: Membership, now: int) -> None:
+    """The periodic publication."""
+    publish(state)
+    begin_publishing(state, now)
 
 
 def on_members_update(state: Membership, now: int, sender: Address, update: MembersUpdate) -> None:

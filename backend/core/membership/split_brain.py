@@ -21,13 +21,18 @@ SEARCH = "search"
 """Name of the timer of the search for other clusters."""
 
 
+def begin_searching(state: Membership, now: int, delay_us: int) -> None:
+    """A new master searches now and then, the first time after `delay_us`."""
+    state.timers.set(SEARCH, now + delay_us)
+
+
 def on_search_timer(state: Membership, now: int) -> None:
     """The periodic search. A cluster that is still frozen for a merge that came to nothing is thawed first."""
     thawed = state.standing.thawed
     if thawed is not None and state.is_master and state.merge is None and state.state_change is None:
         cluster_state.begin_change(state, now, ClusterStanding(thawed))
     search(state, now)
-    state.timers.set(SEARCH, now + state.settings.merge_next_run_delay_us)
+    begin_searching(state, now, state.settings.merge_next_run_delay_us)
 
 
 def search(state: Membership, now: int) -> None:
