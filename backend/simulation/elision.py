@@ -48,27 +48,27 @@ def aims_of(deliveries: Deliveries, latency: Latency, nodes: dict[Address, Node]
     return [(place, place * step_us, nodes[address], message) for place, (address, message) in enumerate(deliveries)]
 
 
+def arrivals(sent_us: int, latency: Latency, draw: float, first_order: int, aims: list[Aim]) -> Flight:
+    """When and where each message of a round arrives; `draw` spreads it over the possible latencies."""
+    first_us, spread_us = sent_us + latency.least_us, max(1, latency.most_us - latency.least_us)
+    draw_us = int(draw * spread_us)
+    return [
+        (first_us + (draw_us + beyond_us) % spread_us, first_order + place, node, message)
+        for place, beyond_us, node, message in aims
+    ]
+
+
 class Round:
-    """One round of heartbeats. `first_us` is the earliest time at which any of it may arrive, `draw` spreads it from there."""
+    """One round of heartbeats that may be left out; what `arrivals` needs to make it up."""
 
-    __slots__ = ("aims", "draw_us", "first_order", "first_us", "left_out", "sent_us", "spread_us")
+    __slots__ = ("aims", "draw", "first_order", "left_out", "sent_us")
 
-    def __init__(self, sent_us: int, latency: Latency, draw: float, first_order: int, aims: list[Aim]) -> None:
+    def __init__(self, sent_us: int, draw: float, first_order: int, aims: list[Aim]) -> None:
         self.sent_us = sent_us
-        self.first_us = sent_us + latency.least_us
-        self.spread_us = max(1, latency.most_us - latency.least_us)
-        self.draw_us = int(draw * self.spread_us)
+        self.draw = draw
         self.first_order = first_order
         self.aims = aims
         self.left_out = False
-
-    def arrivals(self) -> Flight:
-        """When and where each message of the round arrives."""
-        first_us, spread_us, draw_us, order = self.first_us, self.spread_us, self.draw_us, self.first_order
-        return [
-            (first_us + (draw_us + beyond_us) % spread_us, order + place, node, message)
-            for place, beyond_us, node, message in self.aims
-        ]
 
 
 class Beat:
@@ -135,7 +135,7 @@ class Elision:
 
     def _make_up(self, node: Node, this: Round, moment: Moment) -> None:
         late: list[Arrival] = []
-        for arrival in this.arrivals():
+        for arrival in arrivals(this.sent_us, self._latency, this.draw, this.first_order, this.aims):
             at, order, receiver, _ = arrival
             if (at, order) > moment:
                 late.append(arrival)

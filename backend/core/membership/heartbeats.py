@@ -29,7 +29,8 @@ HEARTBEAT = "heartbeat"
 
 def on_heartbeat_timer(state: Membership, now: int) -> None:
     """One round: look for silent members, then send."""
-    forgive_own_pause(state, now)
+    if now - state.last_round_us >= state.pause_us:
+        forgive_own_pause(state, now)
     state.last_round_us = now
     if now >= state.all_heard_until_us:
         _look_for_silence(state, now)
@@ -44,7 +45,7 @@ def on_heartbeat_timer(state: Membership, now: int) -> None:
 def forgive_own_pause(state: Membership, now: int) -> None:
     """If this member itself stood still, the silence that it sees is its own, and it accuses nobody (behaviour 3.8)."""
     pause_us = now - state.last_round_us
-    if pause_us - state.settings.heartbeat_interval_us < state.settings.max_no_heartbeat_us // 2:
+    if pause_us < state.pause_us:
         return
     state.last_round_us = now
     state.note(now, ObserverPaused(pause_us))
@@ -58,9 +59,9 @@ def forgive_own_pause(state: Membership, now: int) -> None:
 def send_round(state: Membership) -> None:
     """A heartbeat to every member that is not suspected."""
     if state.heartbeat_round is None:
-        state.heartbeat_round = _make_round(state)
-    if state.heartbeat_round:
-        state.effects.append(Transmit(state.heartbeat_round))
+        state.heartbeat_round = Transmit(_make_round(state))
+    if state.heartbeat_round.deliveries:
+        state.effects.append(state.heartbeat_round)
 
 
 def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) -> None:

@@ -15,7 +15,7 @@ from backend.core.events import Event, MasterChanged, MergeVerdict, Record
 from backend.core.membership.failure_detector import FailureDetector
 from backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
 from backend.core.membership.member_list import MemberList
-from backend.core.messages import Heartbeat, JoinRequest, MembersUpdate, Message
+from backend.core.messages import JoinRequest, MembersUpdate, Message
 from backend.core.properties import Settings
 from backend.core.timers import Timers
 
@@ -219,6 +219,7 @@ class Membership:
         "not_merging",
         "operating",
         "own_findings",
+        "pause_us",
         "peers",
         "probing",
         "randomness",
@@ -245,6 +246,8 @@ class Membership:
         self.birth = birth
         self.address = birth.address
         self.settings = birth.settings
+        self.pause_us = birth.settings.heartbeat_interval_us + birth.settings.max_no_heartbeat_us // 2
+        """If two rounds of heartbeats lie so far apart, this member itself has stood still."""
         self.randomness = randomness
         self.stopwatch = stopwatch
         self.join_list = birth.join_list
@@ -274,7 +277,7 @@ class Membership:
         self.asking_to_join: dict[Address, JoinRequest] = {}
         """Who has asked while an admission was under way."""
         self.claim: Claim | None = None
-        self.heartbeat_round: tuple[tuple[Address, Heartbeat], ...] | None = None
+        self.heartbeat_round: Transmit | None = None
         self.watched: dict[Address, Peer] = {}
         self.watch_is_current = False
         self.asked_silent: set[Address] = set()

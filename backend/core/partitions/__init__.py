@@ -1,0 +1,1 @@
+"""Partitions: who holds what, and how a table changes (seed 004)."""

@@ -1,0 +1,156 @@
+"""One replica index, what simple choices left undone: replicas are passed on along shortest paths (the flow of `limits_at`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import compress
+from operator import eq, ne
+
+from backend.core.partitions.fair_shares import Limits, member_quotas, totals_by_group
+from backend.core.partitions.slots import Slots
+
+
+def level_groups(slots: Slots, index: int, limits: Limits, vacant: list[int]) -> bool:
+    """Fill the `vacant` rows and bring every group within its limits, if that can be done; True if it was.
+
+    In any case no row stays vacant.
+    """
+    level = _Levelling(slots, index)
+    counts, least, most = level.counts, limits.least, limits.most
+    within = True
+    for row in vacant:
+        if not level.fill(row, lambda group: counts[group] < most[group]):
+            within = False
+            level.fill(row, lambda group: True)
+    for group, limit in enumerate(most):
+        while counts[group] > limit and level.pass_on([group], lambda other: counts[other] < most[other]):
+            pass
+        within = within and counts[group] <= limit
+    for group, limit in enumerate(least):
+        while counts[group] < limit:
+            givers = [other for other, low in enumerate(least) if counts[other] > low]
+            if not level.pass_on(givers, lambda other, group=group: other == group):  # type: ignore[misc]
+                break
+        within = within and counts[group] >= limit
+    return within
+
+
+def level_members(slots: Slots, index: int) -> None:
+    """Even out the members of each group, which may stand in for one another in any row."""
+    shares, column = slots.shares, slots.columns[index]
+    counts = slots.counts[index].copy()
+    wanted = member_quotas(shares, totals_by_group(shares, counts), counts)
+    lacking: list[list[int]] = [
+        [member for member in members for _ in range(wanted[member] - counts[member])] for members in shares.members_of
+    ]
+    before = slots.before[index]
+    # Slots that are given away anyhow go first: they cost no further copy.
+    rows = [row for row, member in enumerate(column) if counts[member] > wanted[member]]
+    for row in sorted(rows, key=lambda row: (before[row] == column[row], row)):
+        member = column[row]
+        if counts[member] > wanted[member]:
+            slots.seat(row, index, lacking[slots.group_of[member]].pop())
+            counts[member] -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How a group can come to one more: it takes `row` from `giver`, or `row` is vacant. A path begins with neither."""
+
+    row: int | None
+    giver: int | None
+
+
+class _Levelling:
+    def __init__(self, slots: Slots, index: int) -> None:
+        self._slots, self._index = slots, index
+        self._members = slots.counts[index]
+        self.counts = totals_by_group(slots.shares, self._members)
+        self._changed: list[list[int]] = [[] for _ in self.counts]
+        """By group, rows that change hands anyhow, so that to pass them on costs no further copy."""
+        self._kept: list[list[int]] = []
+        """By group, the other rows; made when they are needed."""
+        self._collect(self._changed, ne)
+
+    def fill(self, row: int, accepts: Callable[[int], bool]) -> bool:
+        """Fill a vacant row in such a way that a group that accepts one more gets one more."""
+        allowed = [group for group in range(len(self.counts)) if self._slots.may_stand(row, self._index, group)]
+        allowed.sort(key=lambda group: (self.counts[group], group))
+        for group in allowed:
+            if accepts(group):
+                self._take(group, row)
+                return True
+        return self._walk({group: _Step(row, None) for group in allowed}, accepts)
+
+    def pass_on(self, givers: list[int], accepts: Callable[[int], bool]) -> bool:
+        """Take a slot from one of `givers` in such a way that a group that accepts one more gets one more."""
+        return self._walk({group: _Step(None, None) for group in givers}, accepts)
+
+    def _walk(self, start: dict[int, _Step], accepts: Callable[[int], bool]) -> bool:
+        path = dict(start)
+        taker = self._search(path, (self._changed,), accepts)
+        if taker is None:
+            if not self._kept:
+                self._kept = [[] for _ in self.counts]
+                self._collect(self._kept, eq)
+            path = dict(start)
+            taker = self._search(path, (self._changed, self._kept), accepts)
+        if taker is None:
+            return False
+        self._take_along(path, taker)
+        return True
+
+    def _collect(self, rows_of: list[list[int]], compared: Callable[[int, int], bool]) -> None:
+        """Sort the rows by the group that has the slot, those for which its member before and now compare so."""
+        column, group_of = self._slots.columns[self._index], self._slots.group_of
+        for row in compress(range(len(column)), map(compared, self._slots.before[self._index], column)):
+            if column[row] >= 0:
+                rows_of[group_of[column[row]]].append(row)
+
+    def _search(
+        self, path: dict[int, _Step], sources: tuple[list[list[int]], ...], accepts: Callable[[int], bool]
+    ) -> int | None:
+        """Breadth first: the nearest group that accepts one more. `path` is extended by the steps that lead there."""
+        column, group_of, may_stand = self._slots.columns[self._index], self._slots.group_of, self._slots.may_stand
+        unreached = [group for group in range(len(self.counts)) if group not in path]
+        frontier = list(path)
+        while frontier and unreached:
+            reached = []
+            for giver in frontier:
+                for rows in (source[giver] for source in sources):
+                    while rows and group_of[column[rows[-1]]] != giver:
+                        rows.pop()
+                    for row in reversed(rows):
+                        if group_of[column[row]] != giver:
+                            continue
+                        for taker in [group for group in unreached if may_stand(row, self._index, group)]:
+                            path[taker] = _Step(row, giver)
+                            if accepts(taker):
+                                return taker
+                            reached.append(taker)
+                            unreached.remove(taker)
+                        if not unreached:
+                            break
+            frontier = reached
+        return None
+
+    def _take_along(self, path: dict[int, _Step], taker: int) -> None:
+        """Carry out the steps, the last one first."""
+        step = path[taker]
+        while step.row is not None:
+            self._take(taker, step.row)
+            if step.giver is None:
+                return
+            taker, step = step.giver, path[step.giver]
+
+    def _take(self, group: int, row: int) -> None:
+        """The member of the group that has least takes the slot."""
+        column, members = self._slots.columns[self._index], self._members
+        giver = column[row]
+        if giver >= 0:
+            self.counts[self._slots.group_of[giver]] -= 1
+        taker = min(self._slots.shares.members_of[group], key=lambda member: (members[member], member))
+        self._slots.seat_and_vacate(row, self._index, taker)
+        self.counts[group] += 1
+        self._changed[group].append(row)

@@ -1,0 +1,120 @@
+"""How much of a table each group and each member is to hold (seed 004 background; behaviour 8.7, weighted by members).
+
+Members are numbered from 0, and so are groups. Every member gets the same share of a replica index, except that a group never
+holds more than one replica of a partition: one that is too large for its members' full shares is *capped* and holds exactly
+one replica of every partition. Shares are fractions of whole numbers; a share is kept when a count is its floor or its ceiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Who is to hold how much of `partitions` rows of `replicas` each. Made by `shares_of`."""
+
+    partitions: int
+    replicas: int
+    members_of: tuple[tuple[int, ...], ...]
+    """By group."""
+    capped: tuple[bool, ...]
+    """By group: it has to stand in every row."""
+
+    @property
+    def alike(self) -> bool:
+        """All groups are of one size."""
+        return len({len(members) for members in self.members_of}) == 1
+
+    @property
+    def one_by_one(self) -> bool:
+        """Every member is its own group."""
+        return all(len(members) == 1 for members in self.members_of)
+
+    @property
+    def mixed(self) -> bool:
+        """Some groups are capped and some are not."""
+        return any(self.capped) and not all(self.capped)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """By group, the least and the most that it may hold at one replica index."""
+
+    least: list[int]
+    most: list[int]
+
+
+def shares_of(partitions: int, replicas: int, members_of: Sequence[Sequence[int]]) -> Shares:
+    """`replicas` must not exceed the number of groups."""
+    capped = [False] * len(members_of)
+    open_members, open_replicas = sum(map(len, members_of)), replicas
+    for group in sorted(range(len(members_of)), key=lambda group: (-len(members_of[group]), group)):
+        size = len(members_of[group])
+        if size * open_replicas < open_members:
+            break
+        capped[group] = True
+        open_members -= size
+        open_replicas -= 1
+    return Shares(partitions, replicas, tuple(map(tuple, members_of)), tuple(capped))
+
+
+def ideal_limits(shares: Shares) -> Limits:
+    """The limits of any replica index, seen by itself."""
+    return limits_at(shares, 0, [0] * len(shares.members_of), exact=False)
+
+
+def limits_at(shares: Shares, index: int, held: Sequence[int], *, exact: bool) -> Limits:
+    """The limits of replica `index` when the groups have `held` at all hotter ones together.
+
+    A capped group must come to one replica in every row, so what it has already is set off. With `exact`, and groups of one size,
+    this is done for all groups: then the rows can always be completed. Proof: let every row give each of the n = groups - index
+    groups that it does not hold yet 1/n of its slot. So a group gets (partitions - held) / n, which lies between the floor and
+    the ceiling of partitions / groups if it did so at all hotter indices, and a flow with whole bounds has a whole solution.
+    """
+    partitions, groups = shares.partitions, len(shares.members_of)
+    if exact and shares.alike:
+        return _rounded((partitions - one, groups - index) for one in held)
+    slots = shares.replicas - index
+    capped_rows = sum(partitions - one for one, capped in zip(held, shares.capped, strict=True) if capped)
+    open_members = sum(
+        len(members) for members, capped in zip(shares.members_of, shares.capped, strict=True) if not capped
+    )
+    open_rows = max(partitions * slots - capped_rows, 0)
+    return _rounded(
+        (partitions - one, slots) if capped else (open_rows * len(members), slots * open_members)
+        for one, capped, members in zip(held, shares.capped, shares.members_of, strict=True)
+    )
+
+
+def group_quotas(limits: Limits, rows: int, counts: Sequence[int]) -> list[int]:
+    """What each group is to hold of `rows`: the most that it may for those who hold most already, the least for the others."""
+    quotas = list(limits.least)
+    spare = rows - sum(quotas)
+    for group in sorted(range(len(quotas)), key=lambda group: (-counts[group], group)):
+        if spare <= 0:
+            break
+        if limits.most[group] > quotas[group]:
+            quotas[group] += 1
+            spare -= 1
+    return quotas
+
+
+def member_quotas(shares: Shares, quotas: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """What each member is to hold when its group is to hold `quotas`: even, and what is over for those who hold most."""
+    wanted = [0] * sum(map(len, shares.members_of))
+    for members, quota in zip(shares.members_of, quotas, strict=True):
+        each, over = divmod(quota, len(members))
+        for place, member in enumerate(sorted(members, key=lambda member: (-counts[member], member))):
+            wanted[member] = each + (place < over)
+    return wanted
+
+
+def totals_by_group(shares: Shares, counts: Sequence[int]) -> list[int]:
+    return [sum(counts[member] for member in members) for members in shares.members_of]
+
+
+def _rounded(fractions: Iterable[tuple[int, int]]) -> Limits:
+    pairs = list(fractions)
+    return Limits([top // bottom for top, bottom in pairs], [-(-top // bottom) for top, bottom in pairs])
