@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import plan_merge
+from cli import plan_merge, plan_migrations
 from cli.exits import ExitCode, failing_as
 from cli.output import Format, FormatOption, say, write_document
 
@@ -54,6 +54,7 @@ def disconnections(
 
 
 plan_merge.register(group)
+plan_migrations.register(group)
 
 
 def register(app: typer.Typer) -> None:

@@ -58,7 +58,7 @@ class Step(
     would not."""
 
 
-class Plan(Struct, frozen=True):
+class Plan(Struct, frozen=True, gc=False):
     """`steps` in the order in which they are done; they end at `target_after_cycle_fix`."""
 
     steps: tuple[Step, ...]
@@ -112,4 +112,4 @@ def _check(field: str, row: Numbers) -> None:
         raise BadRows(f"{field}: has {len(row)} replicas; a partition has at most {MOST_REPLICAS}")
     for index, member in enumerate(row):
         if member and member in row[:index]:
-            raise BadRows(f"{field}: the same member is at {row.index(member)} and at {index}; name each only once")
+            raise BadRows(f"{field}: the same member is at index {row.index(member)} and {index}; name each member once")
