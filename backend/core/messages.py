@@ -82,11 +82,15 @@ class Leave(Struct, frozen=True, tag="leave", array_like=True):
 
 
 class MembersUpdate(Struct, frozen=True, tag="members-update", array_like=True):
-    """The master's list. `wants_ack` while a join response waits for the others."""
+    """The master's list. `wants_ack` while a join response waits for the others.
+
+    `held_back` are those who have to prove their links before they come back: the next master goes on asking for that.
+    """
 
     members: MemberList
     wants_ack: bool
     standing: ClusterStanding = ClusterStanding()
+    held_back: tuple[Address, ...] = ()
 
 
 class MembersUpdateAck(Struct, frozen=True, tag="members-update-ack", array_like=True):

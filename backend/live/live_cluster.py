@@ -67,6 +67,7 @@ class Options(TypedDict, total=False):
     base_port: int
     join_lists: Mapping[str, Sequence[str]] | None
     late: Collection[str]
+    lite: Collection[str]
     seed: int | None
     patience: Patience
 
@@ -75,7 +76,7 @@ class LiveCluster(ABC):
     """Members on ports from `base_port` up, started in the order of `labels`, each once the one before it has joined.
 
     `labels` may be a number: 3 stands for n1, n2, n3. `join_lists` names, by label, whom a member asks for its cluster;
-    by default all. Who is `late` is started by a command only. Records go to `drain` and to `journal`, which names the
+    by default all. Who is `late` is started by a command only, who is `lite` holds no data. Records go to `drain` and to `journal`, which names the
     run and stays the caller's to close. `seed` determines uuids, losses and duplicates.
 
     Raises ValueError for labels that cannot be, `PortsExhausted` when there are not enough free ports. `started` is
@@ -95,12 +96,14 @@ class LiveCluster(ABC):
         base_port: int = BASE_PORT,
         join_lists: Mapping[str, Sequence[str]] | None = None,
         late: Collection[str] = (),
+        lite: Collection[str] = (),
         seed: int | None = None,
         patience: Patience = DEFAULT_PATIENCE,
     ) -> None:
         self._labels = _checked_labels(labels)
         self._join_lists = _checked_join_lists(join_lists or {}, self._labels)
         self._prompt = tuple(label for label in self._labels if label not in late)
+        self._lite = frozenset(lite)
         self._ports = HeldPorts(len(self._labels), base_port, HOST)
         self.addresses: Mapping[str, Address] = {
             label: make_address(HOST, port) for label, port in zip(self._labels, self._ports.ports, strict=True)
@@ -306,6 +309,7 @@ class LiveCluster(ABC):
             join_list=tuple(self.addresses[other] for other in self._join_lists.get(label, self._labels)),
             settings=self._settings,
             utc_origin_us=self._clock.utc_origin_us,
+            lite=label in self._lite,
             cluster_name=self._name,
         )
         host = self._hosts[label] = self._host(birth, self._lives[label])

@@ -270,6 +270,7 @@ class SimulatedStage:
             seed=seed,
             settings=scenario.timing(),
             join_lists=scenario.join_lists,
+            lite=scenario.lite,
             run=run,
             on_record=ledger.take_in,
             latency=scenario.latency.latency(),

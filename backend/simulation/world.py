@@ -7,7 +7,7 @@ stands in one queue ordered by virtual time and then by the order of entry. So o
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
 import msgspec
@@ -63,6 +63,7 @@ class World:
         seed: int,
         settings: Settings,
         join_lists: Mapping[str, Sequence[str]] | None = None,
+        lite: Collection[str] = (),
         name: str = "dev",
         run: str | None = None,
         on_record: Callable[[Record], None] | None = None,
@@ -96,7 +97,7 @@ class World:
         for place, (label, address) in enumerate(addresses.items()):
             known = (join_lists or {}).get(label)
             join_list = everybody if known is None else tuple(addresses[one] for one in known)
-            birth = Birth(self.run, label, address, join_list, settings)
+            birth = Birth(self.run, label, address, join_list, settings, lite=label in lite)
             self.nodes[label] = Node(place, birth, (clocks or {}).get(label))
         self._at: dict[Address, Node] = {node.address: node for node in self.nodes.values()}
         self._running_nodes = 0

@@ -61,6 +61,7 @@ def run_live(
         settings=scenario.timing(),
         join_lists=scenario.join_lists,
         late=scenario.late,
+        lite=scenario.lite,
         journal=journal,
         base_port=base_port,
     )

@@ -20,8 +20,7 @@ def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
         return state.peers
     if not state.watch_is_current:
         chosen = [*_next_unsuspected(state, forward=True)]
-        if state.master in state.peers and state.master not in state.suspicions and state.master not in chosen:
-            chosen.append(state.master)
+        chosen += [master for master in _known_master(state) if master not in chosen and master not in state.suspicions]
         chosen += [address for address in state.suspicions if address in state.own_findings]
         before, state.watched = state.watched, {address: state.peers[address] for address in chosen}
         for address, peer in state.watched.items():
@@ -32,11 +31,12 @@ def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
 
 
 def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
-    """To whom this member sends its heartbeats: those who watch it."""
+    """To whom this member sends its heartbeats: those who watch it, and the master, which learns from them who lags and who
+    suspects whom."""
     if state.settings.heartbeat_topology == "all" or state.master == state.address:
         chosen: Iterator[Address] = iter(state.peers)
     else:
-        chosen = _next_unsuspected(state, forward=False)
+        chosen = iter(dict.fromkeys([*_next_unsuspected(state, forward=False), *_known_master(state)]))
     return ((address, state.peers[address]) for address in chosen if address not in state.suspicions)
 
 
@@ -58,7 +58,8 @@ def findings(state: Membership, now: int, silent: dict[Address, str]) -> dict[Ad
 
 
 def on_reply(state: Membership, now: int, address: Address) -> None:
-    """A member that was asked, and has this one on its list, is there."""
+    """A member that was asked, and has this one on its list, is there; if others cannot reach it, that is another matter."""
+    state.accused.pop(address, None)
     if address in state.asked_silent:
         state.asked_silent.discard(address)
         state.peers[address].detector.restart(now)
@@ -89,7 +90,23 @@ def on_failure_report(state: Membership, now: int, sender: Address, report: Fail
     if report.withdrawn:
         suspicion.clear(state, now, report.suspect, f"{sender} hears of it again")
     elif report.suspect not in state.suspicions and not _hears(state, now, report.suspect):
-        suspicion.suspect(state, now, report.suspect, f"{sender} reports: {report.reason}")
+        reason = f"{sender} reports: {report.reason}"
+        if state.is_master and state.settings.disconnection_heartbeats:
+            if report.suspect not in state.accused:
+                state.accused[report.suspect] = reason
+                link_probes.probe(state, report.suspect, peer.uuid)
+        else:
+            suspicion.suspect(state, now, report.suspect, reason)
+
+
+def judge_the_accused(state: Membership, now: int) -> None:
+    """At the next heartbeat of the master: those who have not answered it either are gone."""
+    accused, state.accused = state.accused, {}
+    suspicion.suspect_all(state, now, accused)
+
+
+def _known_master(state: Membership) -> tuple[Address, ...]:
+    return (state.master,) if state.master in state.peers else ()
 
 
 def _hears(state: Membership, now: int, address: Address) -> bool:

@@ -34,6 +34,8 @@ def on_heartbeat_timer(state: Membership, now: int) -> None:
     state.last_round_us = now
     if now >= state.all_heard_until_us:
         _look_for_silence(state, now)
+    if state.accused:
+        heartbeat_ring.judge_the_accused(state, now)
     if state.disconnections.by_reporter:
         partial_disconnection.resolve_when_quiet(state, now)
     if state.own_findings:

@@ -78,7 +78,11 @@ def on_join_timer(state: Membership, now: int) -> None:
         _give_up(state, now, search)
         return
     state.timers.set(JOIN, now + ASK_AGAIN_US)
-    if state.master is not None:
+    if _attempt(state, now, search) > search.attempt and search.held is None:
+        search.attempt = _attempt(state, now, search)
+        _forget_master(state, now, search)
+        _new_round(state, now, search)
+    elif state.master is not None:
         _ask_master(state, now, search)
     elif now >= search.round_ends_us:
         _decide_round(state, now, search)
@@ -149,7 +153,10 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
             explicit_suspicion.send(state, now, claimed, "it finalized a join without being this member's master")
         return
     members = final.members
-    if sender == state.master and final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
+    if sender != state.master:
+        claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
+        explicit_suspicion.send(state, now, claimed, "it finalized a join that was not asked of it")
+    elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "the cluster it joins is so", new_lineage=True)
         early = state.search.early_update if state.search else None
         _become_member(state, now, members, sender, "joined")
@@ -163,8 +170,7 @@ def request(state: Membership, now: int) -> None:
     search = state.search
     assert search is not None and state.master is not None
     search.requests_to_master += 1
-    attempt = 1 + (now - search.begun_us) * ATTEMPTS // max(1, search.deadline_us - search.begun_us)
-    state.note(now, JoinRequested(state.master, min(attempt, ATTEMPTS)))
+    state.note(now, JoinRequested(state.master, search.attempt))
     proven = tuple(sorted(search.held.proven)) if search.held else ()
     state.send(state.master, JoinRequest(state.uuid, state.birth.lite, proven, state.seen_version))
 
@@ -195,6 +201,11 @@ def on_formation_vote(state: Membership, now: int, sender: Address, vote: Format
     search.bid_votes[sender] = True
     if all(search.bid_votes.values()):
         _form(state, now)
+
+
+def _attempt(state: Membership, now: int, search: JoinSearch) -> int:
+    """Which attempt it is: each takes its share of the time."""
+    return min(ATTEMPTS, 1 + (now - search.begun_us) * ATTEMPTS // state.settings.max_join_us)
 
 
 def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
@@ -284,13 +295,13 @@ def _become_member(state: Membership, now: int, members: MemberList, author: Add
     state.search = None
     state.timers.clear(JOIN)
     publishing.install(state, now, members, author, cause)
-    state.last_round_us = now
+    state.joined_us = state.last_round_us = now
     heartbeats.send_round(state)
     state.timers.set(heartbeats.HEARTBEAT, now + state.settings.heartbeat_interval_us)
     state.timers.set(master_confirmation.CONFIRMATION, now + state.settings.master_confirmation_interval_us)
     if state.is_master:
         publishing.begin_publishing(state, now)
-        split_brain.begin_searching(state, now, state.settings.merge_first_run_delay_us)
+        split_brain.begin_searching(state, now)
 
 
 def _give_up(state: Membership, now: int, search: JoinSearch) -> None:

@@ -39,7 +39,6 @@ def start_if_due(state: Membership, now: int) -> None:
     if not all(member.address in state.suspicions for member in older):
         return
     claim = Claim(_from_on(members, state.address), now + state.settings.mastership_claim_timeout_us)
-    claim.highest_version = members.version
     state.claim = claim
     state.follow(now, state.address, "it suspects every older member")
     asked = tuple(address for address in state.peers if address not in state.suspicions)
@@ -91,7 +90,6 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
         return
     claim.accepted.add(sender)
     cluster_state.adopt(state, now, answer.standing, f"{sender} has heard of it")
-    claim.highest_version = max(claim.highest_version, answer.members.version)
     state.note(now, ClaimAnswered(sender, "accepted", answer.members.version, ""))
     if answer.members.version > claim.latest.version:
         claim.latest = answer.members
@@ -187,14 +185,13 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
             and member.address not in state.suspicions
         )
     )
-    version = max(claim.highest_version, claim.latest.version) + 1
+    version = claim.latest.version + 1
     members = MemberList(version, staying, mint_lineage(state.uuid, version))
     left_out = tuple(address for address in claim.asked if members.find(address) is None)
     state.note(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out))
     publishing.install(state, now, members, state.address, "mastership claim")
     publishing.begin_publishing(state, now)
-    split_brain.begin_searching(state, now, state.settings.merge_next_run_delay_us)
-    state.held_back.clear()
+    split_brain.begin_searching(state, now)
     state.state_locked = None
     master_confirmation.start_counting(state, now)
     cluster_state.thaw_after_claim(state, now)

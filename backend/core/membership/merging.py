@@ -21,7 +21,7 @@ from backend.core.membership import (
 )
 from backend.core.membership.identity import fresh_uuid
 from backend.core.membership.merge_decision import decide_merge
-from backend.core.membership.state import Membership, Merge
+from backend.core.membership.state import Membership, Merge, MergePhase
 from backend.core.messages import (
     LinksReport,
     MergeClusters,
@@ -230,8 +230,8 @@ def depart(state: Membership, now: int, target: Address) -> None:
 # The steps
 
 
-def _enter(state: Membership, now: int, merge: Merge, phase: str) -> None:
-    merge.phase = phase  # type: ignore[assignment]
+def _enter(state: Membership, now: int, merge: Merge, phase: MergePhase) -> None:
+    merge.phase = phase
     merge.deadline_us = now + PHASE_US
     merge.waiting = set()
     state.timers.set(MERGE, now + ASK_AGAIN_US)

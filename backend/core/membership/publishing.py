@@ -28,9 +28,10 @@ def install(state: Membership, now: int, members: MemberList, author: Address, c
         _part_with(state, now, address)
     for member in newcomers:
         state.peers[member.address] = Peer(member.uuid, detector(state.settings, now), now)
-        state.missing.pop(member.address, None)
+        state.missing.discard(member.address)
+        state.held_back.pop(member.address, None)
     state.members = members
-    state.standing_changed()
+    state.beliefs_changed()
     state.note(
         now, ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
     )
@@ -51,7 +52,7 @@ def publish_to(state: Membership, address: Address) -> None:
 def update(state: Membership, *, wants_ack: bool = False) -> MembersUpdate:
     """The member's list as a message."""
     assert state.members is not None
-    return MembersUpdate(state.members, wants_ack, state.standing)
+    return MembersUpdate(state.members, wants_ack, state.standing, tuple(sorted(state.held_back)))
 
 
 def begin_publishing(state: Membership, now: int) -> None:
@@ -82,6 +83,8 @@ def on_members_update(state: Membership, now: int, sender: Address, update: Memb
         _reject(state, now, sender, members, "it does not hold this member")
         return
     suspicion.clear(state, now, sender, "it sent a member list as master")
+    if members.version >= mine.version:
+        state.held_back = dict.fromkeys(update.held_back, frozenset())
     if members.version > mine.version:
         install(state, now, members, sender, "published")
     cluster_state.adopt(
@@ -110,7 +113,7 @@ def _part_with(state: Membership, now: int, address: Address) -> None:
     state.suspicions.pop(address, None)
     state.timers.clear(connection_loss.CONNECTION + address)
     if not allows_joins(state.standing.state):
-        state.missing[address] = peer.uuid
+        state.missing.add(address)
 
 
 def _reject(state: Membership, now: int, sender: Address, members: MemberList, reason: str) -> None:

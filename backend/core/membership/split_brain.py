@@ -21,9 +21,13 @@ SEARCH = "search"
 """Name of the timer of the search for other clusters."""
 
 
-def begin_searching(state: Membership, now: int, delay_us: int) -> None:
-    """A new master searches now and then, the first time after `delay_us`."""
-    state.timers.set(SEARCH, now + delay_us)
+def begin_searching(state: Membership, now: int) -> None:
+    """A new master searches now and then, but not before the first delay since it joined is over."""
+    settings = state.settings
+    first_us = state.joined_us + settings.merge_first_run_delay_us
+    state.timers.set(
+        SEARCH, first_us if now == state.joined_us else max(first_us, now + settings.merge_next_run_delay_us)
+    )
 
 
 def on_search_timer(state: Membership, now: int) -> None:
@@ -32,7 +36,7 @@ def on_search_timer(state: Membership, now: int) -> None:
     if thawed is not None and state.is_master and state.merge is None and state.state_change is None:
         cluster_state.begin_change(state, now, ClusterStanding(thawed))
     search(state, now)
-    begin_searching(state, now, state.settings.merge_next_run_delay_us)
+    state.timers.set(SEARCH, now + state.settings.merge_next_run_delay_us)
 
 
 def search(state: Membership, now: int) -> None:

@@ -19,6 +19,8 @@ from backend.core.messages import JoinRequest, MembersUpdate, Message
 from backend.core.properties import Settings
 from backend.core.timers import Timers
 
+MergePhase = Literal["proving", "freezing", "offering", "telling"]
+
 Stopwatch = Callable[[], int]
 """Microseconds that really pass, from anywhere on."""
 
@@ -69,6 +71,7 @@ class JoinSearch:
     """The joiner's search for its cluster (chapter `joining`). None of it outlives the joining."""
 
     begun_us: int
+    """When the search began."""
     deadline_us: int
     targets: tuple[Address, ...] = ()
     """Whom this round asks."""
@@ -79,6 +82,7 @@ class JoinSearch:
     """Who answered in this round that it knows no master."""
     failures: dict[Address, str] = field(default_factory=dict)
     """The last reason why each address did not help, over all rounds."""
+    attempt: int = 1
     requests_to_master: int = 0
     target: Address | None = None
     """The master of the cluster that this life is to merge into: asked first, and never given up for good."""
@@ -116,7 +120,6 @@ class Claim:
     refused: set[Address] = field(default_factory=set)
     refusals: dict[Address, str] = field(default_factory=dict)
     """The last reason of each who did not accept."""
-    highest_version: int = 0
 
 
 @dataclass(slots=True)
@@ -179,7 +182,7 @@ class Merge:
     token: str
     remote: ClusterProfile
     deadline_us: int
-    phase: Literal["proving", "freezing", "offering", "telling"]
+    phase: MergePhase
     waiting: set[Address] = field(default_factory=set)
 
 
@@ -192,6 +195,7 @@ class Membership:
     __slots__ = (
         "_records",
         "_tokens",
+        "accused",
         "address",
         "admission",
         "all_heard_until_us",
@@ -207,6 +211,7 @@ class Membership:
         "join_list",
         "join_list_edition",
         "join_list_told",
+        "joined_us",
         "last_round_us",
         "left",
         "link_proof",
@@ -282,8 +287,11 @@ class Membership:
         self.watch_is_current = False
         self.asked_silent: set[Address] = set()
         """In the ring topology: who was silent at the last look, and was asked."""
+        self.accused: dict[Address, str] = {}
+        """In the ring topology, at a master that resolves partial disconnections: who was reported, and has been asked."""
         self.own_findings: set[Address] = set()
         """In the ring topology: whom this member itself found silent."""
+        self.joined_us = 0
         self.last_round_us = 0
         self.all_heard_until_us = 0
         """Before this time no member can have been silent for too long: a look at each of them is of no use."""
@@ -300,7 +308,7 @@ class Membership:
         self.state_decided = ""
         """The token of the last change that was decided."""
         self.state_change: StateChange | None = None
-        self.missing: dict[Address, str] = {}
+        self.missing: set[Address] = set()
         """Members that left while no joins were allowed; they may come back."""
         self.merge: Merge | None = None
         self.departing_for: Address | None = None
@@ -324,7 +332,7 @@ class Membership:
         """Master with full powers: not while its own claim is still running (behaviour 4.5)."""
         return self.members is not None and self.claim is None and self.master == self.address
 
-    def standing_changed(self) -> None:
+    def beliefs_changed(self) -> None:
         """The list, the master or the suspicions are not what they were: what was made of them is out of date."""
         self.heartbeat_round = None
         self.watch_is_current = False
@@ -344,7 +352,7 @@ class Membership:
         """Take `master` for the master from now on."""
         if master != self.master:
             self.master = master
-            self.standing_changed()
+            self.beliefs_changed()
             self.note(now, MasterChanged(master, reason))
 
     def send(self, to: Address, message: Message) -> None:

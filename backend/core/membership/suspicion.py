@@ -42,7 +42,7 @@ def suspect_all(state: Membership, now: int, reasons: Mapping[Address, str]) -> 
             state.suspicions[address] = reason
             state.note(now, SuspicionRaised(address, state.peers[address].uuid, reason))
             link_probes.watch_suspect(state, now, address)
-    state.standing_changed()
+    state.beliefs_changed()
     if state.claim is not None:
         mastership_claim.conclude_when_settled(state, now)
     else:
@@ -59,7 +59,7 @@ def clear(state: Membership, now: int, address: Address, reason: str) -> bool:
     if not may_clear(state, address):
         return False
     del state.suspicions[address]
-    state.standing_changed()
+    state.beliefs_changed()
     state.note(now, SuspicionCleared(address, state.peers[address].uuid, reason))
     heartbeat_ring.withdraw(state, address, state.peers[address].uuid)
     return True

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from backend.core.partitions.migration_steps import Numbers, NumberedStep, applied, bring, clear, lowers
+from backend.core.partitions.migration_steps import NumberedStep, Numbers, applied, bring, clear, lowers
 
 ROWS_LOOKED_AT = 4000
-"""The search ends after so many rows: all there are of 4 replicas and 8 members, about two seconds for 7 replicas."""
+"""The search ends after so many rows: all there are of 4 replicas and 8 members, about a second for 7 replicas."""
 
 
 def detour(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...] | None:

@@ -6,7 +6,7 @@ would not. So all orders of such steps are compared, and that one is taken which
 1. loses a replica that the row has and the target counts on least often,
 2. parks the fewest replicas, see `_straight_steps`; none, if the first can be had without,
 3. gives the fewest replicas up on its way, and then takes the fewest steps,
-4. and then has the hottest places filled after every step, and then the hottest places in their final state.
+4. and then has the hottest places filled as early as possible, and then the hottest places final as early as possible.
 
 The last rule puts COPY and SHIFT UP first, as 3.2.3 asks: they fill a place, a MOVE does not. Every step but CLEAR brings a
 place its final holder, who stays, so rows never come back and the search is over few of them.
@@ -15,13 +15,14 @@ place its final holder, who stays, so rows never come back and the search is ove
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import ne
 from typing import NamedTuple
 
 from backend.core.partitions.migration_detours import detour
-from backend.core.partitions.migration_steps import Numbers, NumberedStep, applied, bring, clear, lowers, replicas
+from backend.core.partitions.migration_steps import NumberedStep, Numbers, applied, bring, clear, lowers, replicas
 
-Look = tuple[tuple[bool, ...], tuple[bool, ...]]
-"""How a row looks, better ones being smaller: by index whether it is empty, and whether its holder is not the final one."""
+Flags = tuple[bool, ...]
+"""Something that is better not so, by replica index."""
 
 
 def in_order(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...]:
@@ -47,7 +48,10 @@ class _Way(NamedTuple):
     """A way to the target; of two ways the smaller one is better."""
 
     cost: _Cost
-    looks: tuple[Look, ...]
+    empty: tuple[Flags, ...]
+    """After each step: which places are empty."""
+    unfinished: tuple[Flags, ...]
+    """After each step: which places have not their final holder."""
     steps: tuple[NumberedStep, ...]
 
 
@@ -57,7 +61,7 @@ class _Search:
     def __init__(self, target: Numbers, *, parking: bool) -> None:
         self._target = target
         self._parking = parking
-        self._known: dict[Numbers, _Way] = {target: _Way(_Cost(0, 0, 0, 0), (), ())}
+        self._known: dict[Numbers, _Way] = {target: _Way(_Cost(0, 0, 0, 0), (), (), ())}
 
     def best_way(self, row: Numbers) -> _Way:
         known = self._known.get(row)
@@ -77,8 +81,9 @@ class _Search:
             given_up=rest.cost.given_up + (replicas(after) < replicas(row)),
             steps=rest.cost.steps + 1,
         )
-        look = (tuple(not member for member in after), tuple(map(int.__ne__, after, target)))
-        return _Way(cost, (look, *rest.looks), (step, *rest.steps))
+        empty = tuple([not member for member in after])
+        unfinished = tuple(map(ne, after, target))
+        return _Way(cost, (empty, *rest.empty), (unfinished, *rest.unfinished), (step, *rest.steps))
 
 
 def _straight_steps(row: Numbers, target: Numbers, parking: bool) -> Iterator[NumberedStep]:

@@ -1,7 +1,7 @@
 """The migrations that bring one partition from its current replicas to the targeted ones (seed 004, 3.2; behaviour 8.8).
 
-A row has the name of a member, or None, at every replica index: the owner at 0, then the backups. A plan depends only on where the same
-member occurs in the two rows and not on its name, and there are few such patterns, so each is planned once.
+A row has the name of a member, or None, at every replica index: the owner at 0, then the backups. A plan depends only on where
+the same member occurs in the two rows and not on its name, and there are few such patterns, so each is planned once.
 
 The rows are as after the repair of the table: who has left is not in them, and a backup took the place of a lost owner.
 """
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from backend.core.partitions.migration_cycles import without_cycles
 from backend.core.partitions.migration_order import in_order
-from backend.core.partitions.migration_steps import Kind, Numbers, NumberedStep, applied, lowers
+from backend.core.partitions.migration_steps import Kind, NumberedStep, Numbers, applied, lowers
 
 MOST_REPLICAS = 7
 PATTERNS_KEPT = 65536
@@ -75,6 +75,8 @@ def plan_migrations(current: Row, target: Row) -> Plan:
         raise BadRows(
             f"target: has {len(target)} replicas and current has {len(current)}; give both the same number, null for nobody"
         )
+    if current == target and None not in current and len(set(current)) == len(current) <= MOST_REPLICAS:
+        return Plan((), target)  # Most rows of a table, so they do not wait for their pattern.
     names = (None, *current, *target)
     final, steps = _planned(tuple(map(names.index, names)), len(current))
     return Plan(
@@ -112,4 +114,6 @@ def _check(field: str, row: Numbers) -> None:
         raise BadRows(f"{field}: has {len(row)} replicas; a partition has at most {MOST_REPLICAS}")
     for index, member in enumerate(row):
         if member and member in row[:index]:
-            raise BadRows(f"{field}: the same member is at index {row.index(member)} and {index}; name each member once")
+            raise BadRows(
+                f"{field}: the same member is at index {row.index(member)} and {index}; name each member once"
+            )

@@ -1,0 +1,77 @@
+"""`quarterdeck plan migrations`: the steps that bring partitions from their current to their targeted replicas (design 5.2)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from cli.exits import ExitCode, failing_as
+from cli.output import Format, FormatOption, say, write_document, write_rows
+
+if TYPE_CHECKING:
+    from cli.plan_migrations_input import Planned
+
+COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
+
+
+def migrations(
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add the target without cyclic migrations, and why each step is done.")
+    ] = False,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Read current and targeted replicas of a partition, or a list of such, as JSON from stdin; print the steps in order."""
+    from cli.plan_migrations_input import BadMigrations, read_and_plan
+
+    with failing_as(ExitCode.BAD_INPUT, BadMigrations, about="stdin"):
+        planned = read_and_plan(sys.stdin.buffer.read())
+    several = planned if isinstance(planned, list) else [planned]
+    for number, one in enumerate(several, start=1):
+        _tell_what_was_cancelled(one, f"[{number}]: " if isinstance(planned, list) else "")
+    if explain:
+        if isinstance(planned, list):
+            write_rows(map(explained, several), ("steps", "target_after_cycle_fix", "why"), output)
+        else:
+            write_document(explained(planned), output)
+    elif not isinstance(planned, list):
+        write_rows(steps_of(planned), COLUMNS, output)
+    elif output.is_flat:
+        numbered = ({"row": number, **step} for number, one in enumerate(several, start=1) for step in steps_of(one))
+        write_rows(numbered, ("row", *COLUMNS), output)
+    else:
+        # A format that is not flat prints whatever a row is: here the list of a partition's steps.
+        write_rows(cast("Iterable[Mapping[str, object]]", map(steps_of, several)), (), output)
+
+
+def register(plan: typer.Typer) -> None:
+    plan.command()(migrations)
+
+
+def steps_of(planned: Planned) -> list[dict[str, object]]:
+    """The steps, each with just the fields of a migration."""
+    import msgspec
+
+    steps = [msgspec.to_builtins(step) for step in planned.plan.steps]
+    return [{name: step[name] for name in COLUMNS} for step in steps]
+
+
+def explained(planned: Planned) -> dict[str, object]:
+    """The plan and its reasons; a step that loses a replica although nobody wants it to has `unavoidable`."""
+    import msgspec
+
+    from backend.core.partitions.migration_wording import why_each_step
+
+    document: dict[str, object] = msgspec.to_builtins(planned.plan)
+    document["why"] = why_each_step(planned.current, planned.plan)
+    return document
+
+
+def _tell_what_was_cancelled(planned: Planned, about: str) -> None:
+    from backend.core.partitions.migration_wording import cancelled
+
+    kept = cancelled(planned.target, planned.plan)
+    if kept:
+        say(f"{about}cancelled: {', '.join(kept)} would have to pass their places on in a circle, so they keep them")

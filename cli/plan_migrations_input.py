@@ -1,0 +1,92 @@
+"""What `quarterdeck plan migrations` reads from stdin, and the one error that bad input gets."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from backend.core.partitions.migration_planner import BadRows, Plan, Row, plan_migrations
+from backend.simulation.scenario import did_you_mean
+
+EXAMPLE = '{"current": ["A", null], "target": ["A", "B"]}'
+
+
+class BadMigrations(ValueError):
+    """Input that describes no rows of replicas. The message names the field and has a hint."""
+
+
+Replica = Annotated[str, Field(min_length=1)] | None
+
+
+class Rows(BaseModel):
+    """The replicas of one partition, by replica index: a member's name, or null for nobody."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    current: tuple[Replica, ...]
+    target: tuple[Replica, ...]
+
+
+class Planned:
+    """One partition's rows and the plan between them."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.current: Row = rows.current
+        self.target: Row = rows.target
+        self.plan: Plan = plan_migrations(rows.current, rows.target)
+
+
+def read_and_plan(text: bytes) -> Planned | list[Planned]:
+    """The plan for the rows that `text` describes, or the plans if it has a list of them. Raises `BadMigrations`."""
+    if not text.strip():
+        raise BadMigrations(f"is empty; write {EXAMPLE}")
+    many = text.lstrip().startswith(b"[")
+    try:
+        given = TypeAdapter(list[Rows]).validate_json(text) if many else [Rows.model_validate_json(text)]
+    except ValidationError as failure:
+        raise BadMigrations(_explained(failure.errors()[0], many)) from failure
+    plans = []
+    for number, rows in enumerate(given, start=1):
+        try:
+            plans.append(Planned(rows))
+        except BadRows as problem:
+            raise BadMigrations(f"[{number}].{problem}" if many else str(problem)) from problem
+    return plans if many else plans[0]
+
+
+def _explained(error: ErrorDetails, many: bool) -> str:
+    """Field, problem and hint in one line. Rows in a list are counted from 1, replica indices from 0."""
+    place = list(error["loc"])
+    number = f"[{int(place.pop(0)) + 1}]" if many and place else ""
+    field = ".".join(part for part in (number, str(place[0]) if place else "") if part)
+    index = f"index {place[1]}" if len(place) > 1 else ""
+    return ": ".join(part for part in (field, index, _problem(error, inside=bool(place))) if part)
+
+
+def _problem(error: ErrorDetails, *, inside: bool) -> str:
+    given = error["input"]
+    match error["type"]:
+        case "json_invalid":
+            return f"is not JSON: {error['ctx']['error']}"
+        case "missing":
+            return f"is missing; write {EXAMPLE}"
+        case "extra_forbidden":
+            return f"there is no such field; {did_you_mean(str(error['loc'][-1]), Rows.model_fields)}"
+        case "model_type" | "model_attributes_type":
+            return f"{_shortened(given)} does not fit here; write {EXAMPLE}"
+        case "tuple_type":
+            return f'{_shortened(given)} does not fit here; write a list, as in ["A", null]'
+        case "string_too_short":
+            return "the name is empty; write null where nobody is"
+        case _ if inside:
+            return f"{_shortened(given)} does not fit here; write the name of a member, or null for nobody"
+        case _:
+            return f"{_shortened(given)} does not fit here; write {EXAMPLE}, or a list of such rows"
+
+
+def _shortened(given: Any) -> str:
+    text = json.dumps(given, ensure_ascii=False, default=repr)
+    return text if len(text) <= 60 else f"{text[:59]}…"
