@@ -3,7 +3,7 @@
 import pytest
 
 from backend.core.events import JoinDelayed, ListInstalled, MemberAdmitted, MemberHeldBack
-from backend.core.membership import readmission
+from backend.core.membership import publishing, readmission
 from backend.core.messages import FinalizeJoin, JoinHeld, JoinRequest, LinkProbe, LinkProbeReply, MasterIs
 from backend.core.properties import SECOND_US
 from tests.core.ensemble import Ensemble, address_of, name_of, names_of
@@ -124,17 +124,19 @@ def test_others_join_meanwhile() -> None:
     assert world.list_of("A") == (4, "ABCE")
 
 
-def test_a_new_master_forgets_whom_the_old_one_held_back() -> None:
+def test_a_new_master_goes_on_holding_back_whom_the_old_one_did() -> None:
     world = held()
-    for name in "ABC":
-        readmission.hold_back(world.machines[name]._state, address_of("D"))
+    publishing.publish(world.machines["A"]._state)
+    world.take("A", world.machines["A"]._taken(world.now))
+    world.deliver_all(dead="D")
     world.suspect("C", "A")
     world.suspect("B", "A")
     world.sent = [one for one in world.sent if one[0] != "D"]
     world.deliver_all(dead="A")
     assert world.list_of("B")[1] == "BC"
     world.receive("B", "D", JoinRequest("uuid-d", False))
-    assert not world.messages(JoinHeld)
+    (answer,) = world.messages(JoinHeld)
+    assert {name_of(address) for address, _ in answer.missing} == {"B", "C"}
 
 
 def test_a_late_reply_of_a_link_that_nobody_asked_for_proves_nothing() -> None:

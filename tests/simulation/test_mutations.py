@@ -213,7 +213,6 @@ def a_claimant_leaves_followers_out(patch: Patch) -> None:
 def a_claimant_counts_from_its_own_version(patch: Patch) -> None:
     def conclude(state: Membership, now: int, claim: Any) -> None:
         assert state.members is not None
-        claim.highest_version = state.members.version
         claim.latest = msgspec.structs.replace(claim.latest, version=state.members.version)
         sound(state, now, claim)
 

@@ -7,7 +7,7 @@ row. So a crashed process is detected long before its heartbeats are missed; a s
 from __future__ import annotations
 
 from backend.core.address import Address
-from backend.core.membership import link_probes, suspicion
+from backend.core.membership import heartbeat_ring, link_probes, suspicion
 from backend.core.membership.state import Membership
 
 CONNECTION = "connection:"
@@ -22,6 +22,7 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
     peer.faults += 1
     if peer.faults > state.settings.connection_max_faults:
         peer.faults = 0
+        heartbeat_ring.note_finding(state, address)
         suspicion.suspect(state, now, address, f"no connection ({reason})")
     else:
         state.timers.set(CONNECTION + address, now + state.settings.connection_monitor_interval_us)

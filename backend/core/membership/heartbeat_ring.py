@@ -1,7 +1,8 @@
 """The ring topology: heartbeats to a few members instead of to all (seed 003, Avoiding all-to-all heartbeating; design 9.8).
 
 The members of the list form a ring. Each watches the next few that it does not suspect, and every slave watches the master too. A
-watcher tells everybody whom it found silent, and tells it again until that member is off the list or heard of again.
+watcher tells everybody whom it found silent, and tells it again until that member is off the list or heard of again. Whoever is
+told asks the member itself, for the link of the watcher may be all that is broken.
 """
 
 from __future__ import annotations
@@ -53,8 +54,15 @@ def findings(state: Membership, now: int, silent: dict[Address, str]) -> dict[Ad
         if address not in found:
             link_probes.probe(state, address, state.peers[address].uuid)
     state.asked_silent = set(silent) - set(found)
-    state.own_findings.update(found)
+    for address in found:
+        note_finding(state, address)
     return found
+
+
+def note_finding(state: Membership, address: Address) -> None:
+    """This member has its own evidence against `address`, which the others of a ring have to be told."""
+    if state.settings.heartbeat_topology == "ring":
+        state.own_findings.add(address)
 
 
 def on_reply(state: Membership, now: int, address: Address) -> None:
@@ -63,6 +71,12 @@ def on_reply(state: Membership, now: int, address: Address) -> None:
     if address in state.asked_silent:
         state.asked_silent.discard(address)
         state.peers[address].detector.restart(now)
+
+
+def first_hand(state: Membership) -> tuple[Address, ...]:
+    """Whom this member suspects by its own evidence; what it was only told of, others report themselves."""
+    told = state.settings.heartbeat_topology == "ring"
+    return tuple(sorted(state.own_findings & state.suspicions.keys() if told else state.suspicions))
 
 
 def report_findings(state: Membership) -> None:
@@ -83,24 +97,20 @@ def withdraw(state: Membership, address: Address, uuid: str) -> None:
 
 
 def on_failure_report(state: Membership, now: int, sender: Address, report: FailureReport) -> None:
-    """A watcher's finding. Whoever watches the same member and hears of it trusts its own ears."""
+    """A watcher's finding. Whoever watches the same member and hears of it trusts its own ears; everybody else asks it."""
     peer = state.peers.get(report.suspect)
     if sender not in state.peers or peer is None or peer.uuid != report.suspect_uuid:
         return
     if report.withdrawn:
         suspicion.clear(state, now, report.suspect, f"{sender} hears of it again")
     elif report.suspect not in state.suspicions and not _hears(state, now, report.suspect):
-        reason = f"{sender} reports: {report.reason}"
-        if state.is_master and state.settings.disconnection_heartbeats:
-            if report.suspect not in state.accused:
-                state.accused[report.suspect] = reason
-                link_probes.probe(state, report.suspect, peer.uuid)
-        else:
-            suspicion.suspect(state, now, report.suspect, reason)
+        if report.suspect not in state.accused:
+            state.accused[report.suspect] = f"{sender} reports: {report.reason}"
+            link_probes.probe(state, report.suspect, peer.uuid)
 
 
 def judge_the_accused(state: Membership, now: int) -> None:
-    """At the next heartbeat of the master: those who have not answered it either are gone."""
+    """At the next heartbeat: those who have not answered this member either are suspected."""
     accused, state.accused = state.accused, {}
     suspicion.suspect_all(state, now, accused)
 

@@ -104,7 +104,7 @@ def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:
     if members is None or master is None:
         return ()
     reporting = state.settings.disconnection_heartbeats > 0 and master != state.address
-    suspects = tuple(sorted(state.suspicions)) if reporting else ()
+    suspects = heartbeat_ring.first_hand(state) if reporting else ()
     return tuple(
         (address, Heartbeat(state.uuid, peer.uuid, master, members.version, suspects if address == master else ()))
         for address, peer in heartbeat_ring.receivers(state)

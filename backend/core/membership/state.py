@@ -288,7 +288,7 @@ class Membership:
         self.asked_silent: set[Address] = set()
         """In the ring topology: who was silent at the last look, and was asked."""
         self.accused: dict[Address, str] = {}
-        """In the ring topology, at a master that resolves partial disconnections: who was reported, and has been asked."""
+        """In the ring topology: who was reported silent since the last heartbeat, and has been asked."""
         self.own_findings: set[Address] = set()
         """In the ring topology: whom this member itself found silent."""
         self.joined_us = 0

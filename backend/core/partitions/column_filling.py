@@ -114,7 +114,7 @@ def _fill_from_within(slots: Slots, row: int, index: int, lacking: list[int]) ->
     if slots.columns[index][row] == VACANT:
         for colder in range(index + 1, len(slots.columns)):
             member = slots.columns[colder][row]
-            if member >= 0 and lacking[member] and slots.is_harmless(row, index, member):
+            if member >= 0 and lacking[member] and slots.leaves_room(row, index, slots.group_of[member]):
                 lacking[member] -= 1
                 slots.move_up(row, index, colder)
                 return True

@@ -91,7 +91,7 @@ class Slots:
         """Whether to seat the member, whose group is not beside, makes no ring and leaves room for the capped groups."""
         if self._given_up[row] and self.closes_cycle(row, index, member):
             return False
-        return not self._mixed or self.leaves_room(row, index, self.group_of[member])
+        return self.leaves_room(row, index, self.group_of[member])
 
     def may_stand(self, row: int, index: int, group: int) -> bool:
         """Whether `group` is at no hotter index of the row. At a colder one it may be: it moves up."""
@@ -99,11 +99,11 @@ class Slots:
         for column in self.columns[:index]:
             if group_of[column[row]] == group:
                 return False
-        return not self._mixed or self.leaves_room(row, index, group)
+        return self.leaves_room(row, index, group)
 
     def leaves_room(self, row: int, index: int, group: int) -> bool:
         """Whether the capped groups, which stand in every row, still fit into the colder slots."""
-        if self.shares.capped[group]:
+        if not self._mixed or self.shares.capped[group]:
             return True
         hotter = sum(self.shares.capped[self.group_of[column[row]]] for column in self.columns[:index])
         return sum(self.shares.capped) - hotter < len(self.columns) - index
