@@ -52,6 +52,9 @@ def run_demo(
     """
     if seed is not None and not simulate:
         raise CommandFailed(ExitCode.BAD_INPUT, "--seed: only a simulated run has a seed; add --simulated")
+    for option, given in (("--processes", processes), ("--no-journal", no_journal), ("--log", log is not None)):
+        if given and simulate:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: only for live members; leave out --simulated")
     write_log(log)
     scenario = scenario_of(demo)
     name = Path(demo).stem

@@ -122,6 +122,8 @@ def print_lists(
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
         journal = read_journal(path)
         picture = _picture_at(journal, path, None if at is None else round(at * 1e6))
+    if not picture.members and journal.problems:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: is no journal; none of its lines is a record")
     if member is not None and member not in picture.members:
         known = ", ".join(map(one_line, picture.members)) or "none"
         raise CommandFailed(ExitCode.BAD_INPUT, f"--member: {member!r} was not seen by then; seen were {known}")

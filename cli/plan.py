@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import plan_merge, plan_migrations
+from cli import plan_merge, plan_migrations, plan_rebalance
 from cli.exits import ExitCode, failing_as
 from cli.output import Format, FormatOption, say, write_document
 
@@ -55,6 +55,7 @@ def disconnections(
 
 plan_merge.register(group)
 plan_migrations.register(group)
+plan_rebalance.register(group)
 
 
 def register(app: typer.Typer) -> None:

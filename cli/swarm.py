@@ -17,6 +17,9 @@ from cli.output import Format, FormatOption, say, write_document
 if TYPE_CHECKING:
     from backend.simulation.trial import Trial
 
+GREATEST_SEED = 2**53
+"""Every program that reads the JSON reads this number right."""
+
 TELL_EVERY_SECONDS = 5.0
 
 
@@ -42,6 +45,9 @@ def swarm(
             raise CommandFailed(ExitCode.BAD_INPUT, f"--print: {seeds} is more than one seed; write one, as in 7:7")
         typer.echo(scenario_of(numbers[0], bounds), nl=False)
         return
+    if shrink is not None:
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
+            shrink.mkdir(parents=True, exist_ok=True)
     failed = run(numbers, bounds, jobs or os.cpu_count() or 1, shrink, output)
     if failed:
         raise typer.Exit(ExitCode.CHECK_FAILED)
@@ -54,6 +60,8 @@ def register(app: typer.Typer) -> None:
 def seed_range(text: str) -> range:
     """The seeds of ``FIRST:LAST`` or of one number alone. Raises `CommandFailed`."""
     first, last = _numbers(text, "--seeds", "1:2000")
+    if last > GREATEST_SEED:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {last} is too great; the greatest seed is {GREATEST_SEED}")
     return range(first, last + 1)
 
 

@@ -202,6 +202,8 @@ class MemberHost:
             elif isinstance(effect, Reconnect):
                 self._transport.reconnect()
             elif isinstance(effect, Halt):
+                if effect.failed:
+                    _LOG.warning("member %s ends: %s", self.label, effect.reason)
                 self._finish()
                 self._transport.close()
                 self._keeper.ended(self, crashed=False)

@@ -93,10 +93,15 @@ class Belief:
     """Why it is not let in, while it waits for that."""
     verdicts: dict[Address, Verdict] = field(default_factory=dict)
     """On a master: what it last found about each other master that it met."""
-    not_merging: str = ""
-    """On a master: why it is not merging into another cluster; empty when it gave no reason."""
+    obstacles: dict[Address | None, str] = field(default_factory=dict)
+    """On a master: why it is not merging, for each cluster that it met, the latest last; under None what keeps it from meeting any."""
     merging: Address | None = None
     """On a master that leads its cluster into another one: the master of that."""
+
+    @property
+    def not_merging(self) -> str:
+        """The reason given last; empty when there is none."""
+        return next(reversed(self.obstacles.values()), "")
 
     @property
     def running(self) -> bool:

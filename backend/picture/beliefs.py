@@ -85,15 +85,6 @@ class ObserverFacts:
     """Whether this is only what it believed last, for it runs no more or stands still."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One observer's whole row."""
-
-    facts: ObserverFacts
-    cells: tuple[Cell, ...]
-    dissents: bool
-
-
 def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
     """What the row of `observer` says of itself; a label never seen in any record is "not up"."""
     belief = picture.members.get(observer)
@@ -122,12 +113,6 @@ def cell(picture: Picture, observer: str, member: str) -> Cell:
     if belief is None or address is None:
         return CELLS["unknown"]
     return CELLS[_state(belief, address)]
-
-
-def row(picture: Picture, observer: str, labels: Sequence[str], survey: Survey) -> Row:
-    """The whole row of `observer`, one cell for each of `labels`."""
-    cells = tuple(cell(picture, observer, member) for member in labels)
-    return Row(observer_facts(picture, observer), cells, observer in survey.dissenters)
 
 
 def survey_beliefs(picture: Picture) -> Survey:

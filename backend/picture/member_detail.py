@@ -94,10 +94,9 @@ def _obstacles(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
     """What it waits for, whom it lets wait, and why its cluster does not heal."""
     if belief.merging:
         yield Fact("merging", f"into the cluster of {_names(picture, [belief.merging])}", "warning")
-    elif belief.not_merging:
-        several = len(picture.masters()) > 1
-        reason = with_names(belief.not_merging, picture.label_of)
-        yield Fact("not merging", reason, "warning" if several else "plain")
+    tone: Tone = "warning" if len(picture.masters()) > 1 else "plain"
+    for heading, (_, reason) in _under("not merging", belief.obstacles):
+        yield Fact(heading, with_names(reason, picture.label_of), tone)
     if belief.delay is not None:
         master, missing, until_us = belief.delay
         again = f"; tries again in {age_text(until_us - now_us)}" if until_us > now_us else ""

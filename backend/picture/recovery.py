@@ -38,17 +38,19 @@ def on_merge_verdict(belief: Belief, event: events.MergeVerdict, at: int) -> Non
 
 
 def on_not_merging(belief: Belief, event: events.NotMerging, at: int) -> None:
-    belief.not_merging = event.reason
+    belief.obstacles.pop(event.remote, None)  # the latest stands last
+    belief.obstacles[event.remote] = event.reason
 
 
 def on_merge_started(belief: Belief, event: events.MergeStarted, at: int) -> None:
-    belief.merging, belief.not_merging = event.target, ""
+    belief.merging = event.target
+    belief.obstacles.clear()
 
 
 def on_merge_abandoned(belief: Belief, event: events.MergeAbandoned, at: int) -> None:
     """No reason of the core's own follows before the next search, so this is the reason until then."""
     belief.merging = None
-    belief.not_merging = event.reason
+    belief.obstacles[event.target] = event.reason
 
 
 def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> None:
@@ -98,9 +100,10 @@ def settle_with_list(belief: Belief) -> None:
     if not belief.is_master:
         belief.held_back.clear()
         belief.reports.clear()
-        belief.not_merging, belief.merging = "", None
-    elif any(verdict.why == belief.not_merging and who in belief.listed for who, verdict in belief.verdicts.items()):
-        belief.not_merging = ""  # it was for the other cluster to merge, and it has
+        belief.obstacles.clear()
+        belief.merging = None
+    elif belief.obstacles:  # those that have come in are no other cluster any more
+        belief.obstacles = {who: why for who, why in belief.obstacles.items() if who not in belief.listed}
 
 
 def inherit(belief: Belief, before: Belief) -> None:

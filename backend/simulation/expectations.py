@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from backend.core.address import Address
 from backend.core.events import Record
@@ -85,7 +85,8 @@ def _missing(expect: Expect, picture: Picture, records: Sequence[Record]) -> Ite
 
 def _healing_missing(expect: Expect, picture: Picture, refusal: str | None) -> Iterator[str]:
     for label, state in expect.state.items():
-        if (actual := _belief_word(picture, label, "cluster_state")) != state:
+        actual = picture.members[label].cluster_state if label in picture.members else ""
+        if actual != state:
             yield f"{label} holds the cluster to be {actual or 'nothing yet'}; expected {state}"
     if expect.held_back is not None:
         addresses = {address: None for belief in picture.members.values() for address in belief.held_back}
@@ -93,7 +94,8 @@ def _healing_missing(expect: Expect, picture: Picture, refusal: str | None) -> I
         if set(held) != set(expect.held_back):
             yield f"held back: {_names(sorted(held))}; expected {_names(expect.held_back)}"
     for label, wanted in expect.not_merging.items():
-        reason = _belief_word(picture, label, "not_merging")
+        belief = picture.members.get(label)
+        reason = "; ".join(belief.obstacles.values()) if belief else ""
         if not reason:
             yield f"{label} gave no reason for not merging; expected {wanted!r}"
         elif wanted not in reason:
@@ -103,12 +105,6 @@ def _healing_missing(expect: Expect, picture: Picture, refusal: str | None) -> I
             yield "the last command was not refused"
         elif expect.refused not in refusal:
             yield f"the last command was refused for another reason: {refusal}; expected {expect.refused!r}"
-
-
-def _belief_word(picture: Picture, label: str, name: Literal["cluster_state", "not_merging"]) -> str:
-    """What the member called `label` holds of its cluster; empty while nothing is known of it."""
-    belief = picture.members.get(label)
-    return getattr(belief, name) if belief else ""
 
 
 def _view_missing(picture: Picture, label: str, view: Sequence[str]) -> Iterator[str]:

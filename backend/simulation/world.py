@@ -126,10 +126,6 @@ class World:
         for node in self.nodes.values():
             node.deliveries = ()
 
-    def next_at(self) -> int | None:
-        """When the next thing happens, in virtual microseconds; None when nothing ever will."""
-        return self._queue[0][0] if self._queue else None
-
     # What an operator does
 
     def execute(self, command: Command) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.core import events
 from backend.core.events import ProcessKilled, ProcessPaused
-from backend.picture.beliefs import cell, observer_facts, row, survey_beliefs
+from backend.picture.beliefs import cell, observer_facts, survey_beliefs
 from backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
@@ -52,7 +52,6 @@ def test_a_split_is_spelt_out_and_the_smaller_half_stands_out() -> None:
     survey = survey_beliefs(picture)
     assert survey.sentence == "2 lists: v7 n1,n2,n3 (master n1) / v6 n4,n5 (master n4)"
     assert survey.dissenters == {"n4", "n5"}
-    assert row(picture, "n4", FIVE, survey).dissents
     assert picture.masters() == ("n1", "n4")
 
 

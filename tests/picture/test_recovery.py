@@ -87,7 +87,7 @@ def test_verdicts_and_the_reason_for_not_merging() -> None:
     n4 = cluster.address("n4")
     why = f"{cluster.address('n1')} has 3 and {n4} has 2, so {n4} merges"
     cluster.happen("n1", events.MergeVerdict(n4, "remote-merges", "data-members", why))
-    cluster.happen("n1", events.NotMerging(why))
+    cluster.happen("n1", events.NotMerging(why, n4))
     fold(cluster, picture)
     belief = picture.members["n1"]
     assert belief.verdicts[n4][:3] == Verdict("remote-merges", "data-members", why, 0)[:3]

@@ -32,9 +32,6 @@ class FailureDetector(Protocol):
     def silent_from_us(self) -> int:
         """When at the earliest the member may have to be suspected if nothing more is heard; 0 when that is not known."""
 
-    def level(self, now: int) -> float:
-        """How suspicious the silence is, from 0; what is too much is the detector's own affair."""
-
 
 def detector(settings: Settings, now: int) -> FailureDetector:
     """A new detector of the kind that `settings` ask for."""
@@ -44,7 +41,7 @@ def detector(settings: Settings, now: int) -> FailureDetector:
 
 
 class DeadlineDetector:
-    """Alive as long as the last heartbeat is not older than the timeout. The level is 0 or 1."""
+    """Alive as long as the last heartbeat is not older than the timeout."""
 
     __slots__ = ("last_heard_us", "timeout_us")
 
@@ -66,9 +63,6 @@ class DeadlineDetector:
 
     def silent_from_us(self) -> int:
         return self.last_heard_us + self.timeout_us
-
-    def level(self, now: int) -> float:
-        return 0.0 if self.alive(now) else 1.0
 
 
 class PhiAccrualDetector:

@@ -75,7 +75,7 @@ def explain(state: Membership, now: int, reason: str, remote: Address | None = N
     """Remember why this master is not merging (into the cluster of `remote`), and tell it when it is news."""
     if state.not_merging.get(remote) != reason:
         state.not_merging[remote] = reason
-        state.note(now, NotMerging(reason))
+        state.note(now, NotMerging(reason, remote))
 
 
 def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProbe) -> None:

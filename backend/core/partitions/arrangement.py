@@ -1,9 +1,9 @@
 """Who holds which replica of every partition: the first arrangement, and every later one (seed 004; behaviour 8.5 to 8.7).
 
-A table is a list of rows, one per partition; a row has the name of a member, or None, at every replica index: the owner at 0, then
-the backups. The replica indices are settled one after the other, the hottest first. At each, whoever is there stays if it may; vacant slots
-go to those who lack replicas, if possible to the next colder holder of the same partition, which moves up; and then whoever
-holds more than its fair share gives some away. Equal input gives an equal table: there is no chance in it.
+A table is a list of rows, one per partition; a row has the name of a member, or None, at every replica index: the owner at 0,
+then the backups. The replica indices are settled one after the other, the hottest first. At each, whoever is there stays if it
+may; vacant slots go to those who lack replicas, if possible to the next colder holder of the same partition, which moves up; and
+then whoever holds more than its fair share gives some away. Equal input gives an equal table: there is no chance in it.
 """
 
 from __future__ import annotations
@@ -180,8 +180,9 @@ def _with_changed_rows(
     rows: list[Row] = list(map(tuple, table))
     if set(map(len, rows)) != {len(after)}:
         return _rows(after, names)
-    for row in dict.fromkeys(chain.from_iterable(changed)):
-        rows[row] = tuple([names[column[row]] for column in after])
+    places = list(dict.fromkeys(chain.from_iterable(changed)))
+    for row, new in zip(places, _rows([list(map(column.__getitem__, places)) for column in after], names), strict=True):
+        rows[row] = new
     return rows
 
 

@@ -76,7 +76,8 @@ class _Levelling:
     def fill(self, row: int, accepts: Callable[[int], bool]) -> bool:
         """Fill a vacant row in such a way that a group that accepts one more gets one more."""
         allowed = [group for group in range(len(self.counts)) if self._slots.may_stand(row, self._index, group)]
-        allowed.sort(key=lambda group: (self.counts[group], group))
+        beside = self._slots.groups_beside(row, self._index)
+        allowed.sort(key=lambda group: (group in beside, self.counts[group], group))
         for group in allowed:
             if accepts(group):
                 self._take(group, row)

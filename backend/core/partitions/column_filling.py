@@ -1,7 +1,7 @@
 """One replica index is brought to its fair shares (seed 004, 3.2; behaviour 8.7, step 4).
 
-First the vacant slots are filled, then those who hold too much give away. What such simple choices leave undone, because everybody who lacks
-something is in the row already, is passed on through others (`column_balancing`).
+First the vacant slots are filled, then those who hold too much give away. What such simple choices leave undone, because
+everybody who lacks something is in the row already, is passed on through others (`column_balancing`).
 """
 
 from __future__ import annotations
@@ -91,33 +91,44 @@ def _interleaved(lacking: list[int]) -> Iterator[int]:
 
 
 def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers) -> list[int]:
-    """Fill vacant rows; those that are left over are returned."""
+    """Fill vacant rows; those that are left over are returned.
+
+    Whoever holds a replica of the partition already comes first: one without a slot, else the next colder one moves up.
+    """
+    column, lacking, given_up, mixed = slots.columns[index], receivers.lacking, slots.given_up, slots.shares.mixed
+    colder_columns = list(enumerate(slots.columns))[index + 1 :]
     left = []
     for row in vacant:
-        if not _fill_from_within(slots, row, index, receivers.lacking):
-            member = receivers.next_for(row)
-            if member == VACANT:
-                left.append(row)
+        if given_up[row] and _take_back(slots, row, index, lacking):
+            continue
+        if column[row] == VACANT:
+            for colder, other in colder_columns:
+                member = other[row]
+                if member >= 0 and lacking[member]:
+                    if not mixed or slots.leaves_room(row, index, slots.group_of[member]):
+                        break
             else:
-                slots.seat(row, index, member)
+                member = VACANT
+            if member != VACANT:
+                lacking[member] -= 1
+                slots.move_up(row, index, colder)
+                continue
+        member = receivers.next_for(row)
+        if member == VACANT:
+            left.append(row)
+        else:
+            slots.seat(row, index, member)
     return left
 
 
-def _fill_from_within(slots: Slots, row: int, index: int, lacking: list[int]) -> bool:
-    """Take somebody who holds a replica of this partition already: one without a slot, else the next colder one moves up."""
+def _take_back(slots: Slots, row: int, index: int, lacking: list[int]) -> bool:
+    """Seat somebody who holds a replica of the partition, lost its slot and lacks one here, if there is one."""
+    beside = slots.groups_beside(row, index)
     for member in slots.displaced(row):
-        if lacking[member] and slots.group_of[member] not in slots.groups_beside(row, index):
-            if slots.is_harmless(row, index, member):
-                lacking[member] -= 1
-                slots.seat(row, index, member)
-                return True
-    if slots.columns[index][row] == VACANT:
-        for colder in range(index + 1, len(slots.columns)):
-            member = slots.columns[colder][row]
-            if member >= 0 and lacking[member] and slots.leaves_room(row, index, slots.group_of[member]):
-                lacking[member] -= 1
-                slots.move_up(row, index, colder)
-                return True
+        if lacking[member] and slots.group_of[member] not in beside and slots.is_harmless(row, index, member):
+            lacking[member] -= 1
+            slots.seat(row, index, member)
+            return True
     return False
 
 

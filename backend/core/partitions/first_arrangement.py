@@ -1,7 +1,7 @@
 """The first table, for groups of one size: in blocks, so that who stands beside whom changes from block to block.
 
-A block has as many rows as there are groups. Within it, replica index j of row a is group a + shift(j), so every group stands once at
-every index of the block, and what is left of the last block is contiguous: counts differ by one at most. The shifts walk
+A block has as many rows as there are groups. Within it, replica index j of row a is group a + shift(j), so every group stands
+once at every index of the block, and what is left of the last block is contiguous: counts differ by one at most. The shifts walk
 through all others, so what a lost group held is shared by all of them.
 """
 

@@ -12,10 +12,10 @@ from backend.core.partitions.fair_shares import Shares, group_quotas, ideal_limi
 def receipts_needed(shares: Shares, counts_by_index: Iterable[Sequence[int]], lost: int) -> int:
     """The lower bound: what members must receive, index by index, until every count is its fair share.
 
-    At each replica index, the shares are rounded in favour of those who hold most there, and what each member then lacks is summed up;
-    holes are lacking too. The `lost` rows take one receipt at each index and copy nothing, so they are subtracted. No table
-    whose counts are fair shares changes fewer slots. It may copy less: one who held another replica of the partition changes the index
-    without a copy.
+    At each replica index, the shares are rounded in favour of those who hold most there, and what each member then lacks is
+    summed up; holes are lacking too. The `lost` rows take one receipt at each index and copy nothing, so they are subtracted. No
+    table whose counts are fair shares changes fewer slots. It may copy less: one who held another replica of the partition
+    changes the index without a copy.
     """
     limits = ideal_limits(shares)
     total = 0

@@ -27,7 +27,7 @@ class Slots:
         self.columns = [column.copy() for column in before[: shares.replicas]]
         self.counts = [one.copy() for one in counts[: shares.replicas]]
         """By index and member, the replicas it has there; the last two entries are for `LEAVING` and `VACANT`."""
-        self._given_up = bytearray(shares.partitions)
+        self.given_up = bytearray(shares.partitions)
         """By row, 1 if somebody who holds a replica may have lost its slot."""
         self._mixed = shares.mixed
 
@@ -45,7 +45,7 @@ class Slots:
         counts[giver] -= 1
         counts[member] += 1
         if giver >= 0:
-            self._given_up[row] = 1
+            self.given_up[row] = 1
 
     def seat_and_vacate(self, row: int, index: int, member: int) -> None:
         """Give a slot to a member whose group may stand there; whoever of its group is at a colder index loses that."""
@@ -60,25 +60,27 @@ class Slots:
         counts[column[row]] -= 1
         counts[VACANT] += 1
         column[row] = VACANT
-        self._given_up[row] = 1
+        self.given_up[row] = 1
 
     def mark_given_up(self, column: list[int]) -> None:
         """The members in this column of `before`, which has no counterpart any more, lost their slots."""
         for row in compress(range(len(column)), map(ge, column, repeat(0))):
-            self._given_up[row] = 1
+            self.given_up[row] = 1
 
     def move_up(self, row: int, index: int, colder: int) -> None:
         """The member at index `colder` takes the vacant slot at `index`."""
-        given_up = self._given_up[row]
-        member = self.columns[colder][row]
-        self.vacate(row, colder)
-        self.seat(row, index, member)
-        self._given_up[row] = given_up
+        to, to_counts, source, source_counts = (
+            self.columns[index], self.counts[index], self.columns[colder], self.counts[colder]
+        )  # fmt: skip
+        member = source[row]
+        to_counts[to[row]] -= 1
+        to_counts[member] += 1
+        source_counts[member] -= 1
+        source_counts[VACANT] += 1
+        to[row], source[row] = member, VACANT
 
     def displaced(self, row: int) -> list[int]:
         """Who holds a replica and has no slot any more, the hottest first: to take such a member back costs no copy."""
-        if not self._given_up[row]:
-            return []
         seated = [column[row] for column in self.columns]
         return [column[row] for column in self.before if column[row] >= 0 and column[row] not in seated]
 
@@ -89,7 +91,7 @@ class Slots:
 
     def is_harmless(self, row: int, index: int, member: int) -> bool:
         """Whether to seat the member, whose group is not beside, makes no ring and leaves room for the capped groups."""
-        if self._given_up[row] and self.closes_cycle(row, index, member):
+        if self.given_up[row] and self.closes_cycle(row, index, member):
             return False
         return self.leaves_room(row, index, self.group_of[member])
 

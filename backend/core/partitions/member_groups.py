@@ -1,0 +1,62 @@
+"""In which group a member's replicas count (behaviour 8.6). No partition has two replicas in one group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from backend.core.address import Address
+
+
+class GroupedMember(NamedTuple):
+    name: str
+    group: str
+
+
+class NoGroup(ValueError):
+    """A member cannot be put into a group. The message names the member and what it lacks."""
+
+
+def per_member(names: Sequence[str]) -> list[GroupedMember]:
+    """PER_MEMBER, the default: every member is its own group."""
+    return [GroupedMember(name, name) for name in names]
+
+
+def host_aware(addresses: Mapping[str, Address]) -> list[GroupedMember]:
+    """HOST_AWARE: the members of one host, as its text is, are a group. `addresses` by name, in order of age."""
+    return _halved_if_alone([GroupedMember(name, address.rpartition(":")[0]) for name, address in addresses.items()])
+
+
+def by_attribute(attributes: Mapping[str, Mapping[str, str]], attribute: str) -> list[GroupedMember]:
+    """ZONE_AWARE and its like: the members with one value of the attribute are a group. Raises `NoGroup` if one has none."""
+    grouped = []
+    for name, values in attributes.items():
+        if not values.get(attribute):
+            raise NoGroup(f"{name} has no attribute {attribute}; every member needs it to be put into a group")
+        grouped.append(GroupedMember(name, values[attribute]))
+    return _halved_if_alone(grouped)
+
+
+def by_patterns(hosts: Mapping[str, str], patterns: Mapping[str, Sequence[str]]) -> list[GroupedMember]:
+    """CUSTOM: `patterns` has, by group, texts like `10.10.1.*`; the first group that matches a host has the member.
+
+    Members whose hosts match nothing are left out, and so hold nothing.
+    """
+    grouped = []
+    for name, host in hosts.items():
+        for group, texts in patterns.items():
+            if any(fnmatchcase(host, text) for text in texts):
+                grouped.append(GroupedMember(name, group))
+                break
+    return _halved_if_alone(grouped)
+
+
+def _halved_if_alone(grouped: list[GroupedMember]) -> list[GroupedMember]:
+    """A single group with several members is split in half, so that there can be one backup."""
+    if len({member.group for member in grouped}) != 1 or len(grouped) < 2:
+        return grouped
+    half = (len(grouped) + 1) // 2
+    return [
+        GroupedMember(name, f"{group} ({1 if place < half else 2} of 2)") for place, (name, group) in enumerate(grouped)
+    ]

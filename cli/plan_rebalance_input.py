@@ -1,0 +1,107 @@
+"""What `quarterdeck plan rebalance` reads from stdin, and the one error that bad input gets."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from backend.simulation.scenario import did_you_mean
+
+EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
+
+
+class BadRebalance(ValueError):
+    """Input that describes no members and table. The message names the field and has a hint."""
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ListedMember(Strict):
+    name: str = Field(min_length=1)
+    group: str | None = Field(default=None, min_length=1)
+    """Members of one group never hold two replicas of a partition; without it a member is its own group."""
+
+
+def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
+    seen: set[str] = set()
+    for member in members:
+        if member.name in seen:
+            raise ValueError(f"{_shortened(member.name)} stands twice; name every member once")
+        seen.add(member.name)
+    return members
+
+
+class Rebalance(Strict):
+    partitions: int = Field(default=271, ge=1, le=100_000)
+    backups: int = Field(default=1, ge=0, le=6)
+    members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
+    table: tuple[tuple[str | None, ...], ...] | None = None
+    """By partition and replica index, who holds it now; null stands for no table so far."""
+
+    @model_validator(mode="after")
+    def _a_row_for_every_partition(self) -> Rebalance:
+        if self.table is not None and len(self.table) != self.partitions:
+            raise ValueError(
+                f"table: has {len(self.table)} rows for {self.partitions} partitions; write one row for each, or null"
+            )
+        return self
+
+    def grouped(self) -> list[tuple[str, str]]:
+        """Name and group. A member alone is told from a group of the same name."""
+        return [
+            (member.name, f"member {member.name}" if member.group is None else f"group {member.group}")
+            for member in self.members
+        ]
+
+
+def read_rebalance(text: bytes) -> Rebalance:
+    """The members and the table that `text` describes. Raises `BadRebalance`."""
+    if not text.strip():
+        raise BadRebalance(f"is empty; write {EXAMPLE}")
+    try:
+        return Rebalance.model_validate_json(text)
+    except ValidationError as failure:
+        raise BadRebalance(_explained(failure.errors()[0])) from failure
+
+
+def _explained(error: ErrorDetails) -> str:
+    """Field, problem and hint in one line."""
+    field = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).lstrip(".")
+    return f"{field}: {_problem(error)}" if field else _problem(error)
+
+
+def _problem(error: ErrorDetails) -> str:
+    place, given, context = error["loc"], error["input"], error.get("ctx", {})
+    member = place[:1] == ("members",) and len(place) > 1
+    model: type[BaseModel] = ListedMember if member else Rebalance
+    match error["type"]:
+        case "json_invalid":
+            return f"is not JSON: {context['error']}"
+        case "value_error":
+            return str(context["error"])
+        case "missing":
+            return 'is missing; write the members as [{"name": "A", "group": "rack1"}, …]'
+        case "extra_forbidden":
+            return f"there is no such field; {did_you_mean(str(place[-1]), model.model_fields)}"
+        case "model_type" | "model_attributes_type" if member:
+            return f'{_shortened(given)} does not fit here; write a member as {{"name": "A", "group": "rack1"}}'
+        case "model_type" | "model_attributes_type":
+            return f"{_shortened(given)} does not fit here; write {EXAMPLE}"
+        case "tuple_type":
+            example = '[{"name": "A"}]' if place[0] == "members" else '[["A", "B"], ["B", null]]'
+            return f"{_shortened(given)} does not fit here; write a list, as in {example}"
+        case "too_short":
+            return "is empty; name one member at least"
+        case _:
+            message = error["msg"]
+            return f"{_shortened(given)} does not fit here; {message[0].lower()}{message[1:]}"
+
+
+def _shortened(given: Any) -> str:
+    text = json.dumps(given, ensure_ascii=False, default=repr)
+    return text if len(text) <= 60 else f"{text[:59]}…"
