@@ -94,7 +94,7 @@ class Belief:
     verdicts: dict[Address, Verdict] = field(default_factory=dict)
     """On a master: what it last found about each other master that it met."""
     obstacles: dict[Address | None, str] = field(default_factory=dict)
-    """On a master: why it is not merging, for each cluster that it met, the latest last; under None what keeps it from meeting any."""
+    """On a master: why it is not merging, for each cluster that it met, the latest last; under None why it meets none."""
     merging: Address | None = None
     """On a master that leads its cluster into another one: the master of that."""
 
