@@ -150,7 +150,7 @@ def test_a_silence_that_raised_suspicion_teaches_nothing() -> None:
     one.heard(last + 100 * PAUSE_US)
     assert one.alive(last + 100 * PAUSE_US)
     for silence in (INTERVAL_US, PAUSE_US + INTERVAL_US):
-        assert one.level(last + 100 * PAUSE_US + silence) == other.level(last + silence)
+        assert one.alive(last + 100 * PAUSE_US + silence) == other.alive(last + silence)
 
 
 @given(kinds, intervals, st.integers(0, 10 * PAUSE_US), st.integers(0, INTERVAL_US))
@@ -163,7 +163,7 @@ def test_a_restart_forgets_the_gap(kind: str, history: list[int], gap: int, rest
     assert one.alive(last + gap) and one.silence_us(last + gap) == 0
     one.heard(last + gap + rest)
     for silence in (0, INTERVAL_US, PAUSE_US + INTERVAL_US, 3 * PAUSE_US):
-        assert one.level(last + gap + rest + silence) == other.level(last + silence)
+        assert one.alive(last + gap + rest + silence) == other.alive(last + silence)
 
 
 def test_after_a_restart_intervals_are_learnt_again() -> None:
