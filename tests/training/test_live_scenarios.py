@@ -18,6 +18,7 @@ MARKS: dict[str, tuple[type[LiveCluster], ...]] = {
     "# live": (LocalCluster,),
     "# live, in processes too": (LocalCluster, ProcessCluster),
 }
+FOUND = Path(__file__).parents[1] / "simulation" / "found" / "seed-467.yaml"
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 BASE_PORT = 11_701 + 200 * WORKER
@@ -39,6 +40,14 @@ def test_a_scenario_comes_true_on_real_members(path: Path, kind: type[LiveCluste
     lines: list[str] = []
     outcome = run_live(load_scenario(path), lines.append, base_port=BASE_PORT, kind=kind)
     assert outcome.passed, "\n".join(lines)
+
+
+def test_a_shrunk_scenario_is_one_that_runs_live_too() -> None:
+    """What the swarm wrote is played on real members; latencies and clocks are then those of the machine."""
+    scenario = load_scenario(FOUND)
+    outcome = run_live(scenario, lambda line: None, base_port=BASE_PORT)
+    assert outcome.violations == ()
+    assert outcome.members
 
 
 def test_every_mark_is_one_that_is_known() -> None:

@@ -106,12 +106,10 @@ def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers
                 member = other[row]
                 if member >= 0 and lacking[member]:
                     if not mixed or slots.leaves_room(row, index, slots.group_of[member]):
+                        slots.move_up(row, index, colder)
+                        lacking[member] -= 1
                         break
-            else:
-                member = VACANT
-            if member != VACANT:
-                lacking[member] -= 1
-                slots.move_up(row, index, colder)
+            if column[row] >= 0:
                 continue
         member = receivers.next_for(row)
         if member == VACANT:
@@ -135,7 +133,7 @@ def _take_back(slots: Slots, row: int, index: int, lacking: list[int]) -> bool:
 def _give_away(slots: Slots, index: int, excess: list[int], receivers: _Receivers) -> bool:
     """Who holds too much gives to those who lack, from rows all over the table. True if nobody holds too much any more."""
     column, owed = slots.columns[index], sum(excess)
-    for row in _scattered(len(column)) if owed else ():
+    for row in _scattered(len(column), index) if owed else ():
         if excess[column[row]]:
             receiver = receivers.next_for(row)
             if receiver != VACANT:
@@ -147,12 +145,15 @@ def _give_away(slots: Slots, index: int, excess: list[int], receivers: _Receiver
     return not owed
 
 
-def _scattered(count: int) -> Iterator[int]:
-    """All rows once, the first few of them evenly spread: by steps of the golden section."""
+def _scattered(count: int, index: int) -> Iterator[int]:
+    """All rows once, the first few of them evenly spread: by steps of the golden section.
+
+    Every index begins elsewhere in this order: whoever joins got the first rows at the hotter index, and fits in others here.
+    """
     step = max(count * 618 // 1000, 1)
     while gcd(step, count) != 1:
         step += 1
-    row = 0
+    row = index * (count // 7) * step % count
     for _ in range(count):
         yield row
         row = (row + step) % count
