@@ -13,11 +13,12 @@ Whoever draws a round's latencies draws once for it, whether it is left out or n
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
+from operator import itemgetter
 
 from backend.core.address import Address
 from backend.core.effects import Deliveries
-from backend.core.messages import Message
 from backend.core.properties import Settings
 from backend.simulation.latency import Latency
 from backend.simulation.node import Arrival, Flight, Node
@@ -25,8 +26,6 @@ from backend.simulation.node import Arrival, Flight, Node
 GOLDEN = 0.6180339887498949
 """Steps of the golden ratio spread a round's messages evenly over the possible latencies, wherever the first one lies."""
 
-Aim = tuple[int, int, Node, Message]
-"""A message of a round: its place, how far its latency lies beyond the first one's, where it goes, and what it is."""
 
 Moment = tuple[int, int]
 """A time, and the place in the queue among all that happens then."""
@@ -42,28 +41,55 @@ def can_leave_out(settings: Settings, latency: Latency) -> bool:
     )
 
 
-def aims_of(deliveries: Deliveries, latency: Latency, nodes: dict[Address, Node]) -> list[Aim]:
-    """What is the same in all rounds of these deliveries."""
-    step_us = int(GOLDEN * (latency.most_us - latency.least_us))
-    return [(place, place * step_us, nodes[address], message) for place, (address, message) in enumerate(deliveries)]
+class Aims:
+    """What is the same in all rounds of the same deliveries: how far each message's latency lies beyond that of the first.
 
+    In descending order, so that a flight is made of two pieces of `messages` without sorting anything.
+    """
 
-def arrivals(sent_us: int, latency: Latency, draw: float, first_order: int, aims: list[Aim]) -> Flight:
-    """When and where each message of a round arrives; `draw` spreads it over the possible latencies."""
-    first_us, spread_us = sent_us + latency.least_us, max(1, latency.most_us - latency.least_us)
-    draw_us = int(draw * spread_us)
-    return [
-        (first_us + (draw_us + beyond_us) % spread_us, first_order + place, node, message)
-        for place, beyond_us, node, message in aims
-    ]
+    __slots__ = ("keys", "latency", "messages")
+
+    def __init__(self, deliveries: Deliveries, latency: Latency, nodes: dict[Address, Node]) -> None:
+        spread_us = max(1, latency.most_us - latency.least_us)
+        step_us = int(GOLDEN * spread_us)
+        self.latency = latency
+        self.messages = sorted(
+            (
+                (place * step_us % spread_us, place, nodes[address], message)
+                for place, (address, message) in enumerate(deliveries)
+            ),
+            key=itemgetter(0, 1),
+            reverse=True,
+        )
+        self.keys = [-beyond_us for beyond_us, _, _, _ in self.messages]
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def flight(self, sent_us: int, draw: float, first_order: int) -> Flight:
+        """When and where each message of a round arrives, the last first; `draw` spreads it over the possible latencies."""
+        spread_us = max(1, self.latency.most_us - self.latency.least_us)
+        draw_us = int(draw * spread_us)
+        after_us = sent_us + self.latency.least_us + draw_us
+        wrapped = bisect_right(self.keys, draw_us - spread_us)
+        flight = [
+            (after_us + beyond_us, first_order + place, node, message)
+            for beyond_us, place, node, message in self.messages[wrapped:]
+        ]
+        after_us -= spread_us
+        flight += [
+            (after_us + beyond_us, first_order + place, node, message)
+            for beyond_us, place, node, message in self.messages[:wrapped]
+        ]
+        return flight  # type: ignore[return-value]
 
 
 class Round:
-    """One round of heartbeats that may be left out; what `arrivals` needs to make it up."""
+    """One round of heartbeats that may be left out; what its flight is made of."""
 
     __slots__ = ("aims", "draw", "first_order", "left_out", "sent_us")
 
-    def __init__(self, sent_us: int, draw: float, first_order: int, aims: list[Aim]) -> None:
+    def __init__(self, sent_us: int, draw: float, first_order: int, aims: Aims) -> None:
         self.sent_us = sent_us
         self.draw = draw
         self.first_order = first_order
@@ -135,7 +161,7 @@ class Elision:
 
     def _make_up(self, node: Node, this: Round, moment: Moment) -> None:
         late: list[Arrival] = []
-        for arrival in arrivals(this.sent_us, self._latency, this.draw, this.first_order, this.aims):
+        for arrival in this.aims.flight(this.sent_us, this.draw, this.first_order):
             at, order, receiver, _ = arrival
             if (at, order) > moment:
                 late.append(arrival)
@@ -143,4 +169,4 @@ class Elision:
                 receiver.machine.heard_of(node.address, at)
         if late and this.left_out:
             self.left_out -= len(late)
-            self._put_back(node, sorted(late, reverse=True))
+            self._put_back(node, late)

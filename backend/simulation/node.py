@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from backend.core.address import Address
 from backend.core.effects import Deliveries
 from backend.core.member import Birth, MemberMachine
 from backend.core.messages import Message
 from backend.core.timers import NEVER
 from backend.simulation.clocks import Clock
+
+if TYPE_CHECKING:
+    from backend.simulation.elision import Aims
 
 CLOCK_BITS = 52
 """A number of the fingerprint holds virtual microseconds (142 years of them), above them the member."""
@@ -64,7 +69,7 @@ class Node:
         self.lives = 0
         self.deliveries: Deliveries = ()
         """The last round of heartbeats it sent, and what was made of it."""
-        self.aims: list[tuple[int, int, Node, Message]] = []
+        self.aims: Aims | None = None
         self.dies_at = ""
         """The kind of event at which the present life is killed; empty: none."""
         self.paused = False

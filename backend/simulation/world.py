@@ -37,7 +37,7 @@ from backend.core.messages import Heartbeat, Message
 from backend.core.properties import Settings
 from backend.core.timers import NEVER
 from backend.simulation.clocks import Clock
-from backend.simulation.elision import Elision, Round, aims_of, arrivals, can_leave_out
+from backend.simulation.elision import Aims, Elision, Round, can_leave_out
 from backend.simulation.fingerprint import BATCH, Fingerprint
 from backend.simulation.latency import Latency
 from backend.simulation.node import MOST_NODES, Arrival, Flight, Node, Refusal
@@ -330,15 +330,18 @@ class World:
         if self.links.conditions or model.model != "uniform":
             flight = [arrival for delivery in effect.deliveries for arrival in self._on_link(node, *delivery)]
         elif effect.deliveries[0][1].__class__ is Heartbeat:
-            if node.deliveries is not effect.deliveries:
-                self._aim(node, effect.deliveries)
-            aims, draw, first_order = node.aims, self._beats(), self._order + 1
+            aims = node.aims
+            if aims is None or node.deliveries is not effect.deliveries:
+                aims = self._aim(node, effect.deliveries)
+            draw, first_order = self._beats(), self._order + 1
             self._order += len(aims)
             if self._elision is not None:
                 this = Round(self.now_us, draw, first_order, aims)
                 if self._elision.leaves_out(node, this, self._running_nodes):
                     return
-            flight = arrivals(self.now_us, model, draw, first_order, aims)
+            self._fingerprint.add(node.index)
+            self._put_back(node, aims.flight(self.now_us, draw, first_order))
+            return
         else:
             latency, order, nodes = self._latency, self._order, self._at
             least_us, spread_us = self.now_us + model.least_us, model.most_us - model.least_us
@@ -352,9 +355,11 @@ class World:
             flight.sort(reverse=True)
             self._put_back(node, flight)
 
-    def _aim(self, node: Node, deliveries: Deliveries) -> None:
+    def _aim(self, node: Node, deliveries: Deliveries) -> Aims:
         """Make the aims of a round, once for all that repeat it."""
-        node.deliveries, node.aims = deliveries, aims_of(deliveries, self._latency_model, self._at)
+        aims = Aims(deliveries, self._latency_model, self._at)
+        node.deliveries, node.aims = deliveries, aims
+        return aims
 
     def _put_back(self, sender: Node, flight: Flight) -> None:
         """Let a flight, or what is left of it, wait for its next arrival."""
