@@ -140,3 +140,14 @@ def test_a_killed_master_is_succeeded_as_fast() -> None:
         world.live(0.1, dead="A")
     world.live(1.1, dead="A")
     assert world.list_of("B") == world.list_of("C") == (4, "BC")
+
+
+def test_a_heartbeat_that_was_still_on_its_way_does_not_end_the_tries() -> None:
+    world = three()
+    state = world.machines["C"]._state
+    beat = Heartbeat(state.uuid, world.machines["B"].uuid, address_of("A"), 3)
+    world.unreachable("B", "C")
+    world.receive("B", "C", beat)
+    world.sent.clear()
+    world.pass_seconds(0.11, "B")
+    assert world.messages(LinkProbe, to="C")

@@ -29,7 +29,10 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
 
 
 def on_connection_timer(state: Membership, now: int, address: Address) -> None:
-    """Try the link again. The answer makes the faults void, another failure is the next one."""
+    """Try the link again. The answer makes the faults void, another failure is the next one.
+
+    A heartbeat that came meanwhile may have been on its way when its sender died, so the link is tried all the same.
+    """
     peer = state.peers.get(address)
-    if peer is not None and peer.faults and address not in state.suspicions:
+    if peer is not None and address not in state.suspicions:
         link_probes.probe(state, address, peer.uuid)
