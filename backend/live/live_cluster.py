@@ -76,8 +76,8 @@ class LiveCluster(ABC):
     """Members on ports from `base_port` up, started in the order of `labels`, each once the one before it has joined.
 
     `labels` may be a number: 3 stands for n1, n2, n3. `join_lists` names, by label, whom a member asks for its cluster;
-    by default all. Who is `late` is started by a command only, who is `lite` holds no data. Records go to `drain` and to `journal`, which names the
-    run and stays the caller's to close. `seed` determines uuids, losses and duplicates.
+    by default all. Who is `late` is started by a command only, who is `lite` holds no data. Records go to `drain` and to
+    `journal`, which names the run and stays the caller's to close. `seed` determines uuids, losses and duplicates.
 
     Raises ValueError for labels that cannot be, `PortsExhausted` when there are not enough free ports. `started` is
     done when these members have been started; it fails with OSError when a port was taken in the meantime.
