@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from backend.simulation.scenario import did_you_mean
+from cli.plan_input import Name, Strict, check_each_once, explained, shortened, shortened_text
 
 
 class BadDisconnections(ValueError):
     """Input that describes no members and suspicions. The message names the field and has a hint."""
 
 
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
 class ListedMember(Strict):
-    name: str = Field(min_length=1)
+    name: Name
     lite: bool = False
 
 
 def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
-    seen: set[str] = set()
-    for member in members:
-        if member.name in seen:
-            raise ValueError(f"{_shortened(member.name)} stands twice; name every member once")
-        seen.add(member.name)
+    check_each_once(member.name for member in members)
     return members
 
 
@@ -80,28 +72,18 @@ def read_disconnections(text: bytes) -> Disconnections:
     try:
         return Disconnections.model_validate_json(text)
     except ValidationError as failure:
-        raise BadDisconnections(_explained(failure.errors()[0])) from failure
+        raise BadDisconnections(explained(failure.errors()[0], _problem)) from failure
 
 
 def _stranger(name: str, names: list[str]) -> str:
-    return f"{_shortened(name)} is not among the members; {_shortened_text(did_you_mean(name, names))}"
+    return f"{shortened(name)} is not among the members; {shortened_text(did_you_mean(name, names))}"
 
 
-def _explained(error: ErrorDetails) -> str:
-    """Field, problem and hint in one line."""
-    field = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).lstrip(".")
-    return f"{field}: {_problem(error)}" if field else _problem(error)
-
-
-def _problem(error: ErrorDetails) -> str:
-    place, given, context = error["loc"], error["input"], error.get("ctx", {})
+def _problem(error: ErrorDetails) -> str | None:
+    place, given = error["loc"], error["input"]
     member = place[:1] == ("members",) and len(place) > 1
     model: type[BaseModel] = ListedMember if member else Disconnections
     match error["type"]:
-        case "json_invalid":
-            return f"is not JSON: {context['error']}"
-        case "value_error":
-            return str(context["error"])
         case "missing" if member:
             return 'is missing; write a member as {"name": "N1", "lite": false}'
         case "missing":
@@ -109,24 +91,15 @@ def _problem(error: ErrorDetails) -> str:
         case "extra_forbidden":
             return f"there is no such field; {did_you_mean(str(place[-1]), model.model_fields)}"
         case "model_type" | "model_attributes_type" if member:
-            return f'{_shortened(given)} does not fit here; write a member as {{"name": "N1", "lite": false}}'
+            return f'{shortened(given)} does not fit here; write a member as {{"name": "N1", "lite": false}}'
         case "model_type" | "model_attributes_type":
-            return f'{_shortened(given)} does not fit here; write {{"members": […], "suspicions": {{…}}}}'
+            return f'{shortened(given)} does not fit here; write {{"members": […], "suspicions": {{…}}}}'
         case "dict_type":
-            return f'{_shortened(given)} does not fit here; write by reporter whom it suspects, as in {{"N2": ["N3"]}}'
+            return f'{shortened(given)} does not fit here; write by reporter whom it suspects, as in {{"N2": ["N3"]}}'
         case "tuple_type":
             example = '["N3", "N4"]' if place[0] == "suspicions" else '[{"name": "N1"}]'
-            return f"{_shortened(given)} does not fit here; write a list, as in {example}"
+            return f"{shortened(given)} does not fit here; write a list, as in {example}"
         case "too_short":
             return "is empty; name at least the master"
         case _:
-            message = error["msg"]
-            return f"{_shortened(given)} does not fit here; {message[0].lower()}{message[1:]}"
-
-
-def _shortened(given: Any) -> str:
-    return _shortened_text(json.dumps(given, ensure_ascii=False, default=repr))
-
-
-def _shortened_text(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59]}…"
+            return None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from backend.core.address import Address, parse_address
 from backend.core.cluster_profile import ClusterProfile, ClusterState, ProfiledMember
 from backend.simulation.scenario import did_you_mean
+from cli.plan_input import Strict, check_each_once, explained, shortened
 
 
 class BadMeeting(ValueError):
@@ -22,10 +23,6 @@ def _short_form(value: object) -> object:
     return {"address": value} if isinstance(value, str) else value
 
 
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
 WrittenAddress = Annotated[str, AfterValidator(parse_address)]
 
 
@@ -35,11 +32,7 @@ class ListedMember(Strict):
 
 
 def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
-    seen: set[str] = set()
-    for member in members:
-        if member.address in seen:
-            raise ValueError(f"{member.address} stands twice; name every member once")
-        seen.add(member.address)
+    check_each_once(member.address for member in members)
     return members
 
 
@@ -97,7 +90,7 @@ def read_meeting(text: bytes) -> Meeting:
     try:
         return Meeting.model_validate_json(text)
     except ValidationError as failure:
-        raise BadMeeting(_explained(failure.errors()[0])) from failure
+        raise BadMeeting(explained(failure.errors()[0], _problem)) from failure
 
 
 def _as_text(value: JsonValue) -> str:
@@ -107,19 +100,9 @@ def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def _explained(error: ErrorDetails) -> str:
-    """Field, problem and hint in one line."""
-    field = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).lstrip(".")
-    return f"{field}: {_problem(error)}" if field else _problem(error)
-
-
-def _problem(error: ErrorDetails) -> str:
+def _problem(error: ErrorDetails) -> str | None:
     place, given, context = error["loc"], error["input"], error.get("ctx", {})
     match error["type"]:
-        case "json_invalid":
-            return f"is not JSON: {context['error']}"
-        case "value_error":
-            return str(context["error"])
         case "missing" if place == ("remote",):
             return "is missing; write null when there was no answer"
         case "missing":
@@ -127,16 +110,13 @@ def _problem(error: ErrorDetails) -> str:
         case "extra_forbidden":
             return f"there is no such field; {did_you_mean(str(place[-1]), _model_around(place).model_fields)}"
         case "model_type" | "model_attributes_type":
-            return (
-                f"{_shortened(given)} does not fit here; write {{…}} with {', '.join(_required_around((*place, '')))}"
-            )
+            return f"{shortened(given)} does not fit here; write {{…}} with {', '.join(_required_around((*place, '')))}"
         case "tuple_type":
-            return f'{_shortened(given)} does not fit here; write a list, as in ["10.0.0.1:5701"]'
+            return f'{shortened(given)} does not fit here; write a list, as in ["10.0.0.1:5701"]'
         case "literal_error":
-            return f"{_shortened(given)} is not known here; write {context['expected']}"
+            return f"{shortened(given)} is not known here; write {context['expected']}"
         case _:
-            message = error["msg"]
-            return f"{_shortened(given)} does not fit here; {message[0].lower()}{message[1:]}"
+            return None
 
 
 def _model_around(place: tuple[int | str, ...]) -> type[BaseModel]:
@@ -147,8 +127,3 @@ def _model_around(place: tuple[int | str, ...]) -> type[BaseModel]:
 
 def _required_around(place: tuple[int | str, ...]) -> list[str]:
     return [name for name, field in _model_around(place).model_fields.items() if field.is_required()]
-
-
-def _shortened(given: Any) -> str:
-    text = json.dumps(given, ensure_ascii=False, default=repr)
-    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
-
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from backend.core.partitions.migration_planner import BadRows, Plan, Row, plan_migrations
+from backend.core.partitions.migration_planner import BadRows, Plan, plan_migrations
+from backend.core.partitions.replica_row import Row
 from backend.simulation.scenario import did_you_mean
+from cli.plan_input import Name, Strict, shortened, usual_problem
 
 EXAMPLE = '{"current": ["A", null], "target": ["A", "B"]}'
 
@@ -18,13 +17,11 @@ class BadMigrations(ValueError):
     """Input that describes no rows of replicas. The message names the field and has a hint."""
 
 
-Replica = Annotated[str, Field(min_length=1)] | None
+Replica = Name | None
 
 
-class Rows(BaseModel):
+class Rows(Strict):
     """The replicas of one partition, by replica index: a member's name, or null for nobody."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     current: tuple[Replica, ...]
     target: tuple[Replica, ...]
@@ -69,24 +66,19 @@ def _explained(error: ErrorDetails, many: bool) -> str:
 def _problem(error: ErrorDetails, *, inside: bool) -> str:
     given = error["input"]
     match error["type"]:
-        case "json_invalid":
-            return f"is not JSON: {error['ctx']['error']}"
+        case "json_invalid" | "value_error":
+            return usual_problem(error)
         case "missing":
             return f"is missing; write {EXAMPLE}"
         case "extra_forbidden":
             return f"there is no such field; {did_you_mean(str(error['loc'][-1]), Rows.model_fields)}"
         case "model_type" | "model_attributes_type":
-            return f"{_shortened(given)} does not fit here; write {EXAMPLE}"
+            return f"{shortened(given)} does not fit here; write {EXAMPLE}"
         case "tuple_type":
-            return f'{_shortened(given)} does not fit here; write a list, as in ["A", null]'
+            return f'{shortened(given)} does not fit here; write a list, as in ["A", null]'
         case "string_too_short":
             return "the name is empty; write null where nobody is"
         case _ if inside:
-            return f"{_shortened(given)} does not fit here; write the name of a member, or null for nobody"
+            return f"{shortened(given)} does not fit here; write the name of a member, or null for nobody"
         case _:
-            return f"{_shortened(given)} does not fit here; write {EXAMPLE}, or a list of such rows"
-
-
-def _shortened(given: Any) -> str:
-    text = json.dumps(given, ensure_ascii=False, default=repr)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+            return f"{shortened(given)} does not fit here; write {EXAMPLE}, or a list of such rows"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from backend.simulation.scenario import did_you_mean
+from cli.plan_input import Name, Strict, check_each_once, explained, shortened
 
 EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 
@@ -17,22 +17,14 @@ class BadRebalance(ValueError):
     """Input that describes no members and table. The message names the field and has a hint."""
 
 
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
 class ListedMember(Strict):
-    name: str = Field(min_length=1)
-    group: str | None = Field(default=None, min_length=1)
+    name: Name
+    group: Name | None = None
     """Members of one group never hold two replicas of a partition; without it a member is its own group."""
 
 
 def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
-    seen: set[str] = set()
-    for member in members:
-        if member.name in seen:
-            raise ValueError(f"{_shortened(member.name)} stands twice; name every member once")
-        seen.add(member.name)
+    check_each_once(member.name for member in members)
     return members
 
 
@@ -66,42 +58,26 @@ def read_rebalance(text: bytes) -> Rebalance:
     try:
         return Rebalance.model_validate_json(text)
     except ValidationError as failure:
-        raise BadRebalance(_explained(failure.errors()[0])) from failure
+        raise BadRebalance(explained(failure.errors()[0], _problem)) from failure
 
 
-def _explained(error: ErrorDetails) -> str:
-    """Field, problem and hint in one line."""
-    field = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).lstrip(".")
-    return f"{field}: {_problem(error)}" if field else _problem(error)
-
-
-def _problem(error: ErrorDetails) -> str:
-    place, given, context = error["loc"], error["input"], error.get("ctx", {})
+def _problem(error: ErrorDetails) -> str | None:
+    place, given = error["loc"], error["input"]
     member = place[:1] == ("members",) and len(place) > 1
     model: type[BaseModel] = ListedMember if member else Rebalance
     match error["type"]:
-        case "json_invalid":
-            return f"is not JSON: {context['error']}"
-        case "value_error":
-            return str(context["error"])
         case "missing":
             return 'is missing; write the members as [{"name": "A", "group": "rack1"}, …]'
         case "extra_forbidden":
             return f"there is no such field; {did_you_mean(str(place[-1]), model.model_fields)}"
         case "model_type" | "model_attributes_type" if member:
-            return f'{_shortened(given)} does not fit here; write a member as {{"name": "A", "group": "rack1"}}'
+            return f'{shortened(given)} does not fit here; write a member as {{"name": "A", "group": "rack1"}}'
         case "model_type" | "model_attributes_type":
-            return f"{_shortened(given)} does not fit here; write {EXAMPLE}"
+            return f"{shortened(given)} does not fit here; write {EXAMPLE}"
         case "tuple_type":
             example = '[{"name": "A"}]' if place[0] == "members" else '[["A", "B"], ["B", null]]'
-            return f"{_shortened(given)} does not fit here; write a list, as in {example}"
+            return f"{shortened(given)} does not fit here; write a list, as in {example}"
         case "too_short":
             return "is empty; name one member at least"
         case _:
-            message = error["msg"]
-            return f"{_shortened(given)} does not fit here; {message[0].lower()}{message[1:]}"
-
-
-def _shortened(given: Any) -> str:
-    text = json.dumps(given, ensure_ascii=False, default=repr)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+            return None

@@ -145,3 +145,10 @@ def test_bad_input_as_people_run_it(quarterdeck: Quarterdeck) -> None:
     assert result.stdout == ""
     assert result.stderr.startswith("quarterdeck: stdin: is empty; write {")
     assert result.stderr.count("\n") == 1
+
+
+def test_names_that_cannot_be_printed_are_refused() -> None:
+    result = run({"members": [{"name": "a\nb"}]})
+    assert isinstance(result.exception, CommandFailed)
+    assert result.exception.exit_code == 2
+    assert "cannot be printed" in result.exception.message

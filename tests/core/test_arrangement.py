@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.core.address import Address
-from backend.core.partitions.arrangement import Arrangement, Row, arrange, replica_count
+from backend.core.partitions.arrangement import Arrangement, arrange, replica_count
 from backend.core.partitions.member_groups import NoGroup, by_attribute, by_patterns, host_aware, per_member
+from backend.core.partitions.replica_row import Row
 
 Members = list[tuple[str, str]]
 

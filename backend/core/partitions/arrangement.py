@@ -18,11 +18,8 @@ from backend.core.partitions.column_filling import settle_column
 from backend.core.partitions.fair_shares import Shares, shares_of
 from backend.core.partitions.first_arrangement import first_columns
 from backend.core.partitions.move_lower_bound import changed_rows, copies, imbalance, receipts_needed
+from backend.core.partitions.replica_row import MOST_REPLICAS, Row
 from backend.core.partitions.slots import LEAVING, VACANT, Slots, counts_in
-
-MAX_REPLICAS = 7
-
-Row = tuple[str | None, ...]
 
 
 class Arrangement(Struct, frozen=True):
@@ -44,7 +41,7 @@ class Arrangement(Struct, frozen=True):
 
 def replica_count(groups: int, backups: int) -> int:
     """Replicas of every partition: never two in a group, at most seven (behaviour 8.1)."""
-    return min(groups, backups + 1, MAX_REPLICAS)
+    return min(groups, backups + 1, MOST_REPLICAS)
 
 
 def arrange(
@@ -100,8 +97,8 @@ def _check(
         raise ValueError("a member stands twice")
     if partitions < 1:
         raise ValueError(f"{partitions} partitions; there must be one at least")
-    if not 0 <= backups < MAX_REPLICAS:
-        raise ValueError(f"{backups} backups; there can be 0 to {MAX_REPLICAS - 1}")
+    if not 0 <= backups < MOST_REPLICAS:
+        raise ValueError(f"{backups} backups; there can be 0 to {MOST_REPLICAS - 1}")
     if table is not None and len(table) != partitions:
         raise ValueError(f"the table has {len(table)} rows for {partitions} partitions")
 

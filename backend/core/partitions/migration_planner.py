@@ -15,11 +15,9 @@ from msgspec import Struct
 from backend.core.partitions.migration_cycles import without_cycles
 from backend.core.partitions.migration_order import in_order
 from backend.core.partitions.migration_steps import Kind, NumberedStep, Numbers, applied, lowers
+from backend.core.partitions.replica_row import MOST_REPLICAS, Row
 
-MOST_REPLICAS = 7
 PATTERNS_KEPT = 65536
-
-Row = tuple[str | None, ...]
 
 
 class BadRows(ValueError):
