@@ -28,6 +28,8 @@ def sample(kind: inspect.Type) -> Any:
             return 'ä "quoted" \\ [fe80::1]:5701\n'
         case inspect.LiteralType(values=values):
             return values[-1]
+        case inspect.UnionType(types=types):
+            return sample(next(one for one in types if not isinstance(one, inspect.NoneType)))
         case inspect.VarTupleType(item_type=item):
             return [sample(item), sample(item)]
         case inspect.DictType(key_type=key, value_type=value):
