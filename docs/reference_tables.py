@@ -23,7 +23,7 @@ def properties_page() -> str:
     production, training = (Settings.of(preset=preset).as_properties() for preset in ("production", "training"))
     rows = []
     for name, (_, kind) in PROPERTIES.items():
-        bound = f"{kind.at_least:g}"
+        bound = " or ".join(kind.choices) or ("" if kind.unit == "yes or no" else f"{kind.at_least:g} or more")
         rows.append((f"`{name}`", kind.unit, _shown(production[name]), _shown(training[name]), bound))
     return f"""# Properties
 
@@ -31,7 +31,7 @@ Set one with `quarterdeck console --property NAME=VALUE` or under `settings:` of
 checked before anything starts. The preset `production` has the documented defaults, `training` has seconds instead of
 minutes; the console and scenarios start from `training`.
 
-{_table(("property", "unit", "production", "training", "least value"), rows)}
+{_table(("property", "unit", "production", "training", "possible values"), rows)}
 
 {NOTE}
 """
