@@ -178,7 +178,10 @@ class MergeVerdict(Struct, frozen=True, tag_field="kind", tag="merge-verdict"):
 
 
 class NotMerging(Struct, frozen=True, tag_field="kind", tag="not-merging"):
-    """Why this master is not merging into the cluster of `remote`, or into any, just now. Told again only when it has changed."""
+    """Why this master is not merging into the cluster of `remote`, or into any, just now. Told again only when it has changed.
+
+    An empty reason: nothing is in the way any more.
+    """
 
     reason: str
     remote: Address | None = None

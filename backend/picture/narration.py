@@ -119,7 +119,7 @@ def _tell_disconnection_or_merge(event: events.Event, name_of: NameOf) -> str:
         case events.MergeVerdict(remote, decision, rule, why):
             return f"met the cluster of {name_of(remote)}: {VERDICTS[decision]} ({rule}: {why})"
         case events.NotMerging(reason):
-            return f"is not merging: {reason}"
+            return f"is not merging: {reason}" if reason else "finds nothing in the way of a merge any more"
         case events.MergeStarted(target, members):
             return f"begins to merge {_names(members, name_of)} into the cluster of {name_of(target)}"
         case events.MergeAbandoned(target, reason):

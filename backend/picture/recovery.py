@@ -39,7 +39,8 @@ def on_merge_verdict(belief: Belief, event: events.MergeVerdict, at: int) -> Non
 
 def on_not_merging(belief: Belief, event: events.NotMerging, at: int) -> None:
     belief.obstacles.pop(event.remote, None)  # the latest stands last
-    belief.obstacles[event.remote] = event.reason
+    if event.reason:
+        belief.obstacles[event.remote] = event.reason
 
 
 def on_merge_started(belief: Belief, event: events.MergeStarted, at: int) -> None:

@@ -235,3 +235,12 @@ def test_a_slave_that_cannot_hear_the_master_accuses_no_healthy_member(successor
     world.live(30)
     removed = {names_of((event.address,)) for name in "ABCDEFGH" for event in world.seen(name, MemberRemoved)}
     assert removed <= {victim}
+
+
+def test_a_finding_about_a_life_that_is_gone_says_nothing_of_the_next_one() -> None:
+    world = ring()
+    world.receive("A", "B", report(world, "F"))
+    state = world.machines["A"]._state
+    assert address_of("F") in state.accused
+    world.suspect("A", "F")
+    assert not state.accused

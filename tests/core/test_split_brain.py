@@ -14,7 +14,14 @@ from backend.core.events import (
     NotMerging,
 )
 from backend.core.membership import split_brain
-from backend.core.messages import ExplicitSuspicion, MasterIs, MergeClusters, SplitBrainAnswer, SplitBrainProbe
+from backend.core.messages import (
+    ExplicitSuspicion,
+    JoinRequest,
+    MasterIs,
+    MergeClusters,
+    SplitBrainAnswer,
+    SplitBrainProbe,
+)
 from backend.core.properties import Settings
 from tests.core.ensemble import SETTINGS, Ensemble, address_of, trained
 
@@ -377,3 +384,28 @@ def test_a_loser_that_cannot_be_reached_by_the_winner_does_not_freeze_either() -
     world.cut_links("ABC", "DE", one_way=True)
     world.live(12)
     assert not world.seen("E", ClusterStateChanged)
+
+
+# What was said and is not true any more
+
+
+def test_a_reason_that_is_gone_is_taken_back() -> None:
+    world = two()
+    state = world.machines["D"]._state
+    split_brain.explain(state, world.now, "its cluster is FROZEN")
+    world.take("D", world.machines["D"]._taken(world.now))
+    state.join_list = (address_of("A"),)
+    world.search("D")
+    assert [event.reason for event in world.seen("D", NotMerging)][:2] == ["its cluster is FROZEN", ""]
+
+
+def test_what_was_found_about_a_cluster_is_void_once_it_has_come_in() -> None:
+    """So when it splits off again, the same verdict and the same reason are told again."""
+    world = two()
+    state = world.machines["A"]._state
+    loser = split_brain.profile(world.machines["D"]._state)
+    split_brain.judge(state, world.now, loser)
+    assert loser.address in state.verdicts and loser.address in state.not_merging
+    world.receive("A", "D", JoinRequest("the next life of D", False))
+    assert loser.address in state.peers
+    assert loser.address not in state.verdicts and loser.address not in state.not_merging

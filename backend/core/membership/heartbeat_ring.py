@@ -73,6 +73,13 @@ def on_reply(state: Membership, now: int, address: Address) -> None:
         state.peers[address].detector.restart(now)
 
 
+def forget(state: Membership, address: Address) -> None:
+    """The life at `address` is gone: nothing that was found about it is true of the next one there."""
+    state.accused.pop(address, None)
+    state.asked_silent.discard(address)
+    state.own_findings.discard(address)
+
+
 def first_hand(state: Membership) -> tuple[Address, ...]:
     """Whom this member suspects by its own evidence; what it was only told of, others report themselves."""
     told = state.settings.heartbeat_topology == "ring"

@@ -146,16 +146,13 @@ def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinR
 
 
 def on_finalize_join(state: Membership, now: int, sender: Address, final: FinalizeJoin) -> None:
-    """The master let this member in."""
-    if state.joined:
-        if sender != state.master:
-            claimed = ListMetadata(sender, final.members.master.uuid, sender, final.members.version)
-            explicit_suspicion.send(state, now, claimed, "it finalized a join without being this member's master")
-        return
+    """The master let this member in. Anybody else is to take this member for dead, joined or not (seed 000)."""
     members = final.members
     if sender != state.master:
         claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
-        explicit_suspicion.send(state, now, claimed, "it finalized a join that was not asked of it")
+        explicit_suspicion.send(state, now, claimed, "it finalized a join without being this member's master")
+    elif state.joined:
+        return
     elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "the cluster it joins is so", new_lineage=True)
         early = state.search.early_update if state.search else None

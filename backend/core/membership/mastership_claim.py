@@ -25,7 +25,6 @@ from backend.core.properties import SECOND_US
 CLAIM = "claim"
 """Name of the timer that asks again those who have not settled their answer."""
 
-
 ASK_AGAIN_US = 1 * SECOND_US
 """How often: whoever does not suspect the old master yet will soon."""
 

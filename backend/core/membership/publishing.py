@@ -9,7 +9,15 @@ from __future__ import annotations
 from backend.core.address import Address
 from backend.core.cluster_profile import allows_joins
 from backend.core.events import ListInstalled, ListRejected
-from backend.core.membership import cluster_state, connection_loss, explicit_suspicion, minimum_cluster_size, suspicion
+from backend.core.membership import (
+    cluster_state,
+    connection_loss,
+    explicit_suspicion,
+    heartbeat_ring,
+    minimum_cluster_size,
+    split_brain,
+    suspicion,
+)
 from backend.core.membership.failure_detector import detector
 from backend.core.membership.identity import ListMetadata, Member
 from backend.core.membership.member_list import MemberList
@@ -29,6 +37,7 @@ def install(state: Membership, now: int, members: MemberList, author: Address, c
     for member in newcomers:
         state.peers[member.address] = Peer(member.uuid, detector(state.settings, now), now)
         state.missing.discard(member.address)
+        split_brain.forget(state, member.address)
         state.held_back.pop(member.address, None)
     state.members = members
     state.beliefs_changed()
@@ -111,6 +120,8 @@ def _part_with(state: Membership, now: int, address: Address) -> None:
     peer = state.peers.pop(address)
     state.left[peer.uuid] = now
     state.suspicions.pop(address, None)
+    state.probing.pop(address, None)
+    heartbeat_ring.forget(state, address)
     state.timers.clear(connection_loss.CONNECTION + address)
     if not allows_joins(state.standing.state):
         state.missing.add(address)

@@ -52,6 +52,8 @@ def search(state: Membership, now: int) -> None:
         explain(state, now, "every address that it knows is a member already; edit the join list to name others")
     elif state.unanswered >= set(candidates):
         explain(state, now, f"nobody answers at {', '.join(candidates)}")
+    else:
+        explain(state, now, "")
     state.unanswered = set(candidates)
     state.send_all(candidates, SplitBrainProbe(profile(state)))
 
@@ -72,10 +74,19 @@ def profile(state: Membership, *, cluster_state: ClusterState | None = None) -> 
 
 
 def explain(state: Membership, now: int, reason: str, remote: Address | None = None) -> None:
-    """Remember why this master is not merging (into the cluster of `remote`), and tell it when it is news."""
-    if state.not_merging.get(remote) != reason:
+    """Remember why this master is not merging (into the cluster of `remote`), and tell it when it is news.
+
+    An empty reason: nothing is in the way any more.
+    """
+    if state.not_merging.get(remote, "") != reason:
         state.not_merging[remote] = reason
         state.note(now, NotMerging(reason, remote))
+
+
+def forget(state: Membership, address: Address) -> None:
+    """What was found about the cluster of `address` is void: it has come in, and may split off again."""
+    state.verdicts.pop(address, None)
+    state.not_merging.pop(address, None)
 
 
 def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProbe) -> None:
