@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
     ChangeState,
     Command,
     CommandRefused,
@@ -76,7 +78,14 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
             _known([member], labels)
             if event not in EVENT_KINDS:
                 raise CommandRefused(f"there is no kind of event {event!r}; known: {', '.join(EVENT_KINDS)}")
-        case SetJoinList(member) | ChangeState(member) | SearchClusters(member) | Operate(member):
+        case (
+            SetJoinList(member)
+            | ChangeState(member)
+            | SearchClusters(member)
+            | Operate(member)
+            | ArrangePartitions(member)
+            | CallMap(member)
+        ):
             _running(member, labels, condition_of)
             if condition_of(member) == "paused":
                 raise CommandRefused(f"{member} is paused; resume it first")

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from backend.core.cluster_profile import ClusterState
+from backend.core.data.operations import Operation
 
 BlockMode = Literal["blackhole", "reset"]
 
@@ -121,12 +122,29 @@ class Operate(Struct, frozen=True, tag_field="do", tag="operate"):
     member: str
 
 
+class ArrangePartitions(Struct, frozen=True, tag_field="do", tag="arrange"):
+    """Ask the cluster of `member` for the first arrangement of partitions now, instead of at the first use of data."""
+
+    member: str
+
+
+class CallMap(Struct, frozen=True, tag_field="do", tag="call"):
+    """Ask `member` for an operation on a distributed map, as a client would. How it ends is told by events."""
+
+    member: str
+    operation: Operation
+
+
 class KillAt(Struct, frozen=True, tag_field="do", tag="kill-at"):
-    """Kill `member` as soon as it records an event of the kind `event`, once: a crash at a named point of a protocol."""
+    """Kill `member` as soon as it records an event of the kind `event`, once: a crash at a named point of a protocol.
+
+    What it was about to do besides in that instant (the messages that follow the event) is done only if `after` is set.
+    """
 
     member: str
     event: str
     """A name as in `backend.core.events.EVENT_KINDS`."""
+    after: bool = False
 
 
 class Heal(Struct, frozen=True, tag_field="do", tag="heal"):
@@ -156,6 +174,8 @@ Command = (
     | ChangeState
     | SearchClusters
     | Operate
+    | ArrangePartitions
+    | CallMap
     | KillAt
     | Heal
     | HealLink

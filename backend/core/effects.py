@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from backend.core.address import Address
+from backend.core.data.operations import Answer
 from backend.core.events import Record
 from backend.core.messages import Message
 
@@ -34,4 +35,11 @@ class Halt(Struct, frozen=True, gc=False):
     failed: bool
 
 
-Effect = Transmit | Happened | Reconnect | Halt
+class Answered(Struct, frozen=True, gc=False):
+    """The operation that was begun as `call` has ended so."""
+
+    call: int
+    answer: Answer
+
+
+Effect = Transmit | Happened | Reconnect | Halt | Answered

@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterState
+from backend.core.data.events import DataEvent
 from backend.core.membership.identity import Member
+from backend.core.partitions.events import PartitionEvent
 
 # The life of a member
 
@@ -346,6 +348,8 @@ Event = (
     | ProcessResumed
     | LinkChanged
     | StrangerRefused
+    | PartitionEvent
+    | DataEvent
 )
 
 

@@ -8,8 +8,10 @@ from msgspec import Struct
 
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
+from backend.core.data.messages import DataMessage
 from backend.core.membership.identity import ListMetadata
 from backend.core.membership.member_list import MemberList
+from backend.core.partitions.messages import PartitionMessage
 
 # Joining (behaviour 1.3 to 1.10)
 
@@ -345,6 +347,8 @@ Message = (
     | StateLockAnswer
     | StateDecision
     | StateDecisionAck
+    | PartitionMessage
+    | DataMessage
 )
 
 MESSAGE_KINDS: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Message)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Literal
 
 SECOND_US = 1_000_000
@@ -39,6 +39,7 @@ class Property:
     training: PropertyValue
     """Value in the training preset, in the property's unit."""
     at_least: float = 0
+    at_most: float = inf
     whole: bool = False
     choices: tuple[str, ...] = ()
 
@@ -53,8 +54,8 @@ def _milliseconds(name: str, default: float, *, training: float, at_least: float
     return field(default=int(default * MILLISECOND_US), metadata={"property": how})
 
 
-def _count(name: str, default: int, *, training: int, at_least: int) -> Any:
-    return field(default=default, metadata={"property": Property(name, "", training, at_least, whole=True)})
+def _count(name: str, default: int, *, training: int, at_least: int, at_most: float = inf) -> Any:
+    return field(default=default, metadata={"property": Property(name, "", training, at_least, at_most, whole=True)})
 
 
 def _number(name: str, default: float, *, training: float, at_least: float) -> Any:
@@ -129,6 +130,31 @@ class Settings:
     minimum_cluster_size: int = _count("quarterdeck.minimum.cluster.size", 0, training=0, at_least=0)
     probe_backoff_most_us: int = _seconds("quarterdeck.link.probe.max.backoff.seconds", 60, training=4, at_least=0.001)
     state_lease_us: int = _seconds("quarterdeck.cluster.state.lease.seconds", 60, training=6, at_least=0.001)
+    partition_count: int = _count("hazelcast.partition.count", 271, training=271, at_least=1)
+    backups: int = _count("quarterdeck.backup.count", 1, training=1, at_least=0, at_most=6)
+    partition_groups: str = _choice(
+        "quarterdeck.partition.group.type",
+        "per-member",
+        training="per-member",
+        choices=("per-member", "host-aware", "zone-aware"),
+    )
+    arranges_at_once: bool = _flag("quarterdeck.partition.arrange.at.once", False, training=False)
+    parallel_migrations: int = _count("hazelcast.partition.max.parallel.migrations", 10, training=10, at_least=1)
+    migration_interval_us: int = _seconds("hazelcast.partition.migration.interval", 0, training=0, at_least=0)
+    migration_timeout_us: int = _seconds("hazelcast.partition.migration.timeout", 300, training=30, at_least=0.001)
+    table_send_interval_us: int = _seconds("hazelcast.partition.table.send.interval", 15, training=3, at_least=0.001)
+    backup_sync_interval_us: int = _seconds("hazelcast.partition.backup.sync.interval", 30, training=5, at_least=0.001)
+    parallel_replications: int = _count("hazelcast.partition.max.parallel.replications", 10, training=10, at_least=1)
+    transfer_chunk_bytes: int = _count("quarterdeck.transfer.chunk.bytes", 131_072, training=131_072, at_least=1, at_most=2_097_152)
+    transfer_window_chunks: int = _count("quarterdeck.transfer.window.chunks", 4, training=4, at_least=1)
+    graceful_shutdown_us: int = _seconds("hazelcast.graceful.shutdown.max.wait", 600, training=60, at_least=0)
+    call_timeout_us: int = _milliseconds("hazelcast.operation.call.timeout.millis", 60_000, training=30_000, at_least=1)
+    merge_policy: str = _choice(
+        "quarterdeck.merge.policy",
+        "put-if-absent",
+        training="put-if-absent",
+        choices=("put-if-absent", "pass-through", "latest-update", "latest-access", "higher-hits", "discard"),
+    )
     helpful_answers: bool = _flag("quarterdeck.split.brain.answers.enabled", True, training=True)
 
     @classmethod
@@ -206,6 +232,8 @@ def _read_number(kind: Property, value: PropertyValue) -> PropertyValue:
         raise BadProperty(kind.name, f"{value!r} is not a number{f' of {kind.unit}' if kind.unit else ''}") from None
     if number < kind.at_least:
         raise BadProperty(kind.name, f"{value} is too small; the least is {kind.at_least:g}")
+    if number > kind.at_most:
+        raise BadProperty(kind.name, f"{value} is too great; the most is {kind.at_most:g}")
     if kind.whole:
         if number != int(number):
             raise BadProperty(kind.name, f"{value} is not a whole number")

@@ -16,6 +16,7 @@ from backend.core.membership.failure_detector import FailureDetector
 from backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
 from backend.core.membership.member_list import MemberList
 from backend.core.messages import JoinRequest, MembersUpdate, Message
+from backend.core.partitions.state import Partitions
 from backend.core.properties import Settings
 from backend.core.timers import Timers
 
@@ -224,6 +225,7 @@ class Membership:
         "not_merging",
         "operating",
         "own_findings",
+        "partitions",
         "pause_us",
         "peers",
         "probing",
@@ -322,6 +324,7 @@ class Membership:
         self.unanswered: set[Address] = set()
         """Who has not answered since the last search for other clusters."""
         self.operating = True
+        self.partitions = Partitions()
 
     @property
     def joined(self) -> bool:

@@ -1,0 +1,211 @@
+"""What happens to the partition table and in migrations (seed 004), as events. Part of the union in `backend.core.events`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from backend.core.address import Address
+from backend.core.partitions.migration_service import Endpoint
+from backend.core.partitions.migration_steps import Kind
+
+
+class Holder(Struct, frozen=True):
+    """A life that stands in rows of a table."""
+
+    address: Address
+    uuid: str
+
+
+TableCause = Literal["arranged", "repaired", "migration", "recovered", "published"]
+
+
+class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
+    """The member's partition table is now this one.
+
+    `rows` holds only what has changed: partition, version of the partition, then for every replica index the place of its holder
+    in `holders`, -1 for nobody. `table_version` is the sum of all partitions' versions. `author` is the life that made the change.
+    """
+
+    table_version: int
+    digest: str
+    partitions: int
+    holders: tuple[Holder, ...]
+    rows: tuple[tuple[int, ...], ...]
+    author: str
+    cause: TableCause
+
+
+class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost"):
+    """Replicas up to index `lost_backups` are gone (behaviour 8.13): 0, the owner only; 6, all, and the partition begins empty."""
+
+    partition: int
+    lost_backups: int
+
+
+class TableRecoveryStarted(Struct, frozen=True, tag_field="kind", tag="table-recovery-started"):
+    """A new master asks these for their tables (seed 004, 1.2)."""
+
+    asked: tuple[Address, ...]
+
+
+class TableRecovered(Struct, frozen=True, tag_field="kind", tag="table-recovered"):
+    """Everybody has answered or left; the table now in force is the latest there was of every partition.
+
+    `answered` gives the table version in each answer, by member. Migrations that were under way ended so (2.2).
+    """
+
+    table_version: int
+    answered: dict[Address, int]
+    committed_ids: tuple[str, ...]
+    rolled_back_ids: tuple[str, ...]
+
+
+class PlannedMigration(Struct, frozen=True):
+    """One migration in the queue, in the order of its partition. No source: a copy."""
+
+    partition: int
+    type: Kind
+    source: Address | None
+    destination: Address | None
+    replica_index: int
+    """The index at which the destination arrives."""
+    unavoidable: bool = False
+
+
+class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-planned"):
+    """The master knows what is to be done: `planned` is the whole queue, in place of the one before (seed 004, 3.2).
+
+    Both numbers count copies of replicas; see `arrangement`. Nothing planned: the table is as it should be.
+    """
+
+    planned: tuple[PlannedMigration, ...]
+    moves: int
+    lower_bound: int
+    why: str
+
+
+class MigrationsCancelled(Struct, frozen=True, tag_field="kind", tag="migrations-cancelled"):
+    """What stood in the queue is dropped; the running ones end by themselves."""
+
+    remaining: int
+    reason: str
+
+
+class MigrationStarted(Struct, frozen=True, tag_field="kind", tag="migration-started"):
+    """The master begins a migration; `partition_version` is the one from which it starts."""
+
+    migration_id: str
+    partition: int
+    type: Kind
+    partition_version: int
+    source: Address | None
+    source_current: int
+    source_new: int
+    destination: Address
+    destination_current: int
+    destination_new: int
+    owner: Address
+    """Who sends the data."""
+    available: int
+    """Replicas of the partition before."""
+    unavoidable: bool
+
+
+class MigrationAccepted(Struct, frozen=True, tag_field="kind", tag="migration-accepted"):
+    """A participant now waits for the end of this migration and takes part in no other one of the partition."""
+
+    migration_id: str
+    partition: int
+    endpoint: Endpoint
+    current_replica_index: int
+    new_replica_index: int
+
+
+class MigrationRejected(Struct, frozen=True, tag_field="kind", tag="migration-rejected"):
+    """A participant will not take part (seed 004, 2.1)."""
+
+    migration_id: str
+    partition: int
+    endpoint: Endpoint
+    reason: str
+
+
+class MigrationCopied(Struct, frozen=True, tag_field="kind", tag="migration-copied"):
+    """The owner knows that the destination has all the data."""
+
+    migration_id: str
+    partition: int
+    chunks: int
+    bytes: int
+    took: int
+    """Microseconds."""
+
+
+class MigrationCommitting(Struct, frozen=True, tag_field="kind", tag="migration-committing"):
+    """The master asks the destination to commit."""
+
+    migration_id: str
+    partition: int
+
+
+class MigrationDecided(Struct, frozen=True, tag_field="kind", tag="migration-decided"):
+    """The master's decision: the migration is committed, or rolled back for a reason."""
+
+    migration_id: str
+    partition: int
+    committed: bool
+    partition_version: int
+    """After the decision."""
+    reason: str
+
+
+class MigrationFinished(Struct, frozen=True, tag_field="kind", tag="migration-finished"):
+    """A participant has learnt the end and acted on it: the migration listener's event (seed 004, User Interaction)."""
+
+    migration_id: str
+    partition: int
+    endpoint: Endpoint
+    committed: bool
+    current_replica_index: int
+    new_replica_index: int
+
+
+class CompletedEvicted(Struct, frozen=True, tag_field="kind", tag="completed-evicted"):
+    """The master forgets these migrations: every member has acknowledged a table that knows their end (seed 004, 2.1)."""
+
+    migration_ids: tuple[str, ...]
+
+
+class DrainStarted(Struct, frozen=True, tag_field="kind", tag="drain-started"):
+    """The master moves all data away from a member that wants to leave (behaviour 8.14)."""
+
+    address: Address
+
+
+class DrainFinished(Struct, frozen=True, tag_field="kind", tag="drain-finished"):
+    """The member may leave: nothing is left on it, or `reason` says why that is not waited for."""
+
+    address: Address
+    reason: str
+
+
+PartitionEvent = (
+    TableChanged
+    | PartitionLost
+    | TableRecoveryStarted
+    | TableRecovered
+    | MigrationsPlanned
+    | MigrationsCancelled
+    | MigrationStarted
+    | MigrationAccepted
+    | MigrationRejected
+    | MigrationCopied
+    | MigrationCommitting
+    | MigrationDecided
+    | MigrationFinished
+    | CompletedEvicted
+    | DrainStarted
+    | DrainFinished
+)

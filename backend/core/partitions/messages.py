@@ -1,0 +1,128 @@
+"""What members say to one another about the partition table and migrations (seed 004; behaviour 8.4 to 8.14)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from backend.core.partitions.migration import Decided, Migration
+from backend.core.partitions.replica import VersionedRow
+
+
+class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True):
+    """A member needs partitions and there is no table yet: the master is asked to arrange them (behaviour 8.5)."""
+
+
+class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
+    """From the master: rows that the receiver may lack, and every migration whose end is not known everywhere.
+
+    `number` counts the master's changes, and is what the receiver acknowledges. `version` and `digest` are those of the master's
+    whole table. An update without rows only compares (behaviour 8.4).
+    """
+
+    number: int
+    rows: tuple[VersionedRow, ...]
+    completed: tuple[Decided, ...]
+    version: int
+    digest: int
+    partitions: int
+    """How many partitions there are."""
+    full: bool
+    """Whether `rows` is the whole table."""
+
+
+class TableAck(Struct, frozen=True, tag="table-ack", array_like=True):
+    """The sender has taken in the update of this number. `equal`: its table is now the master's, as the digest tells."""
+
+    number: int
+    equal: bool
+
+
+class MigrationRequest(Struct, frozen=True, tag="migration-request", array_like=True):
+    """The master asks the owner to copy its partition to the migration's destination (2.1)."""
+
+    migration: Migration
+    completed: tuple[Decided, ...]
+    """Those of the partition that the owner may not know of."""
+
+
+class MigrationReport(Struct, frozen=True, tag="migration-report", array_like=True):
+    """The owner tells the master that the destination has the data; or why it cannot be done. Then `problem` is not empty."""
+
+    migration_id: str
+    problem: str
+
+
+class MigrationChunk(Struct, frozen=True, tag="migration-chunk", array_like=True):
+    """Part of the data, from the owner to the destination. Numbers count from 0; the last one ends the copy."""
+
+    migration: Migration
+    number: int
+    service: str
+    payload: bytes
+    last: bool
+
+
+class MigrationChunkAck(Struct, frozen=True, tag="migration-chunk-ack", array_like=True):
+    """All chunks up to `number` are taken in; `done` when nothing more is needed. A `problem` ends the copy."""
+
+    migration_id: str
+    number: int
+    done: bool
+    problem: str
+
+
+class MigrationCommit(Struct, frozen=True, tag="migration-commit", array_like=True):
+    """The master tells the destination to commit; it repeats that until it is answered or the destination has left (2.1)."""
+
+    migration: Migration
+
+
+class MigrationCommitAck(Struct, frozen=True, tag="migration-commit-ack", array_like=True):
+    """The destination has committed; or it refuses, and has not and never will."""
+
+    migration_id: str
+    committed: bool
+
+
+class TableFetch(Struct, frozen=True, tag="table-fetch", array_like=True):
+    """A new master asks for everything that the receiver knows of the table (1.2)."""
+
+    token: str
+
+
+class TableAnswer(Struct, frozen=True, tag="table-answer", array_like=True):
+    """The table, the completed migrations and those whose end is not known here (2.2). No rows: there is no table here."""
+
+    token: str
+    rows: tuple[VersionedRow, ...]
+    completed: tuple[Decided, ...]
+    active: tuple[Migration, ...]
+
+
+class ShutdownRequest(Struct, frozen=True, tag="shutdown-request", array_like=True):
+    """The life `uuid` wants to leave once it holds no data that others need (behaviour 8.14)."""
+
+    uuid: str
+
+
+class ShutdownGranted(Struct, frozen=True, tag="shutdown-granted", array_like=True):
+    """Nothing is left that the life `uuid` has to stay for."""
+
+    uuid: str
+
+
+PartitionMessage = (
+    ArrangeRequest
+    | TableUpdate
+    | TableAck
+    | MigrationRequest
+    | MigrationReport
+    | MigrationChunk
+    | MigrationChunkAck
+    | MigrationCommit
+    | MigrationCommitAck
+    | TableFetch
+    | TableAnswer
+    | ShutdownRequest
+    | ShutdownGranted
+)

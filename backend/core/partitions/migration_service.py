@@ -1,0 +1,74 @@
+"""What a service that keeps data in partitions does when they migrate (seed 004, User Interaction).
+
+The distributed map is one such service; others can be added beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+Endpoint = Literal["source", "destination"]
+
+
+class MigrationEvent(Struct, frozen=True):
+    """One side of one migration, seen by the member that is on it. Index -1: the member holds no replica.
+
+    The member that sends the data, always the owner, is a source even where its own replica stays as it is; so is a backup that
+    gives its replica up.
+    """
+
+    migration_id: str
+    partition: int
+    endpoint: Endpoint
+    current_replica_index: int
+    """Before the migration."""
+    new_replica_index: int
+    """Once the migration is committed."""
+
+
+class MigrationService(Protocol):
+    """A keeper of data by partitions. Its rule: data stays while the member's replica index is 0 or above.
+
+    For every migration `before` comes first and exactly one of `commit` and `rollback` last. Nothing of the partition is changed
+    by clients between them at the source.
+    """
+
+    @property
+    def name(self) -> str:
+        """Names it among the services of a member; the same everywhere."""
+        ...
+
+    def before(self, now: int, event: MigrationEvent) -> None:
+        """The migration begins here."""
+        ...
+
+    def replicate(self, partition: int, chunk_bytes: int) -> Iterator[bytes]:
+        """At the owner: the partition's data in chunks of about so many bytes, made as they are asked for. The first one is made
+        to let the destination say that it has all of it already."""
+        ...
+
+    def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
+        """At the destination: take a chunk in, beside what is there already. True when nothing more is needed."""
+        ...
+
+    def commit(self, now: int, event: MigrationEvent) -> None:
+        """What came counts from now on; what is held no more goes."""
+        ...
+
+    def rollback(self, now: int, event: MigrationEvent) -> None:
+        """What came goes; what was there before stays."""
+        ...
+
+    def placed(self, now: int, partition: int, before: int, index: int) -> None:
+        """The table in force now has this member at another replica index, whatever the reason; after `commit`, if that was it.
+
+        Index -1 before: the partition begins empty here, unless its data came by a migration. Index -1 now: its data goes.
+        """
+        ...
+
+    def bytes_held(self, partition: int) -> int:
+        """About how much there is to copy."""
+        ...
