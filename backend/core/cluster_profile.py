@@ -18,6 +18,16 @@ def allows_joins(state: ClusterState) -> bool:
     return state in ("ACTIVE", "NO_MIGRATION")
 
 
+def allows_migrations(state: ClusterState) -> bool:
+    """Whether partitions are arranged anew and data is moved (behaviour 8.15)."""
+    return state == "ACTIVE"
+
+
+def allows_promotions(state: ClusterState) -> bool:
+    """Whether backups take the place of owners that are gone (behaviour 8.15)."""
+    return state in ("ACTIVE", "NO_MIGRATION")
+
+
 class ClusterStanding(Struct, frozen=True, array_like=True):
     """The state of a cluster. Of two that reach a member in the wrong order, the greater edition is the later.
 

@@ -76,6 +76,32 @@ from backend.core.messages import (
     TriggerExplicitSuspicion,
     WhoIsMaster,
 )
+from backend.core.partitions import (
+    arranging,
+    graceful_shutdown,
+    leading,
+    migration_queue,
+    migration_transfer,
+    safe_commit,
+    table_publishing,
+    table_recovery,
+)
+from backend.core.partitions.messages import (
+    ArrangeRequest,
+    MigrationChunk,
+    MigrationChunkAck,
+    MigrationCommit,
+    MigrationCommitAck,
+    MigrationReport,
+    MigrationRequest,
+    ShutdownGranted,
+    ShutdownRequest,
+    TableAck,
+    TableAnswer,
+    TableFetch,
+    TableUpdate,
+)
+from backend.core.partitions.partition_table import PartitionTable
 
 __all__ = ["Birth", "MemberMachine"]
 
@@ -120,6 +146,19 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     StateLockAnswer: cluster_state.on_lock_answer,
     StateDecision: cluster_state.on_decision,
     StateDecisionAck: cluster_state.on_decision_ack,
+    ArrangeRequest: arranging.on_arrange_request,
+    TableUpdate: table_publishing.on_table_update,
+    TableAck: table_publishing.on_ack,
+    TableFetch: table_recovery.on_table_fetch,
+    TableAnswer: table_recovery.on_table_answer,
+    MigrationRequest: migration_transfer.on_request,
+    MigrationReport: migration_queue.on_report,
+    MigrationChunk: migration_transfer.on_chunk,
+    MigrationChunkAck: migration_transfer.on_chunk_ack,
+    MigrationCommit: safe_commit.on_commit,
+    MigrationCommitAck: migration_queue.on_commit_ack,
+    ShutdownRequest: graceful_shutdown.on_shutdown_request,
+    ShutdownGranted: graceful_shutdown.on_shutdown_granted,
 }
 """Which rule answers which message."""
 
@@ -137,6 +176,12 @@ TIMED: dict[str, Callable[[Membership, int], None]] = {
     cluster_state.STATE: cluster_state.on_state_timer,
     cluster_state.WISH: cluster_state.on_wish_timer,
     runtime_join_list.SPREAD: runtime_join_list.on_spread_timer,
+    arranging.ARRANGE: arranging.on_arrange_timer,
+    table_publishing.TABLE: table_publishing.on_table_timer,
+    table_recovery.RECOVERY: table_recovery.on_recovery_timer,
+    migration_queue.MIGRATIONS: migration_queue.on_migrations_timer,
+    migration_transfer.TRANSFER: migration_transfer.on_transfer_timer,
+    graceful_shutdown.DRAIN: graceful_shutdown.on_drain_timer,
 }
 """Which rule answers which timer."""
 
@@ -258,19 +303,50 @@ class MemberMachine:
         return NOTHING
 
     def stop(self, now: int) -> Sequence[Effect]:
-        """Say goodbye and end this life."""
+        """Say goodbye and end this life; first let the others take over what only this member may hold (behaviour 8.14).
+
+        Asked a second time, the member does not wait for that.
+        """
+        state = self._state
+        if state.partitions.draining_until_us is None and graceful_shutdown.must_drain(state):
+            graceful_shutdown.begin_drain(state, now)
+        else:
+            self._leave(now)
+        return self._taken(now)
+
+    def arrange(self, now: int) -> Sequence[Effect]:
+        """See to it that the partitions are arranged, if they are not yet."""
+        arranging.ask_for_arrangement(self._state, now)
+        return self._taken(now)
+
+    @property
+    def table(self) -> PartitionTable | None:
+        """The partition table as this member knows it; None before the first arrangement. Not to be changed."""
+        return self._state.partitions.table
+
+    def _leave(self, now: int) -> None:
         state = self._state
         mastership_claim.abandon(state, now, "asked to stop")
         state.send_all(tuple(state.peers), Leave(state.uuid))
         state.note(now, MemberStopped("asked to stop"))
         state.halt("asked to stop", failed=False)
-        return self._taken(now)
+        state.departing_for = None
 
     def _taken(self, now: int) -> Sequence[Effect]:
-        """The effects of this call; a life that is to end in a merge ends here, when no rule is at work on it any more."""
-        target = self._state.departing_for
-        if target is not None:
-            merging.depart(self._state, now, target)
-        effects = self._state.effects
-        self._state.effects = []
+        """The effects of this call, those that follow from what has changed included.
+
+        A life that is to end, in a merge or because nothing keeps it any more, ends here, when no rule is at work on it.
+        """
+        state = self._state
+        partitions = state.partitions
+        if state.members is not partitions.members or state.standing is not partitions.standing:
+            leading.follow(state, now)
+        if partitions.leading is not None or (state.members is not None and state.is_master):
+            leading.advance(state, now)
+        if graceful_shutdown.may_leave(state, now):
+            self._leave(now)
+        elif state.departing_for is not None:
+            merging.depart(state, now, state.departing_for)
+        effects = state.effects
+        state.effects = []
         return effects

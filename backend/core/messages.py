@@ -51,6 +51,7 @@ class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
     lite: bool
     proven: tuple[str, ...] = ()
     seen_version: int = 0
+    zone: str = ""
 
 
 class JoinRefused(Struct, frozen=True, tag="join-refused", array_like=True):

@@ -100,7 +100,7 @@ def _admit_all(state: Membership, now: int) -> None:
     joiners = {address: request.uuid for address, request in state.asking_to_join.items()}
     members = state.members
     for address, request in state.asking_to_join.items():
-        members = members.joined_by(address, request.uuid, request.lite, request.seen_version)
+        members = members.joined_by(address, request.uuid, request.lite, request.seen_version, request.zone)
     state.asking_to_join.clear()
     state.admission = Admission(joiners, members.version, others, len(others))
     publishing.install(state, now, members, state.address, "join")

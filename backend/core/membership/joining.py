@@ -169,7 +169,7 @@ def request(state: Membership, now: int) -> None:
     search.requests_to_master += 1
     state.note(now, JoinRequested(state.master, search.attempt))
     proven = tuple(sorted(search.held.proven)) if search.held else ()
-    state.send(state.master, JoinRequest(state.uuid, state.birth.lite, proven, state.seen_version))
+    state.send(state.master, JoinRequest(state.uuid, state.birth.lite, proven, state.seen_version, state.birth.zone))
 
 
 def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:
@@ -285,7 +285,8 @@ def _note_failures(search: JoinSearch) -> None:
 def _form(state: Membership, now: int) -> None:
     """Become the master of a new cluster (behaviour 1.5)."""
     state.follow(now, state.address, "it forms the cluster")
-    _become_member(state, now, first_list(state.address, state.uuid, state.birth.lite), state.address, "formed")
+    members = first_list(state.address, state.uuid, state.birth.lite, state.birth.zone)
+    _become_member(state, now, members, state.address, "formed")
 
 
 def _become_member(state: Membership, now: int, members: MemberList, author: Address, cause: str) -> None:

@@ -48,13 +48,13 @@ class MemberList(Struct, frozen=True):
         """`address` and every younger member; nothing when it is not listed."""
         return self.members[self._place(address) :]
 
-    def joined_by(self, address: Address, uuid: str, lite: bool, seen_version: int = 0) -> MemberList:
+    def joined_by(self, address: Address, uuid: str, lite: bool, seen_version: int = 0, zone: str = "") -> MemberList:
         """The next version, with one more and youngest member, whose join version is the new list version.
 
         The version jumps above `seen_version`, which the newcomer's process has installed before it merged.
         """
         version = max(self.version, seen_version) + 1
-        newcomer = Member(address, uuid, version, lite)
+        newcomer = Member(address, uuid, version, lite, zone)
         return MemberList(version, (*self.members, newcomer), self.lineage)
 
     def without(self, addresses: Collection[Address]) -> MemberList:
@@ -74,9 +74,9 @@ def mint_lineage(master_uuid: str, version: int) -> str:
     return f"{master_uuid[:13]}/{version}"
 
 
-def first_list(address: Address, uuid: str, lite: bool) -> MemberList:
+def first_list(address: Address, uuid: str, lite: bool, zone: str = "") -> MemberList:
     """Version 1 of a new cluster: its master alone (behaviour 1.5)."""
-    return MemberList(1, (Member(address, uuid, 1, lite),), mint_lineage(uuid, 1))
+    return MemberList(1, (Member(address, uuid, 1, lite, zone),), mint_lineage(uuid, 1))
 
 
 def member_list_text(members: MemberList, this: str, *, legacy: bool = False) -> str:

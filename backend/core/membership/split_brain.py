@@ -70,6 +70,8 @@ def profile(state: Membership, *, cluster_state: ClusterState | None = None) -> 
         members=tuple(ProfiledMember(member.address, member.uuid, member.lite) for member in members),
         list_version=state.members.version,
         data_member_count=sum(not member.lite for member in members),
+        partition_count=str(state.settings.partition_count),
+        partition_groups=state.settings.partition_groups,
     )
 
 

@@ -16,6 +16,7 @@ from backend.core.membership.failure_detector import FailureDetector
 from backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
 from backend.core.membership.member_list import MemberList
 from backend.core.messages import JoinRequest, MembersUpdate, Message
+from backend.core.partitions.migration_service import MigrationService
 from backend.core.partitions.state import Partitions
 from backend.core.properties import Settings
 from backend.core.timers import Timers
@@ -40,6 +41,7 @@ class Birth(Struct, frozen=True):
     utc_origin_us: int = 0
     lite: bool = False
     cluster_name: str = "dev"
+    zone: str = ""
 
 
 class Peer:
@@ -233,6 +235,7 @@ class Membership:
         "remembered",
         "search",
         "seen_version",
+        "services",
         "settings",
         "standing",
         "state_change",
@@ -265,6 +268,8 @@ class Membership:
         """Who has acknowledged the edit of the join list that this member spreads; None when it spreads none."""
         self.remembered: dict[Address, int | None] = {}
         """Addresses worth a look, with the time at which they were last of use; None for those of members."""
+        self.services: tuple[MigrationService, ...] = ()
+        """Who keeps data in partitions here."""
         self.timers = Timers()
         self.effects: list[Effect] = []
         self.begin_life(fresh_uuid(randomness))

@@ -78,10 +78,11 @@ class _Levelling:
         allowed = [group for group in range(len(self.counts)) if self._slots.may_stand(row, self._index, group)]
         beside = self._slots.groups_beside(row, self._index)
         allowed.sort(key=lambda group: (group in beside, self.counts[group], group))
-        for group in allowed:
-            if accepts(group):
-                self._take(group, row)
-                return True
+        in_ring = [group for group in allowed if self._closes_cycle(row, group)]
+        acceptable = [group for group in allowed if accepts(group)]
+        for group in sorted(acceptable, key=in_ring.__contains__)[:1]:
+            self._take(group, row)
+            return True
         return self._walk({group: _Step(row, None) for group in allowed}, accepts)
 
     def pass_on(self, givers: list[int], accepts: Callable[[int], bool]) -> bool:
@@ -89,18 +90,28 @@ class _Levelling:
         return self._walk({group: _Step(None, None) for group in givers}, accepts)
 
     def _walk(self, start: dict[int, _Step], accepts: Callable[[int], bool]) -> bool:
-        path = dict(start)
-        taker = self._search(path, (self._changed,), accepts)
-        if taker is None:
-            if not self._kept:
-                self._kept = [[] for _ in self.counts]
-                self._collect(self._kept, eq)
-            path = dict(start)
-            taker = self._search(path, (self._changed, self._kept), accepts)
-        if taker is None:
-            return False
-        self._take_along(path, taker)
-        return True
+        """By rows that change hands anyhow if possible; and before all, without rings if possible, as these are cancelled."""
+        for with_rings in (False, True):
+            for sources in (self._changed,), (self._changed, self._kept_rows()):
+                path = dict(start)
+                taker = self._search(path, sources, accepts, with_rings=with_rings)
+                if taker is not None:
+                    self._take_along(path, taker)
+                    return True
+        return False
+
+    def _kept_rows(self) -> list[list[int]]:
+        if not self._kept:
+            self._kept = [[] for _ in self.counts]
+            self._collect(self._kept, eq)
+        return self._kept
+
+    def _closes_cycle(self, row: int, group: int) -> bool:
+        return self._slots.closes_cycle(row, self._index, self._least_of(group))
+
+    def _least_of(self, group: int) -> int:
+        members = self._members
+        return min(self._slots.shares.members_of[group], key=lambda member: (members[member], member))
 
     def _collect(self, rows_of: list[list[int]], compared: Callable[[int, int], bool]) -> None:
         """Sort the rows by the group that has the slot, those for which its member before and now compare so."""
@@ -110,7 +121,12 @@ class _Levelling:
                 rows_of[group_of[column[row]]].append(row)
 
     def _search(
-        self, path: dict[int, _Step], sources: tuple[list[list[int]], ...], accepts: Callable[[int], bool]
+        self,
+        path: dict[int, _Step],
+        sources: tuple[list[list[int]], ...],
+        accepts: Callable[[int], bool],
+        *,
+        with_rings: bool,
     ) -> int | None:
         """Breadth first: the nearest group that accepts one more. `path` is extended by the steps that lead there."""
         column, group_of, may_stand = self._slots.columns[self._index], self._slots.group_of, self._slots.may_stand
@@ -126,6 +142,8 @@ class _Levelling:
                         if group_of[column[row]] != giver:
                             continue
                         for taker in [group for group in unreached if may_stand(row, self._index, group)]:
+                            if not with_rings and self._closes_cycle(row, taker):
+                                continue
                             path[taker] = _Step(row, giver)
                             if accepts(taker):
                                 return taker
@@ -147,11 +165,9 @@ class _Levelling:
 
     def _take(self, group: int, row: int) -> None:
         """The member of the group that has least takes the slot."""
-        column, members = self._slots.columns[self._index], self._members
-        giver = column[row]
+        giver = self._slots.columns[self._index][row]
         if giver >= 0:
             self.counts[self._slots.group_of[giver]] -= 1
-        taker = min(self._slots.shares.members_of[group], key=lambda member: (members[member], member))
-        self._slots.seat_and_vacate(row, self._index, taker)
+        self._slots.seat_and_vacate(row, self._index, self._least_of(group))
         self.counts[group] += 1
         self._changed[group].append(row)

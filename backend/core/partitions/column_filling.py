@@ -24,7 +24,7 @@ def settle_column(slots: Slots, index: int, held: list[int], *, exact: bool) -> 
     if shares.mixed:
         _make_room_for_capped_groups(slots, index)
     counts = slots.counts[index]
-    quotas = group_quotas(limits, shares.partitions, totals_by_group(shares, counts))
+    quotas = group_quotas(shares, limits, counts)
     wanted = member_quotas(shares, quotas, counts)
     lacking = [max(quota - have, 0) for quota, have in zip(wanted, counts, strict=False)]
     excess = [max(have - quota, 0) for quota, have in zip([*wanted, 0, 0], counts, strict=True)]

@@ -88,11 +88,17 @@ def limits_at(shares: Shares, index: int, held: Sequence[int], *, exact: bool) -
     )
 
 
-def group_quotas(limits: Limits, rows: int, counts: Sequence[int]) -> list[int]:
-    """What each group is to hold of `rows`: the most that it may for those who hold most already, the least for the others."""
+def group_quotas(shares: Shares, limits: Limits, counts: Sequence[int]) -> list[int]:
+    """What each group is to hold at one index, where members have `counts`: the least that it may, and one more for those groups
+    in which a member then keeps a replica that it would have to give away, as far as the rows suffice.
+    """
     quotas = list(limits.least)
-    spare = rows - sum(quotas)
-    for group in sorted(range(len(quotas)), key=lambda group: (-counts[group], group)):
+    spare = shares.partitions - sum(quotas)
+    totals = totals_by_group(shares, counts)
+    for group in sorted(
+        range(len(quotas)),
+        key=lambda group: (not _keeps_one_more(shares.members_of[group], quotas[group], counts), -totals[group], group),
+    ):
         if spare <= 0:
             break
         if limits.most[group] > quotas[group]:
@@ -109,6 +115,12 @@ def member_quotas(shares: Shares, quotas: Sequence[int], counts: Sequence[int]) 
         for place, member in enumerate(sorted(members, key=lambda member: (-counts[member], member))):
             wanted[member] = each + (place < over)
     return wanted
+
+
+def _keeps_one_more(members: Sequence[int], quota: int, counts: Sequence[int]) -> bool:
+    """Whether more of the members hold more than an even part of `quota` than there is left over for."""
+    each, over = divmod(quota, len(members))
+    return sum(counts[member] > each for member in members) > over
 
 
 def totals_by_group(shares: Shares, counts: Sequence[int]) -> list[int]:

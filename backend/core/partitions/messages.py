@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from backend.core.partitions.migration import Decided, Migration
-from backend.core.partitions.replica import VersionedRow
+from backend.core.partitions.replica import PackedRows
 
 
 class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True):
@@ -15,19 +15,16 @@ class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True
 class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
     """From the master: rows that the receiver may lack, and every migration whose end is not known everywhere.
 
-    `number` counts the master's changes, and is what the receiver acknowledges. `version` and `digest` are those of the master's
-    whole table. An update without rows only compares (behaviour 8.4).
+    `number` counts the changes of the life `master`, and is what the receiver acknowledges. `digest` is that of the master's
+    whole table, which has so many `partitions`. An update without rows only compares (behaviour 8.4).
     """
 
+    master: str
     number: int
-    rows: tuple[VersionedRow, ...]
+    rows: PackedRows
     completed: tuple[Decided, ...]
-    version: int
     digest: int
     partitions: int
-    """How many partitions there are."""
-    full: bool
-    """Whether `rows` is the whole table."""
 
 
 class TableAck(Struct, frozen=True, tag="table-ack", array_like=True):
@@ -41,34 +38,40 @@ class MigrationRequest(Struct, frozen=True, tag="migration-request", array_like=
     """The master asks the owner to copy its partition to the migration's destination (2.1)."""
 
     migration: Migration
-    completed: tuple[Decided, ...]
-    """Those of the partition that the owner may not know of."""
 
 
 class MigrationReport(Struct, frozen=True, tag="migration-report", array_like=True):
-    """The owner tells the master that the destination has the data; or why it cannot be done. Then `problem` is not empty."""
+    """The owner tells the master that the destination has the data; or, with a `problem`, that it will not have it.
+
+    With `retry` nothing is wrong but that somebody has not heard the latest yet.
+    """
 
     migration_id: str
     problem: str
+    retry: bool = False
 
 
 class MigrationChunk(Struct, frozen=True, tag="migration-chunk", array_like=True):
-    """Part of the data, from the owner to the destination. Numbers count from 0; the last one ends the copy."""
+    """Part of the data, from the owner to the destination. Numbers count from 0; one without a service ends the copy."""
 
     migration: Migration
     number: int
     service: str
     payload: bytes
-    last: bool
 
 
 class MigrationChunkAck(Struct, frozen=True, tag="migration-chunk-ack", array_like=True):
-    """All chunks up to `number` are taken in; `done` when nothing more is needed. A `problem` ends the copy."""
+    """All chunks up to `number` are taken in. `enough` when the service of the last one needs no more, `complete` when none does.
+
+    A `problem` ends the copy, but with `retry` only for a moment.
+    """
 
     migration_id: str
     number: int
-    done: bool
-    problem: str
+    enough: bool
+    complete: bool
+    problem: str = ""
+    retry: bool = False
 
 
 class MigrationCommit(Struct, frozen=True, tag="migration-commit", array_like=True):
@@ -94,7 +97,7 @@ class TableAnswer(Struct, frozen=True, tag="table-answer", array_like=True):
     """The table, the completed migrations and those whose end is not known here (2.2). No rows: there is no table here."""
 
     token: str
-    rows: tuple[VersionedRow, ...]
+    rows: PackedRows
     completed: tuple[Decided, ...]
     active: tuple[Migration, ...]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import compress
 from operator import ne
 
-from backend.core.partitions.fair_shares import Shares, group_quotas, ideal_limits, member_quotas, totals_by_group
+from backend.core.partitions.fair_shares import Shares, group_quotas, ideal_limits, member_quotas
 
 
 def receipts_needed(shares: Shares, counts_by_index: Iterable[Sequence[int]], lost: int) -> int:
@@ -20,7 +20,7 @@ def receipts_needed(shares: Shares, counts_by_index: Iterable[Sequence[int]], lo
     limits = ideal_limits(shares)
     total = 0
     for counts in counts_by_index:
-        quotas = group_quotas(limits, shares.partitions, totals_by_group(shares, counts))
+        quotas = group_quotas(shares, limits, counts)
         wanted = member_quotas(shares, quotas, counts)
         lacking = sum(quota - have for quota, have in zip(wanted, counts, strict=False) if quota > have)
         total += max(lacking - lost, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from backend.core.address import Address
@@ -24,6 +26,34 @@ class VersionedRow(Struct, frozen=True, array_like=True):
     partition: int
     version: int
     replicas: Replicas
+
+
+class PackedRows(Struct, frozen=True, array_like=True):
+    """Rows as they cross the wire: every holder is named once, however many rows it stands in.
+
+    Each of `rows` has the partition, its version, and for every replica index the place in `holders`, -1 for nobody.
+    """
+
+    holders: tuple[Replica, ...] = ()
+    rows: tuple[tuple[int, ...], ...] = ()
+
+
+def packed(rows: Iterable[VersionedRow]) -> PackedRows:
+    """`rows` for the wire."""
+    places: dict[Replica | None, int] = {None: -1}
+    lines = []
+    for row in rows:
+        for replica in row.replicas:
+            if replica not in places:
+                places[replica] = len(places) - 1
+        lines.append((row.partition, row.version, *map(places.__getitem__, row.replicas)))
+    return PackedRows(tuple(replica for replica in places if replica is not None), tuple(lines))
+
+
+def unpacked(rows: PackedRows) -> list[VersionedRow]:
+    """The rows as they were packed. Raises IndexError for places that no holder has: nobody of ours packs such rows."""
+    holders = (*rows.holders, None)
+    return [VersionedRow(line[0], line[1], tuple([holders[place] for place in line[2:]])) for line in rows.rows]
 
 
 def index_of(uuid: str, replicas: Replicas) -> int:

@@ -123,6 +123,8 @@ class Slots:
             if came_from == index:
                 return place != index
             place, holder = came_from, self.columns[came_from][row]
+            if self.group_of[holder] == self.group_of[member]:
+                return False  # It leaves this place when it comes to `index`.
         return False
 
 

@@ -10,9 +10,10 @@ from typing import Literal
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterStanding
 from backend.core.membership.member_list import MemberList
+from backend.core.partitions.messages import MigrationChunk
 from backend.core.partitions.migration import Decided, Migration
 from backend.core.partitions.migration_planner import Step
-from backend.core.partitions.migration_service import MigrationEvent, MigrationService
+from backend.core.partitions.migration_service import MigrationEvent
 from backend.core.partitions.partition_table import PartitionTable
 from backend.core.partitions.replica import VersionedRow
 
@@ -21,18 +22,25 @@ from backend.core.partitions.replica import VersionedRow
 class Sending:
     """The owner's side of a copy under way (chapter `migration_transfer`)."""
 
-    chunks: Iterator[tuple[str, bytes]]
-    """What is still to be sent: the name of the service, and its chunk."""
+    chunks: Iterator[tuple[str, bytes, bool]]
+    """What is still to be sent: the name of the service, its chunk, and whether that is the service's first one. The last has no
+    service."""
     begun_us: int
-    unacknowledged: dict[int, tuple[str, bytes, bool]] = field(default_factory=dict)
-    """Sent, by number: service, payload, and whether it was the last."""
-    next_number: int = 0
+    resend_us: int
+    in_flight: dict[int, MigrationChunk] = field(default_factory=dict)
+    """Sent and not acknowledged, by number."""
+    sent: int = 0
     bytes_sent: int = 0
-    exhausted: bool = False
-    resend_us: int = 0
+    opening: int = -1
+    """The number of a service's first chunk, while nothing else is sent before its acknowledgement; -1 otherwise."""
+    ended: bool = False
+    """The last chunk is out."""
+    satisfied: set[str] = field(default_factory=set)
+    """Services of which the destination needs no more."""
     finished: bool = False
     """The destination has everything; the master was told."""
-    delay_us: int = 0
+    problem: str = ""
+    """Why the destination will not have it; the master was told."""
 
 
 @dataclass(slots=True)
@@ -41,11 +49,12 @@ class Active:
 
     migration: Migration
     event: MigrationEvent
-    begun_us: int
     sending: Sending | None = None
     """At the owner."""
     received: int = 0
     """At the destination: so many chunks were taken in."""
+    satisfied: set[str] = field(default_factory=set)
+    """At the destination: services that need no more."""
     complete: bool = False
     """At the destination: nothing more is needed."""
 
@@ -60,9 +69,9 @@ class Running:
     migration: Migration
     owner: Address
     owner_uuid: str
-    phase: RunningPhase
     deadline_us: int
-    ask_again_us: int
+    phase: RunningPhase = "copying"
+    ask_again_us: int = 0
 
 
 @dataclass(slots=True)
@@ -83,12 +92,11 @@ class Follower:
     """How far another member has come in learning the master's changes (chapter `table_publishing`)."""
 
     uuid: str
-    acknowledged: int = 0
-    """The number of the last change that it is known to have."""
-    told: int = 0
+    acknowledged: int = -1
+    """The number of the last change that it is known to have; -1 when it needs the whole table."""
+    told: int = -1
     """The number of the last change that was sent to it."""
     resend_us: int = 0
-    needs_all: bool = True
 
 
 @dataclass(slots=True)
@@ -101,23 +109,32 @@ class Leading:
     changes: int = 0
     """Counts the changes of the table and of the completed list."""
     changed_at: dict[int, int] = field(default_factory=dict)
-    """By partition, the number of its last change, the latest last; those that every member has are dropped."""
+    """By partition, the number of its last change, the latest last; without those that every member is known to have."""
     decided_at: dict[str, int] = field(default_factory=dict)
     """By migration in the completed list, the number of its decision."""
     queue: dict[int, deque[Step]] = field(default_factory=dict)
     """What is planned and not begun, by partition. The names in the steps are uuids."""
     running: dict[int, Running] = field(default_factory=dict)
     """By partition."""
-    wants_plan: bool = False
+    wants_plan: bool = True
     """Something has changed: the queue is void, and a new plan is made when nothing runs."""
+    repair_due: bool = True
+    """Holders may have left since the table was repaired last."""
     not_before_us: int = 0
     """After a failure the next plan waits so long."""
     failures: int = 0
     """Failures in a row."""
     next_start_us: int = 0
+    newcomers: bool = True
+    """Somebody on the list has never been sent a table."""
     leavers: dict[str, Address] = field(default_factory=dict)
     """Lives that want to leave, and were told to wait."""
-    wants_arrangement: bool = False
+    leavers_told: dict[str, str] = field(default_factory=dict)
+    """Those who were told that they may leave, and why although they hold something."""
+    next_comparison_us: int = 0
+    """When the followers' tables are compared next."""
+    flush_us: int = 0
+    """When those who need not know at once are told; 0 when there is nothing to tell."""
 
 
 class Partitions:
@@ -125,14 +142,17 @@ class Partitions:
 
     __slots__ = (
         "active",
-        "asked_arrangement_us",
         "completed",
+        "drained",
         "draining_until_us",
+        "heard",
         "leading",
         "members",
-        "services",
+        "rejected",
         "standing",
         "table",
+        "unlisted",
+        "wants_arrangement",
     )
 
     def __init__(self) -> None:
@@ -142,15 +162,22 @@ class Partitions:
         """The completed migrations list, by id, in order of their decisions."""
         self.active: dict[int, Active] = {}
         """By partition."""
-        self.services: tuple[MigrationService, ...] = ()
         self.leading: Leading | None = None
         self.members: MemberList | None = None
         self.standing: ClusterStanding | None = None
         """The list and the state of the cluster that the partitions have been told of."""
         self.draining_until_us: int | None = None
         """While this member waits to leave gracefully: for how long at most."""
-        self.asked_arrangement_us = 0
-        """While this member waits for the first table: when to ask again; 0 when it does not."""
+        self.drained = False
+        """Whether the master has told this member that nothing keeps it."""
+        self.wants_arrangement = False
+        """Whether this member waits for the first table."""
+        self.heard: tuple[str, int] = ("", 0)
+        """The master whose changes were heard of last, and the number of the last one."""
+        self.rejected: dict[int, str] = {}
+        """By partition, the migration that was rejected last: asked again, it is not told again."""
+        self.unlisted: set[str] = set()
+        """Migrations that this member committed as destination, and that no publication has listed yet."""
 
     def is_migrating(self, partition: int) -> bool:
         """Whether this member takes part in a migration of the partition whose end it does not know."""

@@ -1,0 +1,120 @@
+"""Leaving without a loss: a member that is asked to stop has its data moved away first (behaviour 8.14).
+
+It asks the master every second; the master plans without it, and answers when the member holds nothing any more, or when that
+cannot be waited for. A request names the life that wants to leave: a quick restart at the same address is another one.
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.cluster_profile import allows_migrations
+from backend.core.membership.state import Membership
+from backend.core.partitions.events import DrainFinished, DrainStarted
+from backend.core.partitions.messages import ShutdownGranted, ShutdownRequest
+from backend.core.partitions.migration_queue import cancel
+from backend.core.partitions.repartitioning import data_members
+from backend.core.partitions.replica import index_of
+from backend.core.partitions.state import Leading
+from backend.core.properties import SECOND_US
+
+DRAIN = "drain"
+"""Name of the timer that asks the master again."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+
+
+# Who leaves
+
+
+def must_drain(state: Membership) -> bool:
+    """Whether others may need what this member holds."""
+    table = state.partitions.table
+    if not state.joined or table is None or state.birth.lite:
+        return False
+    return any(index_of(state.uuid, row) >= 0 for row in table.rows) and len(data_members(state)) > 1
+
+
+def begin_drain(state: Membership, now: int) -> None:
+    """Ask to be relieved. The end of it is `may_leave`."""
+    state.partitions.draining_until_us = now + state.settings.graceful_shutdown_us
+    _ask(state, now)
+
+
+def on_drain_timer(state: Membership, now: int) -> None:
+    """Ask again; there may be another master meanwhile."""
+    if state.partitions.draining_until_us is not None:
+        _ask(state, now)
+
+
+def on_shutdown_granted(state: Membership, now: int, sender: Address, granted: ShutdownGranted) -> None:
+    """Nothing is left to stay for."""
+    if state.partitions.draining_until_us is not None and granted.uuid == state.uuid and sender == state.master:
+        state.partitions.drained = True
+
+
+def may_leave(state: Membership, now: int) -> bool:
+    """Whether a member that drains may go: it is relieved, or has waited long enough."""
+    partitions = state.partitions
+    if partitions.draining_until_us is None:
+        return False
+    return partitions.drained or now >= partitions.draining_until_us
+
+
+def _ask(state: Membership, now: int) -> None:
+    until_us = state.partitions.draining_until_us
+    assert until_us is not None
+    leading = state.partitions.leading
+    if leading is not None:
+        take_leaver(state, now, leading, state.address, state.uuid)
+    elif state.master is not None and state.master != state.address:
+        state.send(state.master, ShutdownRequest(state.uuid))
+    state.timers.set(DRAIN, min(now + ASK_AGAIN_US, max(until_us, now + 1)))
+
+
+# The master
+
+
+def on_shutdown_request(state: Membership, now: int, sender: Address, request: ShutdownRequest) -> None:
+    """A member wants to leave."""
+    leading, peer = state.partitions.leading, state.peers.get(sender)
+    if leading is None or not state.is_master or peer is None or peer.uuid != request.uuid:
+        return
+    take_leaver(state, now, leading, sender, request.uuid)
+
+
+def take_leaver(state: Membership, now: int, leading: Leading, address: Address, uuid: str) -> None:
+    """Plan without this life from now on."""
+    if uuid not in leading.leavers:
+        leading.leavers[uuid] = address
+        state.note(now, DrainStarted(address))
+        if leading.recovery is None and state.partitions.table is not None:
+            cancel(state, now, f"{address} wants to leave")
+
+
+def let_go(state: Membership, now: int, leading: Leading) -> None:
+    """Tell those who hold nothing any more that they may leave; those who have left are forgotten."""
+    table = state.partitions.table
+    assert state.members is not None
+    for uuid, address in list(leading.leavers.items()):
+        if not state.members.holds(address, uuid):
+            del leading.leavers[uuid]
+            continue
+        holds = table is not None and uuid in table.holders()
+        reason = _why_not_wait(state, leading)
+        if holds and not reason:
+            continue
+        if leading.leavers_told.get(uuid) != reason:
+            leading.leavers_told[uuid] = reason
+            state.note(now, DrainFinished(address, reason))
+        if uuid == state.uuid:
+            state.partitions.drained = True
+        else:
+            state.send(address, ShutdownGranted(uuid))
+
+
+def _why_not_wait(state: Membership, leading: Leading) -> str:
+    if not allows_migrations(state.standing.state):
+        return f"the cluster is {state.standing.state}, so nothing is moved"
+    if all(member.uuid in leading.leavers for member in data_members(state)):
+        return "all members that hold data are leaving"
+    return ""

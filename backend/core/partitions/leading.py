@@ -1,0 +1,93 @@
+"""What the master does with partitions, and in which order (seed 004, 3.2).
+
+After every call of the member one look decides what comes next: recover the table after a change of masters, arrange it when
+it is wanted first, repair it after members have left, let what runs come to its end, plan, and begin what may begin. There is no
+other memory of where it stands than the state itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from backend.core.membership.member_list import MemberList
+from backend.core.membership.state import Membership
+from backend.core.partitions.graceful_shutdown import let_go
+from backend.core.partitions.migration_queue import cancel, give_up_on, look_at_own_copies, plan_timer, start_next
+from backend.core.partitions.repartitioning import arrange_first, data_members, plan
+from backend.core.partitions.state import Leading
+from backend.core.partitions.table_publishing import follow_list, publish
+from backend.core.partitions.table_recovery import begin_recovery, conclude_recovery, is_settled
+from backend.core.partitions.table_repair import repair
+
+
+def follow(state: Membership, now: int) -> None:
+    """Take notice of another list, another master or another state of the cluster."""
+    partitions = state.partitions
+    members, standing = state.members, state.standing
+    before, partitions.members = partitions.members, members
+    thawed, partitions.standing = partitions.standing is not standing, standing
+    if members is None or not state.is_master:
+        partitions.leading = None
+        return
+    leading = partitions.leading
+    if leading is None or leading.lineage != members.lineage:
+        leading = partitions.leading = Leading(members.lineage)
+        follow_list(state, leading)
+        begin_recovery(state, now, leading)
+        return
+    follow_list(state, leading)
+    if partitions.table is not None and leading.recovery is None and (thawed or members is not before):
+        _react(state, now, leading, before)
+
+
+def advance(state: Membership, now: int) -> None:
+    """Do whatever comes next, until nothing can be done before something else happens."""
+    leading = state.partitions.leading
+    if leading is None or not state.is_master:
+        return
+    if leading.recovery is not None:
+        if not is_settled(state, leading.recovery):
+            return
+        conclude_recovery(state, now, leading, leading.recovery)
+    wanted = state.partitions.wants_arrangement or state.settings.arranges_at_once
+    if state.partitions.table is None and not (wanted and arrange_first(state, now, leading)):
+        if leading.leavers:
+            let_go(state, now, leading)
+        return
+    _step(state, now, leading)
+    plan_timer(state)
+
+
+def _react(state: Membership, now: int, leading: Leading, before: MemberList | None) -> None:
+    """The members or the state of the cluster have changed: what is planned may be void."""
+    present = {member.uuid for member in data_members(state)}
+    give_up_on(state, now, present)
+    held_before = {member.uuid for member in before.members if not member.lite} if before is not None else set()
+    if present != held_before:
+        cancel(state, now, _what_changed(present, held_before))
+    leading.wants_plan = True
+    leading.repair_due = True
+    leading.failures = leading.not_before_us = 0
+
+
+def _what_changed(present: Set[str], before: Set[str]) -> str:
+    joined, left = len(present - before), len(before - present)
+    parts = [f"{count} {verb}" for count, verb in ((joined, "joined"), (left, "left")) if count]
+    return f"of the members that hold data {' and '.join(parts)}"
+
+
+def _step(state: Membership, now: int, leading: Leading) -> None:
+    look_at_own_copies(state, now)
+    if leading.repair_due:
+        repair(state, now, {member.uuid for member in data_members(state)})
+        leading.repair_due = bool(leading.running)
+    if state.admission is not None:
+        return  # who has just joined does not know it yet
+    if leading.newcomers:
+        leading.newcomers = False
+        publish(state, now)
+    if leading.wants_plan and not leading.running and leading.not_before_us <= now:
+        plan(state, now, leading, "the members or the table have changed")
+    start_next(state, now)
+    if leading.leavers and not (leading.running or leading.queue or leading.wants_plan):
+        let_go(state, now, leading)

@@ -1,0 +1,281 @@
+"""The master's queue of migrations (seed 004, 3; behaviour 8.9).
+
+Migrations of one partition are done in their order, one after the other; those of different partitions at the same time, as long
+as no member, sending or receiving, takes part in more than ``hazelcast.partition.max.parallel.migrations``. When anything fails
+or the members change, what has not begun is cancelled and planned anew; what runs is brought to its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Set
+
+from backend.core.address import Address
+from backend.core.cluster_profile import allows_migrations
+from backend.core.membership.identity import Member
+from backend.core.membership.state import Membership
+from backend.core.partitions.events import MigrationsCancelled, MigrationStarted
+from backend.core.partitions.messages import MigrationCommitAck, MigrationReport, MigrationRequest
+from backend.core.partitions.migration import Migration
+from backend.core.partitions.migration_planner import Step
+from backend.core.partitions.migration_transfer import begin_copy
+from backend.core.partitions.replica import Replica, VersionedRow
+from backend.core.partitions.safe_commit import ask_to_commit, begin_commit, decide
+from backend.core.partitions.state import Leading, Running
+from backend.core.partitions.table_publishing import change, publish
+from backend.core.properties import MILLISECOND_US, SECOND_US
+
+MIGRATIONS = "migrations"
+"""Name of the timer that asks again, gives up, and begins what had to wait."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+SOON_US = 20 * MILLISECOND_US
+FAILURE_PAUSE_US = 1 * SECOND_US
+MOST_PAUSES = 6
+"""After the n-th failure in a row the next plan waits n pauses, at most so many (behaviour 8.9)."""
+LOOK_AHEAD = 256
+"""So many partitions of the queue are looked at for one whose members are not busy."""
+
+
+def cancel(state: Membership, now: int, reason: str) -> None:
+    """Drop what has not begun, and plan anew when nothing runs any more."""
+    leading = state.partitions.leading
+    assert leading is not None
+    remaining = sum(map(len, leading.queue.values()))
+    leading.queue.clear()
+    leading.wants_plan = True
+    if remaining:
+        state.note(now, MigrationsCancelled(remaining, reason))
+
+
+def start_next(state: Membership, now: int) -> None:
+    """Begin whatever may begin now."""
+    leading = state.partitions.leading
+    assert leading is not None
+    if not leading.queue or not allows_migrations(state.standing.state):
+        return
+    _clear_places(state, now, leading)
+    holders = {member.uuid: Replica(member.address, member.uuid) for member in _members(state)}
+    busy = Counter(_busy_members(leading))
+    most = state.settings.parallel_migrations
+    for partition in list(leading.queue)[:LOOK_AHEAD]:
+        if partition in leading.running:
+            continue
+        if now < leading.next_start_us:
+            break
+        owner, step = _owner_of(state, partition), leading.queue[partition][0]
+        if owner is None or step.destination is None or step.destination not in holders:
+            cancel(state, now, f"partition {partition} is not as it was when its migration was planned")
+            return
+        if busy[owner.uuid] < most and busy[step.destination] < most:
+            busy.update((owner.uuid, step.destination))
+            _start(state, now, leading, partition, owner, holders)
+            leading.next_start_us = now + state.settings.migration_interval_us
+
+
+def on_report(state: Membership, now: int, sender: Address, report: MigrationReport) -> None:
+    """The owner has copied, or cannot."""
+    running = _running_of(state, report.migration_id)
+    if running is not None and running.owner == sender and running.phase == "copying":
+        _take_report(state, now, running, report)
+
+
+def on_commit_ack(state: Membership, now: int, sender: Address, ack: MigrationCommitAck) -> None:
+    """The destination has committed, or never will."""
+    running = _running_of(state, ack.migration_id)
+    if running is not None and running.phase == "committing" and running.migration.destination.address == sender:
+        conclude(state, now, running, ack.committed, f"{sender} could not commit")
+
+
+def look_at_own_copies(state: Membership, now: int) -> None:
+    """A master that is owner itself gets no reports: it looks at its own copies."""
+    leading = state.partitions.leading
+    assert leading is not None
+    for running in list(leading.running.values()):
+        active = state.partitions.active.get(running.migration.partition)
+        if running.phase != "copying" or running.owner_uuid != state.uuid or active is None or active.sending is None:
+            continue
+        if active.sending.finished or active.sending.problem:
+            _take_report(state, now, running, MigrationReport(running.migration.id, active.sending.problem))
+
+
+def on_migrations_timer(state: Membership, now: int) -> None:
+    """Ask again whoever has not answered; end copies that take too long."""
+    leading = state.partitions.leading
+    if leading is None:
+        return
+    for running in list(leading.running.values()):
+        if running.phase == "copying" and running.deadline_us <= now:
+            conclude(state, now, running, False, "the copy took too long")
+        elif running.ask_again_us <= now:
+            if running.phase == "copying":
+                _ask_to_copy(state, now, running)
+            else:
+                _ask_to_commit(state, now, running)
+
+
+def give_up_on(state: Membership, now: int, present: Set[str]) -> None:
+    """After a change of the list: end the migrations whose participants are gone, as far as that decides them (2.1).
+
+    One that is being committed is decided by its destination alone.
+    """
+    leading = state.partitions.leading
+    assert leading is not None
+    for running in list(leading.running.values()):
+        destination = running.migration.destination
+        if destination.uuid not in present:
+            conclude(state, now, running, False, f"{destination.address} has left")
+        elif running.phase == "copying" and running.owner_uuid not in present:
+            conclude(state, now, running, False, f"{running.owner} has left")
+
+
+def conclude(state: Membership, now: int, running: Running, committed: bool, reason: str) -> None:
+    """Decide, and after a failure plan anew in a moment."""
+    leading = state.partitions.leading
+    assert leading is not None
+    if committed:
+        leading.failures = 0
+    else:
+        if not leading.wants_plan:  # those that fail together count once
+            leading.failures += 1
+            leading.not_before_us = now + min(leading.failures, MOST_PAUSES) * FAILURE_PAUSE_US
+        cancel(state, now, f"a migration failed: {reason}")
+    decide(state, now, running, committed, reason)
+
+
+def plan_timer(state: Membership) -> None:
+    """Set the timer to what comes first."""
+    leading = state.partitions.leading
+    due: list[int] = []
+    if leading is not None and leading.recovery is None:
+        due += [min(one.ask_again_us, one.deadline_us) for one in leading.running.values() if one.phase == "copying"]
+        due += [one.ask_again_us for one in leading.running.values() if one.phase == "committing"]
+        if leading.wants_plan and not leading.running and state.admission is None:
+            due.append(leading.not_before_us)
+        elif leading.queue and state.settings.migration_interval_us:
+            due.append(leading.next_start_us)
+    if due:
+        state.timers.set(MIGRATIONS, min(due))
+    else:
+        state.timers.clear(MIGRATIONS)
+
+
+def _members(state: Membership) -> tuple[Member, ...]:
+    return state.members.members if state.members is not None else ()
+
+
+def _running_of(state: Membership, migration_id: str) -> Running | None:
+    leading = state.partitions.leading
+    if leading is None or leading.recovery is not None:
+        return None
+    return next((one for one in leading.running.values() if one.migration.id == migration_id), None)
+
+
+def _owner_of(state: Membership, partition: int) -> Replica | None:
+    assert state.partitions.table is not None
+    return state.partitions.table.owner(partition)
+
+
+def _busy_members(leading: Leading) -> list[str]:
+    return [uuid for one in leading.running.values() for uuid in {one.owner_uuid, one.migration.destination.uuid}]
+
+
+def _clear_places(state: Membership, now: int, leading: Leading) -> None:
+    """Places that are to be empty need no migration: the table says so, and whoever stood there clears its data."""
+    table = state.partitions.table
+    assert table is not None
+    rows = []
+    for partition in [one for one, steps in leading.queue.items() if steps[0].type == "CLEAR"]:
+        if partition not in leading.running:
+            step = _next_step(leading, partition)
+            replicas = list(table.rows[partition])
+            replicas[step.source_current] = None
+            rows.append(VersionedRow(partition, table.versions[partition] + 1, tuple(replicas)))
+    if rows:
+        change(state, now, rows, (), "repaired")
+        publish(state, now)
+        _clear_places(state, now, leading)
+
+
+def _next_step(leading: Leading, partition: int) -> Step:
+    steps = leading.queue[partition]
+    step = steps.popleft()
+    if not steps:
+        del leading.queue[partition]
+    return step
+
+
+def _start(
+    state: Membership, now: int, leading: Leading, partition: int, owner: Replica, holders: Mapping[str, Replica]
+) -> None:
+    table = state.partitions.table
+    assert table is not None
+    step = _next_step(leading, partition)
+    row = table.rows[partition]
+    assert step.destination is not None
+    migration = Migration(
+        id=state.next_token(),
+        partition=partition,
+        type=step.type,
+        version=table.versions[partition],
+        source=row[step.source_current] if step.source_current >= 0 else None,
+        source_current=step.source_current,
+        source_new=step.source_new,
+        destination=holders[step.destination],
+        destination_current=step.destination_current,
+        destination_new=step.destination_new,
+        master=Replica(state.address, state.uuid),
+        unavoidable=step.unavoidable,
+    )
+    running = Running(migration, owner.address, owner.uuid, now + state.settings.migration_timeout_us)
+    leading.running[partition] = running
+    _note_start(state, now, running, len(row) - row.count(None))
+    _ask_to_copy(state, now, running)
+
+
+def _note_start(state: Membership, now: int, running: Running, available: int) -> None:
+    one = running.migration
+    state.note(
+        now,
+        MigrationStarted(
+            migration_id=one.id,
+            partition=one.partition,
+            type=one.type,
+            partition_version=one.version,
+            source=one.source.address if one.source is not None else None,
+            source_current=one.source_current,
+            source_new=one.source_new,
+            destination=one.destination.address,
+            destination_current=one.destination_current,
+            destination_new=one.destination_new,
+            owner=running.owner,
+            available=available,
+            unavoidable=one.unavoidable,
+        ),
+    )
+
+
+def _ask_to_copy(state: Membership, now: int, running: Running) -> None:
+    running.ask_again_us = now + ASK_AGAIN_US
+    if running.owner_uuid != state.uuid:
+        state.send(running.owner, MigrationRequest(running.migration))
+        return
+    report = begin_copy(state, now, state.address, running.migration)
+    if report is not None:
+        _take_report(state, now, running, report)
+
+
+def _take_report(state: Membership, now: int, running: Running, report: MigrationReport) -> None:
+    if report.retry:
+        running.ask_again_us = now + SOON_US
+    elif report.problem:
+        conclude(state, now, running, False, report.problem)
+    else:
+        begin_commit(state, now, running)
+        _ask_to_commit(state, now, running)
+
+
+def _ask_to_commit(state: Membership, now: int, running: Running) -> None:
+    committed = ask_to_commit(state, now, running)
+    if committed is not None:
+        conclude(state, now, running, committed, "this master could not commit as destination")

@@ -1,0 +1,139 @@
+"""The master's plan: who should hold what, and the migrations that lead there (seed 004, 3.2; behaviour 8.5 and 8.7).
+
+A plan is made from the table and the members as they are, and from nothing else. So whenever something comes in between, the rest
+of it is dropped and another one is made.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from backend.core.address import Address
+from backend.core.cluster_profile import allows_migrations, allows_promotions
+from backend.core.membership.identity import Member
+from backend.core.membership.state import Membership
+from backend.core.partitions.arrangement import Arrangement, arrange
+from backend.core.partitions.events import MigrationsPlanned, PlannedMigration
+from backend.core.partitions.member_groups import by_attribute, host_aware, per_member
+from backend.core.partitions.migration_planner import Step, plan_migrations
+from backend.core.partitions.partition_table import PartitionTable
+from backend.core.partitions.replica import Replica, Replicas, VersionedRow
+from backend.core.partitions.replica_row import Row
+from backend.core.partitions.state import Leading
+from backend.core.partitions.table_publishing import change, publish
+
+
+def data_members(state: Membership) -> tuple[Member, ...]:
+    """The members that may hold data, in order of age."""
+    assert state.members is not None
+    return tuple(member for member in state.members.members if not member.lite)
+
+
+def arrange_first(state: Membership, now: int, leading: Leading) -> bool:
+    """Make the first table, if that is allowed and there is anybody to hold it."""
+    if not allows_migrations(state.standing.state):
+        return False
+    wanted = _arranged(state, None, leading)
+    if wanted is None:
+        return False
+    members = _replicas(state)
+    partitions = state.partitions
+    partitions.table = PartitionTable(state.settings.partition_count, state.settings.backups + 1)
+    rows = [VersionedRow(partition, 1, _full_row(state, row, members)) for partition, row in enumerate(wanted.table)]
+    partitions.wants_arrangement = False
+    change(state, now, rows, (), "arranged")
+    publish(state, now)
+    return True
+
+
+def plan(state: Membership, now: int, leading: Leading, why: str) -> None:
+    """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be."""
+    leading.wants_plan = False
+    leading.queue.clear()
+    table = state.partitions.table
+    assert table is not None
+    if not allows_promotions(state.standing.state):
+        return
+    current = [_names(replicas) for replicas in table.rows]
+    wanted = _arranged(state, current, leading)
+    if wanted is None:
+        return
+    _give_lost_partitions_owners(state, now, table, wanted)
+    if not allows_migrations(state.standing.state):
+        return
+    for partition, (replicas, target) in enumerate(zip(table.rows, wanted.table, strict=True)):
+        row = _names(replicas)
+        full = (*target, *(None,) * (len(row) - len(target)))
+        if row != full:
+            steps = plan_migrations(row, full).steps
+            if steps:
+                leading.queue[partition] = deque(steps)
+    planned = _shown(state, leading, table)
+    state.note(now, MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, why))
+
+
+def _arranged(state: Membership, current: Sequence[Row] | None, leading: Leading) -> Arrangement | None:
+    """The table that there should be; None when nobody is there to hold it."""
+    leaving = list(leading.leavers)
+    members = _grouped(state)
+    if all(uuid in leading.leavers for uuid, _ in members):
+        return None
+    partitions = state.settings.partition_count if current is None else len(current)
+    return arrange(current, members, partitions, state.settings.backups, leaving=leaving)
+
+
+def _grouped(state: Membership) -> list[tuple[str, str]]:
+    members = data_members(state)
+    match state.settings.partition_groups:
+        case "host-aware":
+            grouped = host_aware({member.uuid: member.address for member in members})
+        case "zone-aware":
+            zones = {member.uuid: {"zone": member.zone or member.address} for member in members}
+            grouped = by_attribute(zones, "zone")
+        case _:
+            grouped = per_member([member.uuid for member in members])
+    return [(name, group) for name, group in grouped]
+
+
+def _replicas(state: Membership) -> dict[str | None, Replica]:
+    return {member.uuid: Replica(member.address, member.uuid) for member in data_members(state)}
+
+
+def _full_row(state: Membership, row: Row, members: dict[str | None, Replica]) -> Replicas:
+    """The row as wide as every row of the table, whatever the number of members."""
+    width = state.settings.backups + 1
+    return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
+
+
+def _names(replicas: Replicas) -> Row:
+    return tuple([replica.uuid if replica is not None else None for replica in replicas])
+
+
+def _give_lost_partitions_owners(state: Membership, now: int, table: PartitionTable, wanted: Arrangement) -> None:
+    """Of a partition of which nobody is left there is nothing to copy: its new owner begins with nothing (1.1)."""
+    members = _replicas(state)
+    rows = []
+    for partition in wanted.lost:
+        replicas = (members.get(wanted.table[partition][0]), *table.rows[partition][1:])
+        rows.append(VersionedRow(partition, table.versions[partition] + 1, replicas))
+    if rows:
+        change(state, now, rows, (), "repaired")
+        publish(state, now)
+
+
+def _shown(state: Membership, leading: Leading, table: PartitionTable) -> tuple[PlannedMigration, ...]:
+    addresses: dict[str | None, Address] = {uuid: one.address for uuid, one in table.holders().items()}
+    addresses |= {name: one.address for name, one in _replicas(state).items()}
+    return tuple(_planned(partition, step, addresses) for partition, steps in leading.queue.items() for step in steps)
+
+
+def _planned(partition: int, step: Step, addresses: dict[str | None, Address]) -> PlannedMigration:
+    return PlannedMigration(
+        partition,
+        step.type,
+        addresses.get(step.source),
+        addresses.get(step.destination),
+        step.destination_new if step.destination is not None else step.source_current,
+        step.unavoidable,
+    )

@@ -1,0 +1,103 @@
+"""The safe commit of a migration (seed 004, 2.1).
+
+The destination commits first: it answers, or leaves the cluster. Then the master commits and publishes, and only from that
+publication does the source learn that it may clear its data. If the destination is gone, the row stays as it was and its version
+goes up by 2, so that a table which the destination may have taken with it can never be mistaken for the cluster's.
+"""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.membership.state import Membership
+from backend.core.partitions.events import MigrationCommitting, MigrationDecided
+from backend.core.partitions.learning import learn
+from backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
+from backend.core.partitions.migration import Decided, Migration
+from backend.core.partitions.replica import VersionedRow
+from backend.core.partitions.state import Running
+from backend.core.partitions.table_publishing import change, publish_to
+from backend.core.properties import SECOND_US
+
+ASK_AGAIN_US = 1 * SECOND_US
+
+
+# The master
+
+
+def begin_commit(state: Membership, now: int, running: Running) -> None:
+    """The copy is made: let the destination commit before anybody else."""
+    running.phase = "committing"
+    state.note(now, MigrationCommitting(running.migration.id, running.migration.partition))
+
+
+def ask_to_commit(state: Membership, now: int, running: Running) -> bool | None:
+    """Ask the destination, maybe once more; the answer when it is this master itself.
+
+    There is no limit: only an answer or the destination's departure ends this.
+    """
+    migration = running.migration
+    running.ask_again_us = now + ASK_AGAIN_US
+    if migration.destination.uuid == state.uuid:
+        return _commit_here(state, now, migration)
+    state.send(migration.destination.address, MigrationCommit(migration))
+    return None
+
+
+def decide(state: Membership, now: int, running: Running, committed: bool, reason: str = "") -> None:
+    """The one decision about a migration: change the table, tell those who take part at once and the others soon."""
+    leading, table = state.partitions.leading, state.partitions.table
+    assert leading is not None and table is not None
+    migration = running.migration
+    decided = Decided(migration, committed)
+    del leading.running[migration.partition]
+    reason = "" if committed else reason
+    state.note(now, MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason))
+    change(state, now, [_row_after(state, decided)], [decided], "migration")
+    participants = {migration.destination.uuid, running.owner_uuid}
+    if migration.source is not None:
+        participants.add(migration.source.uuid)
+    publish_to(state, now, participants)
+
+
+def _row_after(state: Membership, decided: Decided) -> VersionedRow:
+    table, migration = state.partitions.table, decided.migration
+    assert table is not None
+    replicas = table.rows[migration.partition]
+    # A master that is the destination has the new row already.
+    if decided.committed and table.versions[migration.partition] == migration.version:
+        replicas = migration.applied_to(replicas)
+    return VersionedRow(migration.partition, decided.final_version, replicas)
+
+
+# The destination
+
+
+def on_commit(state: Membership, now: int, sender: Address, order: MigrationCommit) -> None:
+    """The master lets this destination commit. Without the data it refuses, and then can never commit."""
+    if sender != state.master or order.migration.master.uuid != _uuid_of(state, sender):
+        return
+    committed = _commit_here(state, now, order.migration)
+    state.send(sender, MigrationCommitAck(order.migration.id, committed))
+
+
+def _commit_here(state: Membership, now: int, migration: Migration) -> bool:
+    """Commit as destination, if this member waits for just that; whether it is committed, now or before."""
+    partitions = state.partitions
+    known = partitions.completed.get(migration.id)
+    if known is not None:
+        return known.committed
+    active, table = partitions.active.get(migration.partition), partitions.table
+    if active is None or table is None or active.migration.id != migration.id or not active.complete:
+        return False
+    decided = Decided(migration, True)
+    row = VersionedRow(
+        migration.partition, decided.final_version, migration.applied_to(table.rows[migration.partition])
+    )
+    partitions.unlisted.add(migration.id)
+    learn(state, now, [row], [decided], author=migration.master.uuid, cause="migration")
+    return True
+
+
+def _uuid_of(state: Membership, address: Address) -> str:
+    peer = state.peers.get(address)
+    return peer.uuid if peer is not None else ""

@@ -1,0 +1,189 @@
+"""Publishing the partition table and the completed migrations (seed 004, 1.1 and 2.1; behaviour 8.4).
+
+Only the master changes the table. Its changes are numbered; a publication brings the rows that changed since the number that the
+receiver has acknowledged, so one that is lost or overtaken costs nothing but time. Now and then tables are compared by their
+digests, and whoever differs gets the whole table. A completed migration is forgotten when every member knows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import takewhile
+
+from backend.core.address import Address
+from backend.core.membership.state import Membership
+from backend.core.partitions.events import CompletedEvicted, TableCause
+from backend.core.partitions.learning import learn
+from backend.core.partitions.messages import TableAck, TableUpdate
+from backend.core.partitions.migration import Decided
+from backend.core.partitions.partition_table import PartitionTable
+from backend.core.partitions.replica import VersionedRow, packed, unpacked
+from backend.core.partitions.state import Follower, Leading
+from backend.core.properties import MILLISECOND_US, SECOND_US
+
+TABLE = "partition table"
+"""Name of the timer of everything that the master has to tell again, or later."""
+
+RESEND_US = 1 * SECOND_US
+NEWCOMER_RESEND_US = 100 * MILLISECOND_US
+"""A newcomer may get its first table before it knows that it has joined, and cannot take it yet."""
+FLUSH_US = 50 * MILLISECOND_US
+"""How long those wait to be told who have no part in a change."""
+FLUSH_CHANGES = 10
+"""So many changes are told at once, however little time has passed."""
+
+
+# The master
+
+
+def change(
+    state: Membership, now: int, rows: Iterable[VersionedRow], decided: Iterable[Decided], cause: TableCause
+) -> None:
+    """The master makes a change of its table and its completed migrations list."""
+    leading = state.partitions.leading
+    assert leading is not None
+    rows, decided = tuple(rows), tuple(decided)
+    leading.changes += 1
+    for row in rows:
+        leading.changed_at.pop(row.partition, None)
+        leading.changed_at[row.partition] = leading.changes
+    for one in decided:
+        leading.decided_at[one.migration.id] = leading.changes
+    learn(state, now, rows, decided, author=state.uuid, cause=cause)
+
+
+def publish(state: Membership, now: int) -> None:
+    """Tell everybody who lacks a change."""
+    leading = state.partitions.leading
+    assert leading is not None
+    leading.flush_us = 0
+    for address, follower in leading.followers.items():
+        if follower.told < leading.changes:
+            _tell(state, now, leading, address, follower)
+    plan_timer(state, now)
+
+
+def publish_to(state: Membership, now: int, first: Iterable[str]) -> None:
+    """Tell the lives `first` at once, and everybody else soon: those have no part in the change."""
+    leading = state.partitions.leading
+    assert leading is not None
+    urgent = set(first)
+    for address, follower in leading.followers.items():
+        if follower.uuid in urgent and follower.told < leading.changes:
+            _tell(state, now, leading, address, follower)
+    waiting = [one for one in leading.followers.values() if one.told < leading.changes]
+    if any(leading.changes - one.told >= FLUSH_CHANGES for one in waiting):
+        publish(state, now)
+    elif waiting and not leading.flush_us:
+        leading.flush_us = now + FLUSH_US
+        plan_timer(state, now)
+
+
+def on_ack(state: Membership, now: int, sender: Address, ack: TableAck) -> None:
+    """A follower has taken a publication in."""
+    leading = state.partitions.leading
+    follower = leading.followers.get(sender) if leading is not None else None
+    if leading is None or follower is None or ack.number > leading.changes:
+        return
+    if not ack.equal and ack.number == leading.changes and not leading.running:
+        follower.acknowledged = -1
+        follower.told, follower.resend_us = leading.changes, now + RESEND_US
+        plan_timer(state, now)
+    elif ack.number > follower.acknowledged:
+        follower.acknowledged = ack.number
+        _forget_what_all_know(state, now, leading)
+
+
+def on_table_timer(state: Membership, now: int) -> None:
+    """Tell again whoever has not acknowledged, tell those who could wait, and compare tables when it is time."""
+    leading = state.partitions.leading
+    if leading is None or state.partitions.table is None or leading.recovery is not None:
+        return
+    if leading.flush_us and leading.flush_us <= now:
+        publish(state, now)
+    compares = leading.next_comparison_us <= now
+    if compares:
+        leading.next_comparison_us = now + state.settings.table_send_interval_us
+    for address, follower in leading.followers.items():
+        if compares or (follower.acknowledged < follower.told and follower.resend_us <= now):
+            _tell(state, now, leading, address, follower)
+    plan_timer(state, now)
+
+
+def follow_list(state: Membership, leading: Leading) -> None:
+    """Publish to exactly those who are on the list now; who is new needs the whole table."""
+    before = leading.followers
+    leading.followers = {}
+    for address, peer in state.peers.items():
+        follower = before.get(address)
+        if follower is None or follower.uuid != peer.uuid:
+            follower = Follower(peer.uuid)
+            leading.newcomers = True
+        leading.followers[address] = follower
+
+
+def plan_timer(state: Membership, now: int) -> None:
+    """Set the timer to what comes first."""
+    leading = state.partitions.leading
+    if leading is None or state.partitions.table is None or leading.recovery is not None:
+        state.timers.clear(TABLE)
+        return
+    if not leading.next_comparison_us:
+        leading.next_comparison_us = now + state.settings.table_send_interval_us
+    due = [leading.next_comparison_us]
+    if leading.flush_us:
+        due.append(leading.flush_us)
+    due += [one.resend_us for one in leading.followers.values() if one.acknowledged < one.told]
+    state.timers.set(TABLE, min(due))
+
+
+def _tell(state: Membership, now: int, leading: Leading, address: Address, follower: Follower) -> None:
+    table = state.partitions.table
+    assert table is not None
+    if follower.acknowledged < 0:
+        rows = packed(table.all_rows())
+    else:
+        latest_first = reversed(leading.changed_at.items())
+        changed = [partition for partition, _ in takewhile(lambda one: one[1] > follower.acknowledged, latest_first)]
+        rows = packed(map(table.row, changed))
+    completed = tuple(state.partitions.completed.values())
+    follower.told = leading.changes
+    follower.resend_us = now + (NEWCOMER_RESEND_US if follower.acknowledged < 0 else RESEND_US)
+    state.send(address, TableUpdate(state.uuid, leading.changes, rows, completed, table.digest, len(table)))
+
+
+def _forget_what_all_know(state: Membership, now: int, leading: Leading) -> None:
+    """Evict completed migrations only when every member has acknowledged a publication that lists them (2.1)."""
+    known = min((one.acknowledged for one in leading.followers.values()), default=leading.changes)
+    for partition in [one for one, number in takewhile(lambda one: one[1] <= known, leading.changed_at.items())]:
+        del leading.changed_at[partition]
+    evicted = tuple(takewhile(lambda one: leading.decided_at[one] <= known, leading.decided_at))
+    if evicted:
+        for one in evicted:
+            del leading.decided_at[one]
+            state.partitions.completed.pop(one, None)
+        state.note(now, CompletedEvicted(evicted))
+
+
+# Everybody else
+
+
+def on_table_update(state: Membership, now: int, sender: Address, update: TableUpdate) -> None:
+    """The master publishes. Only newer rows are taken in; of completed migrations those are kept that it lists."""
+    partitions = state.partitions
+    master = state.peers.get(sender)
+    if sender != state.master or master is None or master.uuid != update.master:
+        return
+    heard_master, heard_number = partitions.heard
+    if heard_master == update.master and update.number < heard_number:
+        return  # overtaken by a later one
+    partitions.heard = (update.master, update.number)
+    if partitions.table is None:
+        partitions.table = PartitionTable(update.partitions, state.settings.backups + 1)
+        partitions.wants_arrangement = False
+    learn(state, now, unpacked(update.rows), update.completed, author=update.master, cause="published")
+    listed = {one.migration.id: one for one in update.completed}
+    partitions.unlisted -= listed.keys()
+    unlisted = {one: partitions.completed[one] for one in partitions.completed if one in partitions.unlisted}
+    partitions.completed = listed | unlisted
+    state.send(sender, TableAck(update.number, partitions.table.digest == update.digest))
