@@ -15,7 +15,9 @@ from backend.core.member import Birth, MemberMachine
 from backend.core.membership import heartbeats, master_confirmation, publishing, split_brain
 from backend.core.membership.identity import Member
 from backend.core.membership.member_list import MemberList
+from backend.core.membership.state import Membership
 from backend.core.messages import Message
+from backend.core.partitions import leading, table_recovery
 from backend.core.properties import SECOND_US, Settings
 
 SETTINGS = Settings.of(preset="training")
@@ -87,9 +89,17 @@ class Ensemble:
             publishing.install(
                 state, self.now, MemberList(version, members, f"lineage {known[0]}"), state.master, "test"
             )
+            self._lead_since_long(state)
             state.last_round_us = self.now
             state.timers.set(heartbeats.HEARTBEAT, self.now + self.settings.heartbeat_interval_us)
             state.effects.clear()
+
+    def _lead_since_long(self, state: Membership) -> None:
+        """A master put together by hand has nothing to find out about partitions any more."""
+        leading.follow(state, self.now)
+        if state.partitions.leading is not None:
+            state.partitions.leading.recovery = None
+            state.timers.clear(table_recovery.RECOVERY)
 
     def settled(self, names: str, version: int | None = None) -> None:
         """A whole cluster whose members agree, with all the timers of members."""

@@ -25,7 +25,7 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
     """The member's partition table is now this one.
 
     `rows` holds only what has changed: partition, version of the partition, then for every replica index the place of its holder
-    in `holders`, -1 for nobody. `table_version` is the sum of all partitions' versions. `author` is the life that made the change.
+    in `holders`, -1 for nobody. `table_version` is the sum of all versions. `author` is the life that made the change.
     """
 
     table_version: int
@@ -38,7 +38,7 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
 
 
 class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost"):
-    """Replicas up to index `lost_backups` are gone (behaviour 8.13): 0, the owner only; 6, all, and the partition begins empty."""
+    """Replicas up to index `lost_backups` are gone (behaviour 8.13): 0, the owner only; 6, all, and it begins empty."""
 
     partition: int
     lost_backups: int
@@ -110,6 +110,8 @@ class MigrationStarted(Struct, frozen=True, tag_field="kind", tag="migration-sta
     """Who sends the data."""
     available: int
     """Replicas of the partition before."""
+    wanted: int
+    """Replicas that the plan has of every partition."""
     unavoidable: bool
 
 

@@ -55,7 +55,7 @@ def advance(state: Membership, now: int) -> None:
             let_go(state, now, leading)
         return
     _step(state, now, leading)
-    plan_timer(state)
+    plan_timer(state, now)
 
 
 def _react(state: Membership, now: int, leading: Leading, before: MemberList | None) -> None:

@@ -28,8 +28,9 @@ class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
 
 
 class TableAck(Struct, frozen=True, tag="table-ack", array_like=True):
-    """The sender has taken in the update of this number. `equal`: its table is now the master's, as the digest tells."""
+    """The life `uuid` has taken in the update of this number. `equal`: its table is now the master's, as the digest tells."""
 
+    uuid: str
     number: int
     equal: bool
 

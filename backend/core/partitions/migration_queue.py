@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Set
+from itertools import islice
 
 from backend.core.address import Address
 from backend.core.cluster_profile import allows_migrations
@@ -22,7 +23,7 @@ from backend.core.partitions.migration_transfer import begin_copy
 from backend.core.partitions.replica import Replica, VersionedRow
 from backend.core.partitions.safe_commit import ask_to_commit, begin_commit, decide
 from backend.core.partitions.state import Leading, Running
-from backend.core.partitions.table_publishing import change, publish
+from backend.core.partitions.table_publishing import change, publish_to
 from backend.core.properties import MILLISECOND_US, SECOND_US
 
 MIGRATIONS = "migrations"
@@ -54,23 +55,23 @@ def start_next(state: Membership, now: int) -> None:
     assert leading is not None
     if not leading.queue or not allows_migrations(state.standing.state):
         return
-    _clear_places(state, now, leading)
     holders = {member.uuid: Replica(member.address, member.uuid) for member in _members(state)}
     busy = Counter(_busy_members(leading))
     most = state.settings.parallel_migrations
-    for partition in list(leading.queue)[:LOOK_AHEAD]:
-        if partition in leading.running:
+    for partition in list(islice(leading.queue, LOOK_AHEAD)):
+        if partition in leading.running or not _clear_places(state, now, leading, partition):
             continue
-        if now < leading.next_start_us:
-            break
-        owner, step = _owner_of(state, partition), leading.queue[partition][0]
-        if owner is None or step.destination is None or step.destination not in holders:
+        destination = leading.queue[partition][0].destination
+        if destination is not None and busy[destination] >= most:
+            continue
+        owner = _owner_of(state, partition)
+        if owner is None or destination is None or destination not in holders:
             cancel(state, now, f"partition {partition} is not as it was when its migration was planned")
-            return
-        if busy[owner.uuid] < most and busy[step.destination] < most:
-            busy.update((owner.uuid, step.destination))
-            _start(state, now, leading, partition, owner, holders)
+            break
+        if busy[owner.uuid] < most and now >= leading.next_start_us:
+            busy.update((owner.uuid, destination))
             leading.next_start_us = now + state.settings.migration_interval_us
+            _start(state, now, leading, partition, owner, holders)
 
 
 def on_report(state: Membership, now: int, sender: Address, report: MigrationReport) -> None:
@@ -143,7 +144,7 @@ def conclude(state: Membership, now: int, running: Running, committed: bool, rea
     decide(state, now, running, committed, reason)
 
 
-def plan_timer(state: Membership) -> None:
+def plan_timer(state: Membership, now: int) -> None:
     """Set the timer to what comes first."""
     leading = state.partitions.leading
     due: list[int] = []
@@ -155,7 +156,7 @@ def plan_timer(state: Membership) -> None:
         elif leading.queue and state.settings.migration_interval_us:
             due.append(leading.next_start_us)
     if due:
-        state.timers.set(MIGRATIONS, min(due))
+        state.timers.set(MIGRATIONS, max(now, min(due)))
     else:
         state.timers.clear(MIGRATIONS)
 
@@ -180,21 +181,23 @@ def _busy_members(leading: Leading) -> list[str]:
     return [uuid for one in leading.running.values() for uuid in {one.owner_uuid, one.migration.destination.uuid}]
 
 
-def _clear_places(state: Membership, now: int, leading: Leading) -> None:
-    """Places that are to be empty need no migration: the table says so, and whoever stood there clears its data."""
+def _clear_places(state: Membership, now: int, leading: Leading, partition: int) -> bool:
+    """Places that are to be empty need no migration: the table says so, and whoever stood there clears its data.
+
+    Whether anything of the partition is left to be done.
+    """
     table = state.partitions.table
     assert table is not None
-    rows = []
-    for partition in [one for one, steps in leading.queue.items() if steps[0].type == "CLEAR"]:
-        if partition not in leading.running:
-            step = _next_step(leading, partition)
-            replicas = list(table.rows[partition])
-            replicas[step.source_current] = None
-            rows.append(VersionedRow(partition, table.versions[partition] + 1, tuple(replicas)))
-    if rows:
-        change(state, now, rows, (), "repaired")
-        publish(state, now)
-        _clear_places(state, now, leading)
+    while partition in leading.queue and leading.queue[partition][0].type == "CLEAR":
+        step = _next_step(leading, partition)
+        replicas = list(table.rows[partition])
+        cleared = replicas[step.source_current]
+        replicas[step.source_current] = None
+        row = VersionedRow(partition, table.versions[partition] + 1, tuple(replicas))
+        change(state, now, [row], (), "repaired")
+        owner = table.owner(partition)
+        publish_to(state, now, [one.uuid for one in (cleared, owner) if one is not None])
+    return partition in leading.queue
 
 
 def _next_step(leading: Leading, partition: int) -> Step:
@@ -229,11 +232,11 @@ def _start(
     )
     running = Running(migration, owner.address, owner.uuid, now + state.settings.migration_timeout_us)
     leading.running[partition] = running
-    _note_start(state, now, running, len(row) - row.count(None))
+    _note_start(state, now, running, len(row) - row.count(None), leading.replicas_wanted)
     _ask_to_copy(state, now, running)
 
 
-def _note_start(state: Membership, now: int, running: Running, available: int) -> None:
+def _note_start(state: Membership, now: int, running: Running, available: int, wanted: int) -> None:
     one = running.migration
     state.note(
         now,
@@ -250,6 +253,7 @@ def _note_start(state: Membership, now: int, running: Running, available: int) -
             destination_new=one.destination_new,
             owner=running.owner,
             available=available,
+            wanted=wanted,
             unavoidable=one.unavoidable,
         ),
     )

@@ -62,6 +62,7 @@ def plan(state: Membership, now: int, leading: Leading, why: str) -> None:
     _give_lost_partitions_owners(state, now, table, wanted)
     if not allows_migrations(state.standing.state):
         return
+    leading.replicas_wanted = len(wanted.table[0])
     for partition, (replicas, target) in enumerate(zip(table.rows, wanted.table, strict=True)):
         row = _names(replicas)
         full = (*target, *(None,) * (len(row) - len(target)))

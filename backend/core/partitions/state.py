@@ -120,6 +120,8 @@ class Leading:
     """Something has changed: the queue is void, and a new plan is made when nothing runs."""
     repair_due: bool = True
     """Holders may have left since the table was repaired last."""
+    replicas_wanted: int = 0
+    """How many replicas the plan has of every partition."""
     not_before_us: int = 0
     """After a failure the next plan waits so long."""
     failures: int = 0

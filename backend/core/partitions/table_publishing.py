@@ -83,7 +83,7 @@ def on_ack(state: Membership, now: int, sender: Address, ack: TableAck) -> None:
     """A follower has taken a publication in."""
     leading = state.partitions.leading
     follower = leading.followers.get(sender) if leading is not None else None
-    if leading is None or follower is None or ack.number > leading.changes:
+    if leading is None or follower is None or follower.uuid != ack.uuid or ack.number > leading.changes:
         return
     if not ack.equal and ack.number == leading.changes and not leading.running:
         follower.acknowledged = -1
@@ -134,7 +134,7 @@ def plan_timer(state: Membership, now: int) -> None:
     if leading.flush_us:
         due.append(leading.flush_us)
     due += [one.resend_us for one in leading.followers.values() if one.acknowledged < one.told]
-    state.timers.set(TABLE, min(due))
+    state.timers.set(TABLE, max(now, min(due)))
 
 
 def _tell(state: Membership, now: int, leading: Leading, address: Address, follower: Follower) -> None:
@@ -186,4 +186,4 @@ def on_table_update(state: Membership, now: int, sender: Address, update: TableU
     partitions.unlisted -= listed.keys()
     unlisted = {one: partitions.completed[one] for one in partitions.completed if one in partitions.unlisted}
     partitions.completed = listed | unlisted
-    state.send(sender, TableAck(update.number, partitions.table.digest == update.digest))
+    state.send(sender, TableAck(state.uuid, update.number, partitions.table.digest == update.digest))
