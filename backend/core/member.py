@@ -12,6 +12,10 @@ from typing import Any
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterState
 from backend.core.commands import CommandRefused
+from backend.core.data import map_calls, merging_entries
+from backend.core.data.map_service import MapService
+from backend.core.data.operations import Operation
+from backend.core.data.rules import DATA_RULES, DATA_TIMED, end_of_life, on_list_changed, on_table_changed
 from backend.core.effects import Effect
 from backend.core.events import MemberStarted, MemberStopped
 from backend.core.membership import (
@@ -159,6 +163,7 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     MigrationCommitAck: migration_queue.on_commit_ack,
     ShutdownRequest: graceful_shutdown.on_shutdown_request,
     ShutdownGranted: graceful_shutdown.on_shutdown_granted,
+    **DATA_RULES,
 }
 """Which rule answers which message."""
 
@@ -182,6 +187,7 @@ TIMED: dict[str, Callable[[Membership, int], None]] = {
     migration_queue.MIGRATIONS: migration_queue.on_migrations_timer,
     migration_transfer.TRANSFER: migration_transfer.on_transfer_timer,
     graceful_shutdown.DRAIN: graceful_shutdown.on_drain_timer,
+    **DATA_TIMED,
 }
 """Which rule answers which timer."""
 
@@ -194,11 +200,14 @@ TIMED_BY_ADDRESS: dict[str, Callable[[Membership, int, Address], None]] = {
 class MemberMachine:
     """One life of one member."""
 
-    __slots__ = ("_state", "timers")
+    __slots__ = ("_state", "_table_version", "timers")
 
     def __init__(self, birth: Birth, randomness: Randomness, stopwatch: Stopwatch | None = None) -> None:
         """`stopwatch` guards a live member against long computations; a simulated one has none."""
         self._state = Membership(birth, randomness, stopwatch)
+        self._state.services = (MapService(self._state),)
+        self._table_version = 0
+        """Of the table that the keepers of data were told of."""
         self.timers = self._state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
 
@@ -319,6 +328,14 @@ class MemberMachine:
         arranging.ask_for_arrangement(self._state, now)
         return self._taken(now)
 
+    def call(self, now: int, call: int, operation: Operation, watched: bool = False) -> Sequence[Effect]:
+        """A client asks for an operation on a map; `Answered` with the number `call` tells how it ended, maybe much later.
+
+        One that is `watched`, if it is for one key, is recorded as well.
+        """
+        map_calls.call(self._state, now, call, operation, watched)
+        return self._taken(now)
+
     @property
     def table(self) -> PartitionTable | None:
         """The partition table as this member knows it; None before the first arrangement. Not to be changed."""
@@ -326,11 +343,21 @@ class MemberMachine:
 
     def _leave(self, now: int) -> None:
         state = self._state
+        end_of_life(state, now, "the member stops", for_good=True)
         mastership_claim.abandon(state, now, "asked to stop")
         state.send_all(tuple(state.peers), Leave(state.uuid))
         state.note(now, MemberStopped("asked to stop"))
         state.halt("asked to stop", failed=False)
         state.departing_for = None
+
+    def _merge_into(self, now: int, target: Address) -> None:
+        """End this life and begin another, which brings its data along."""
+        state = self._state
+        end_of_life(state, now, "the member merges into another cluster", for_good=False)
+        brought = merging_entries.collect(state)
+        merging.depart(state, now, target)
+        self._table_version = 0
+        merging_entries.bring(state, now, brought)
 
     def _taken(self, now: int) -> Sequence[Effect]:
         """The effects of this call, those that follow from what has changed included.
@@ -341,12 +368,16 @@ class MemberMachine:
         partitions = state.partitions
         if state.members is not partitions.members or state.standing is not partitions.standing:
             leading.follow(state, now)
+            on_list_changed(state, now)
         if partitions.leading is not None or (state.members is not None and state.is_master):
             leading.advance(state, now)
+        if partitions.table is not None and partitions.table.version != self._table_version:
+            self._table_version = partitions.table.version
+            on_table_changed(state, now)
         if graceful_shutdown.may_leave(state, now):
             self._leave(now)
         elif state.departing_for is not None:
-            merging.depart(state, now, state.departing_for)
+            self._merge_into(now, state.departing_for)
         effects = state.effects
         state.effects = []
         return effects

@@ -145,7 +145,9 @@ class Settings:
     table_send_interval_us: int = _seconds("hazelcast.partition.table.send.interval", 15, training=3, at_least=0.001)
     backup_sync_interval_us: int = _seconds("hazelcast.partition.backup.sync.interval", 30, training=5, at_least=0.001)
     parallel_replications: int = _count("hazelcast.partition.max.parallel.replications", 10, training=10, at_least=1)
-    transfer_chunk_bytes: int = _count("quarterdeck.transfer.chunk.bytes", 131_072, training=131_072, at_least=1, at_most=2_097_152)
+    transfer_chunk_bytes: int = _count(
+        "quarterdeck.transfer.chunk.bytes", 131_072, training=131_072, at_least=1, at_most=2_097_152
+    )
     transfer_window_chunks: int = _count("quarterdeck.transfer.window.chunks", 4, training=4, at_least=1)
     graceful_shutdown_us: int = _seconds("hazelcast.graceful.shutdown.max.wait", 600, training=60, at_least=0)
     call_timeout_us: int = _milliseconds("hazelcast.operation.call.timeout.millis", 60_000, training=30_000, at_least=1)

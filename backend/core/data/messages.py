@@ -5,6 +5,18 @@ from __future__ import annotations
 from msgspec import Struct
 
 from backend.core.data.operations import Answer, Operation
+from backend.core.data.partition_store import Entry, Stamp
+
+
+class MergeEntries(Struct, frozen=True, tag="merge-entries", array_like=True):
+    """An operation among members: entries that a life brought along from another cluster, to be merged by `policy`."""
+
+    map: str
+    entries: tuple[tuple[str, Entry], ...]
+    policy: str
+
+
+OwnerOperation = Operation | MergeEntries
 
 
 class MapCall(Struct, frozen=True, tag="map-call", array_like=True):
@@ -16,16 +28,96 @@ class MapCall(Struct, frozen=True, tag="map-call", array_like=True):
     caller: str
     partition: int
     number: int
-    operations: tuple[Operation, ...]
+    operations: tuple[OwnerOperation, ...]
 
 
 class MapAnswer(Struct, frozen=True, tag="map-answer", array_like=True):
-    """Done, and safe in every backup: an answer for each operation. With a `retry`: nothing is done here, ask again."""
+    """Done, and safe in every backup: an answer for each operation. With a `retry`: nothing is done here, ask again.
 
+    Fewer answers than operations: the rest was not done, because the answers would have grown too long for one message.
+    """
+
+    caller: str
     partition: int
     number: int
     answers: tuple[Answer, ...]
     retry: str
 
 
-DataMessage = MapCall | MapAnswer
+class BackupWrite(Struct, frozen=True, tag="backup-write", array_like=True):
+    """The owner's next change of a partition, to every backup: what entries are now, and keys that are gone.
+
+    It fits only on a replica with the stamp `previous`, which then has `stamp`. The call that was done and its answers come
+    along, so that whoever owns the partition later knows that it is done.
+    """
+
+    partition: int
+    previous: Stamp
+    stamp: Stamp
+    entries: tuple[tuple[str, str, Entry], ...]
+    removed: tuple[tuple[str, str], ...]
+    caller: str
+    number: int
+    answers: tuple[Answer, ...]
+
+
+class CheckedReplica(Struct, frozen=True, gc=False, array_like=True):
+    """What the owner's replica of a partition is like."""
+
+    partition: int
+    stamp: Stamp
+    digest: int
+
+
+class BackupCheck(Struct, frozen=True, tag="backup-check", array_like=True):
+    """The owner, the life `owner`, asks a backup whether it has the same, for many partitions at once."""
+
+    owner: str
+    checks: tuple[CheckedReplica, ...]
+
+
+class BackupAck(Struct, frozen=True, tag="backup-ack", array_like=True):
+    """The stamps of replicas at the life `backup`. `not_yet`: partitions of which it does not know the asker as owner."""
+
+    backup: str
+    positions: tuple[tuple[int, Stamp], ...]
+    not_yet: tuple[int, ...] = ()
+
+
+class BackupStale(Struct, frozen=True, tag="backup-stale", array_like=True):
+    """The owner tells a backup that what it has, `position`, is nothing that the owner could go on from."""
+
+    owner: str
+    partition: int
+    position: Stamp
+
+
+class SyncRequest(Struct, frozen=True, tag="sync-request", array_like=True):
+    """The life `backup` asks the owner for a whole partition. `token` names this attempt."""
+
+    backup: str
+    partition: int
+    token: str
+
+
+class SyncChunk(Struct, frozen=True, tag="sync-chunk", array_like=True):
+    """Part of the partition; numbers count from 0."""
+
+    partition: int
+    token: str
+    number: int
+    payload: bytes
+
+
+class SyncAck(Struct, frozen=True, tag="sync-ack", array_like=True):
+    """All chunks up to `number` are taken in; `done` when nothing more is needed."""
+
+    partition: int
+    token: str
+    number: int
+    done: bool
+
+
+DataMessage = (
+    MapCall | MapAnswer | BackupWrite | BackupCheck | BackupAck | BackupStale | SyncRequest | SyncChunk | SyncAck
+)

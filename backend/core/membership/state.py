@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
+from backend.core.data.state import Data
 from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
 from backend.core.events import Event, MasterChanged, MergeVerdict, Record
 from backend.core.membership.failure_detector import FailureDetector
@@ -206,6 +207,7 @@ class Membership:
         "asking_to_join",
         "birth",
         "claim",
+        "data",
         "departing_for",
         "disconnections",
         "effects",
@@ -330,6 +332,7 @@ class Membership:
         """Who has not answered since the last search for other clusters."""
         self.operating = True
         self.partitions = Partitions()
+        self.data = Data()
 
     @property
     def joined(self) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import chain, combinations, compress, repeat
-from operator import eq
+from operator import and_, eq
 
 from msgspec import Struct
 
+from backend.core.partitions.column_exchange import avoid_rings, exchange_columns, unevenness
 from backend.core.partitions.column_filling import settle_column
 from backend.core.partitions.fair_shares import Shares, shares_of
 from backend.core.partitions.first_arrangement import first_columns
@@ -77,7 +78,7 @@ def arrange(
         else:
             empty = [[VACANT] * partitions for _ in range(shares.replicas)]
             nobody = [counts_in(column, len(names)) for column in empty]
-            columns = _settled(shares, group_of, empty, nobody).columns
+            columns = _arranged(shares, group_of, empty, nobody).columns
         uneven = imbalance(shares, [counts_in(column, len(names)) for column in columns])
         return Arrangement(_rows(columns, names), 0, 0, uneven, ())
     before = _numbered(table, names, frozenset(leaving), shares.replicas)
@@ -125,7 +126,7 @@ def _rearranged(
 ) -> Arrangement:
     counts = [counts_in(column, len(names)) for column in before]
     lost = _rows_without_holder(before, counts)
-    slots = _settled(shares, group_of, before, counts)
+    slots = _arranged(shares, group_of, before, counts)
     changed = changed_rows(before, slots.columns)
     return Arrangement(
         table=_with_changed_rows(table, slots.columns, changed, names),
@@ -145,14 +146,39 @@ def _rows_without_holder(before: list[list[int]], counts: list[list[int]]) -> li
     return rows
 
 
+def _arranged(shares: Shares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
+    """The slots as they are to be. What comes out is left as it is by another call.
+
+    Groups of one size always come to fair shares, and a table that has them is not touched. Others may not; so a table that is in
+    order changes only if it gets more even, and what comes out is arranged again for as long as that helps.
+    """
+    slots = _settled(shares, group_of, before, counts)
+    if slots.ring_rows:
+        avoid_rings(slots)
+    if shares.alike or not (found := unevenness(slots)).surplus:
+        return slots
+    present = Slots(shares, group_of, before, counts)
+    if present.is_in_order() and unevenness(present) <= found:
+        return present
+    while found.surplus:
+        again = _settled(shares, group_of, slots.columns, slots.counts)
+        if unevenness(again) >= found:
+            break
+        slots, found = again, unevenness(again)
+    return slots
+
+
 def _settled(shares: Shares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
-    """All replica indices filled and balanced. Where the easy limits lead to a dead end, the exact ones do not."""
+    """All replica indices filled and balanced. Where the easy limits lead to a dead end, the exact ones or exchanges do not."""
     for exact in (False, True):
         slots = Slots(shares, group_of, before, counts)
         _drop_what_may_not_stay(slots)
         held = [0] * len(shares.members_of)
         within = [settle_column(slots, index, held, exact=exact) for index in range(shares.replicas)]
-        if all(within) or not shares.alike:
+        if all(within):
+            break
+        if not shares.alike:
+            exchange_columns(slots)
             break
     return slots
 
@@ -163,10 +189,14 @@ def _drop_what_may_not_stay(slots: Slots) -> None:
     groups = columns
     if not slots.shares.one_by_one:
         groups = [list(map(slots.group_of.__getitem__, column)) for column in columns]
-    for (_, hotter), (index, colder) in combinations(enumerate(groups), 2):
-        for row in list(compress(range(len(colder)), map(eq, hotter, colder))):
-            if columns[index][row] >= 0:
-                slots.vacate(row, index)
+    # By their last 8 bits, as all of a column are compared at once then.
+    last_bits = [int.from_bytes(bytes(map(and_, column, repeat(255))), "little") for column in groups]
+    for hotter, colder in combinations(range(len(groups)), 2):
+        if 0 not in (last_bits[hotter] ^ last_bits[colder]).to_bytes(slots.shares.partitions, "little"):
+            continue
+        for row in list(compress(range(slots.shares.partitions), map(eq, groups[hotter], groups[colder]))):
+            if columns[colder][row] >= 0:
+                slots.vacate(row, colder)
     for column in slots.before[len(columns) :]:
         slots.mark_given_up(column)
 

@@ -92,8 +92,9 @@ class _Levelling:
     def _walk(self, start: dict[int, _Step], accepts: Callable[[int], bool]) -> bool:
         """By rows that change hands anyhow if possible; and before all, without rings if possible, as these are cancelled."""
         for with_rings in (False, True):
-            for sources in (self._changed,), (self._changed, self._kept_rows()):
+            for with_kept in (False, True):
                 path = dict(start)
+                sources = (self._changed, self._kept_rows()) if with_kept else (self._changed,)
                 taker = self._search(path, sources, accepts, with_rings=with_rings)
                 if taker is not None:
                     self._take_along(path, taker)
@@ -168,6 +169,8 @@ class _Levelling:
         giver = self._slots.columns[self._index][row]
         if giver >= 0:
             self.counts[self._slots.group_of[giver]] -= 1
+        if self._closes_cycle(row, group):
+            self._slots.ring_rows[row] = None
         self._slots.seat_and_vacate(row, self._index, self._least_of(group))
         self.counts[group] += 1
         self._changed[group].append(row)

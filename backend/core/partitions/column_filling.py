@@ -7,7 +7,9 @@ everybody who lacks something is in the row already, is passed on through others
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 from math import gcd
+from operator import mod
 
 from backend.core.partitions.column_balancing import level_groups, level_members
 from backend.core.partitions.fair_shares import group_quotas, limits_at, member_quotas, totals_by_group
@@ -50,6 +52,8 @@ class _Receivers:
     def __init__(self, slots: Slots, index: int, lacking: list[int]) -> None:
         self.lacking = lacking
         self._slots, self._index = slots, index
+        self._others = [column for column in slots.columns if column is not slots.columns[index]]
+        self._room_to_spare = not slots.shares.mixed
         self._turns = _interleaved(lacking)
         self._passed_over = [0] * len(lacking)
         self._waiting: list[int] = []
@@ -58,20 +62,24 @@ class _Receivers:
     def next_for(self, row: int) -> int:
         """Somebody who lacks a replica and fits in the row, or `VACANT`. It then lacks one less."""
         slots, index, lacking, passed_over = self._slots, self._index, self.lacking, self._passed_over
-        group_of, beside, is_harmless = slots.group_of, slots.groups_beside(row, index), slots.is_harmless
-        for place, member in enumerate(self._waiting):
-            if lacking[member] and group_of[member] not in beside and is_harmless(row, index, member):
-                passed_over[member] -= 1
-                if not passed_over[member]:
-                    del self._waiting[place]
-                lacking[member] -= 1
-                return member
+        group_of = slots.group_of
+        beside = [group_of[column[row]] for column in self._others]
+        # Most rows need no closer look.
+        harmless = self._room_to_spare and not slots.given_up[row]
+        for place, member in enumerate(self._waiting) if self._waiting else ():
+            if lacking[member] and group_of[member] not in beside:
+                if harmless or slots.is_harmless(row, index, member):
+                    passed_over[member] -= 1
+                    if not passed_over[member]:
+                        del self._waiting[place]
+                    lacking[member] -= 1
+                    return member
         for member in self._turns:
             # Somebody may have been served out of turn, from within the row.
             if lacking[member] <= passed_over[member]:
                 continue
             if not passed_over[member]:
-                if group_of[member] not in beside and is_harmless(row, index, member):
+                if group_of[member] not in beside and (harmless or slots.is_harmless(row, index, member)):
                     lacking[member] -= 1
                     return member
                 self._waiting.append(member)
@@ -82,12 +90,13 @@ class _Receivers:
 def _interleaved(lacking: list[int]) -> Iterator[int]:
     """Every member as many times as it lacks replicas, evenly spread."""
     size = len(lacking)
-    turns = sorted(
-        (((2 * turn + 1) << 32) // (2 * count)) * size + member
-        for member, count in enumerate(lacking)
-        for turn in range(count)
-    )
-    return (turn % size for turn in turns)
+    turns: list[int] = []
+    for member, count in enumerate(lacking):
+        if count:
+            half = (1 << 32) // (2 * count) * size
+            turns += range(half + member, 2 * half * count, 2 * half)
+    turns.sort()
+    return map(mod, turns, repeat(size))
 
 
 def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers) -> list[int]:
@@ -96,26 +105,32 @@ def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers
     Whoever holds a replica of the partition already comes first: one without a slot, else the next colder one moves up.
     """
     column, lacking, given_up, mixed = slots.columns[index], receivers.lacking, slots.given_up, slots.shares.mixed
-    colder_columns = list(enumerate(slots.columns))[index + 1 :]
-    left = []
+    counts = slots.counts[index]
+    colder = list(zip(slots.columns, slots.counts, strict=True))[index + 1 :]
+    left, next_for = [], receivers.next_for
     for row in vacant:
         if given_up[row] and _take_back(slots, row, index, lacking):
             continue
-        if column[row] == VACANT:
-            for colder, other in colder_columns:
-                member = other[row]
-                if member >= 0 and lacking[member]:
-                    if not mixed or slots.leaves_room(row, index, slots.group_of[member]):
-                        slots.move_up(row, index, colder)
+        leaver = column[row]
+        member = VACANT
+        if leaver == VACANT:
+            for other, other_counts in colder:
+                next_colder = other[row]
+                if next_colder >= 0 and lacking[next_colder]:
+                    if not mixed or slots.leaves_room(row, index, slots.group_of[next_colder]):
+                        member, other[row] = next_colder, VACANT
                         lacking[member] -= 1
+                        other_counts[member] -= 1
+                        other_counts[VACANT] += 1
                         break
-            if column[row] >= 0:
-                continue
-        member = receivers.next_for(row)
         if member == VACANT:
-            left.append(row)
-        else:
-            slots.seat(row, index, member)
+            member = next_for(row)
+            if member == VACANT:
+                left.append(row)
+                continue
+        column[row] = member
+        counts[leaver] -= 1
+        counts[member] += 1
     return left
 
 

@@ -33,11 +33,13 @@ def learn(
     completed = state.partitions.completed
     news = [one for one in decided if one.migration.id not in completed]
     news += _without_decision(state, newer, {one.migration.partition for one in news})
+    # A decision may come back after it was evicted here: what it did then must not be done again.
+    late = {one.migration.id for one in news if one.final_version <= table.versions[one.migration.partition]}
     for row in newer:
         table.put(row)
     for one in news:
         completed[one.migration.id] = one
-        _finish(state, now, one)
+        _finish(state, now, one, is_late=one.migration.id in late)
     for partition, before in places:
         after = index_of(state.uuid, table.rows[partition])
         if after != before:
@@ -59,15 +61,15 @@ def _without_decision(state: Membership, newer: Sequence[VersionedRow], known: s
     return found
 
 
-def _finish(state: Membership, now: int, decided: Decided) -> None:
-    """Act on the end of a migration, if this member has a part in it."""
+def _finish(state: Membership, now: int, decided: Decided, *, is_late: bool) -> None:
+    """Act on the end of a migration, if this member has a part in it; `is_late` if its row already held before."""
     migration = decided.migration
     services = state.services
     active = state.partitions.active.get(migration.partition)
     if active is not None and active.migration.id == migration.id:
         del state.partitions.active[migration.partition]
         event = active.event
-    elif decided.committed and migration.source is not None and migration.source.uuid == state.uuid:
+    elif decided.committed and not is_late and migration.source is not None and migration.source.uuid == state.uuid:
         event = _backup_gives_up(decided)
         for service in services:
             service.before(now, event)

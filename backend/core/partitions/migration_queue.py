@@ -153,7 +153,7 @@ def plan_timer(state: Membership, now: int) -> None:
         due += [one.ask_again_us for one in leading.running.values() if one.phase == "committing"]
         if leading.wants_plan and not leading.running and state.admission is None:
             due.append(leading.not_before_us)
-        elif leading.queue and state.settings.migration_interval_us:
+        elif leading.queue and leading.next_start_us > now:  # else it waits for members that are busy, not for time
             due.append(leading.next_start_us)
     if due:
         state.timers.set(MIGRATIONS, max(now, min(due)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import compress
-from operator import ne
+from operator import contains, ne
 
 from backend.core.partitions.fair_shares import Shares, group_quotas, ideal_limits, member_quotas
 
@@ -38,13 +38,9 @@ def copies(
     """Replicas in `after` whose member held no replica of the partition in `before`, `lost` rows left out."""
     made = 0
     for new, rows in zip(after, changed, strict=True):
-        for row in rows:
-            member = new[row]
-            for column in before:
-                if column[row] == member:
-                    break
-            else:
-                made += row not in lost
+        copied = [row for row in rows if row not in lost] if lost else rows
+        holders = zip(*(map(column.__getitem__, copied) for column in before), strict=True)
+        made += len(copied) - sum(map(contains, holders, map(new.__getitem__, copied)))
     return made
 
 

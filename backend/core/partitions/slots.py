@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import compress, repeat
-from operator import ge, lt
+from operator import ge
 
 from backend.core.partitions.fair_shares import Shares
+from backend.core.partitions.migration_cycles import without_cycles
 
 VACANT = -1
 """Nobody is here: the member left, or never was."""
@@ -29,13 +31,22 @@ class Slots:
         """By index and member, the replicas it has there; the last two entries are for `LEAVING` and `VACANT`."""
         self.given_up = bytearray(shares.partitions)
         """By row, 1 if somebody who holds a replica may have lost its slot."""
+        self.ring_rows: dict[int, None] = {}
+        """Rows in which holders may change places in a ring, in the order in which that came about."""
         self._mixed = shares.mixed
+
+    def is_in_order(self) -> bool:
+        """Whether every row of `before` is full, and no longer than it is to be, and has no two members of one group."""
+        if len(self.before) != len(self.columns) or any(one[VACANT] or one[LEAVING] for one in self.counts):
+            return False
+        rows = zip(*(map(self.group_of.__getitem__, column) for column in self.before), strict=True)
+        return all(len(set(row)) == len(row) for row in rows)
 
     def vacant_rows(self, index: int) -> list[int]:
         counts = self.counts[index]
         if not counts[VACANT] and not counts[LEAVING]:
             return []
-        return list(compress(range(self.shares.partitions), map(lt, self.columns[index], repeat(0))))
+        return [row for row, member in enumerate(self.columns[index]) if member < 0]
 
     def seat(self, row: int, index: int, member: int) -> None:
         """Give a slot to a member that fits there; whoever was there loses it."""
@@ -67,18 +78,6 @@ class Slots:
         for row in compress(range(len(column)), map(ge, column, repeat(0))):
             self.given_up[row] = 1
 
-    def move_up(self, row: int, index: int, colder: int) -> None:
-        """The member at index `colder` takes the vacant slot at `index`."""
-        to, to_counts, source, source_counts = (
-            self.columns[index], self.counts[index], self.columns[colder], self.counts[colder]
-        )  # fmt: skip
-        member = source[row]
-        to_counts[to[row]] -= 1
-        to_counts[member] += 1
-        source_counts[member] -= 1
-        source_counts[VACANT] += 1
-        to[row], source[row] = member, VACANT
-
     def displaced(self, row: int) -> list[int]:
         """Who holds a replica and has no slot any more, the hottest first: to take such a member back costs no copy."""
         seated = [column[row] for column in self.columns]
@@ -109,6 +108,14 @@ class Slots:
             return True
         hotter = sum(self.shares.capped[self.group_of[column[row]]] for column in self.columns[:index])
         return sum(self.shares.capped) - hotter < len(self.columns) - index
+
+    def without_rings(self, row: int, after: Sequence[int]) -> tuple[int, ...]:
+        """What comes of the row if it is to be `after`: whoever would change places in a ring stays."""
+        current: list[int] = []
+        for column in self.before[: len(self.columns)]:
+            member = column[row] + 1
+            current.append(member if member > 0 and member not in current else 0)
+        return tuple(number - 1 for number in without_cycles(tuple(current), tuple(member + 1 for member in after)))
 
     def closes_cycle(self, row: int, index: int, member: int) -> bool:
         """Whether `member` at `index` would make holders of the row change places in a ring (seed 004, 3.2.1).

@@ -104,6 +104,7 @@ def on_table_timer(state: Membership, now: int) -> None:
     compares = leading.next_comparison_us <= now
     if compares:
         leading.next_comparison_us = now + state.settings.table_send_interval_us
+        _forget_what_all_know(state, now, leading)  # whoever had not acknowledged may have left
     for address, follower in leading.followers.items():
         if compares or (follower.acknowledged < follower.told and follower.resend_us <= now):
             _tell(state, now, leading, address, follower)

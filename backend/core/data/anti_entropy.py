@@ -1,0 +1,53 @@
+"""Every so often each owner compares its partitions with their backups, whatever it believes of them (behaviour 8.12)."""
+
+from __future__ import annotations
+
+from backend.core.address import Address
+from backend.core.data import backups
+from backend.core.data.messages import CheckedReplica
+from backend.core.membership.state import Membership
+
+ANTI_ENTROPY = "anti-entropy"
+"""Name of the timer of the comparison."""
+
+
+def begin(state: Membership, now: int) -> None:
+    """This member holds a replica now."""
+    if not state.timers.is_set(ANTI_ENTROPY):
+        state.timers.set(ANTI_ENTROPY, now + state.settings.backup_sync_interval_us)
+
+
+def on_list_changed(state: Membership, now: int) -> None:
+    """Remember who has left. Its calls may still be on their way, so what is known of them goes some time later."""
+    if state.members is None:
+        return
+    data = state.data
+    lives = frozenset(member.uuid for member in state.members.members)
+    for uuid in sorted(data.lives - lives):
+        data.gone[uuid] = now
+    for uuid in [uuid for uuid in data.gone if uuid in lives]:
+        del data.gone[uuid]
+    data.lives = lives
+
+
+def on_anti_entropy_timer(state: Membership, now: int) -> None:
+    """Ask the backups of all owned partitions whether they have the same; forget the calls of those who left long ago."""
+    _forget_sessions(state, now)
+    checks: dict[Address, list[CheckedReplica]] = {}
+    for partition, office in state.data.offices.items():
+        if state.data.last_stamp(partition).number and not state.partitions.is_migrating(partition):
+            check = backups.checked(state, partition)
+            for address in backups.backup_addresses(office):
+                checks.setdefault(address, []).append(check)
+    backups.send_checks(state, checks)
+    if state.data.stores:
+        begin(state, now)
+
+
+def _forget_sessions(state: Membership, now: int) -> None:
+    data = state.data
+    long_gone = [uuid for uuid, since in data.gone.items() if now - since >= state.settings.call_timeout_us]
+    for uuid in long_gone:
+        del data.gone[uuid]
+        for store in data.stores.values():
+            store.sessions.pop(uuid, None)

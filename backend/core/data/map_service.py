@@ -1,0 +1,92 @@
+"""The distributed map as a service that keeps data in partitions (seed 004, User Interaction)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from backend.core.data import anti_entropy, backups, replica_sending, replica_sync
+from backend.core.data.partition_store import PartitionStore
+from backend.core.data.store_transfer import Staging, chunks_of
+from backend.core.membership.state import Membership
+from backend.core.partitions.migration_service import MigrationEvent
+
+
+class MapService:
+    """What happens to the replicas of one member when partitions migrate, or come and go by the table."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: Membership) -> None:
+        self._state = state
+
+    @property
+    def name(self) -> str:
+        return "map"
+
+    def before(self, now: int, event: MigrationEvent) -> None:
+        """Whole copies of the partition end here: the migration brings the data, or the owner looks after it later."""
+        self._state.data.staged.pop(event.partition, None)
+        replica_sync.forget(self._state, now, event.partition)
+        replica_sending.stop(self._state, event.partition)
+
+    def replicate(self, partition: int, chunk_bytes: int) -> Iterator[bytes]:
+        """The store in chunks, made as they are asked for; see `store_transfer`."""
+        return chunks_of(self._state.data.stores[partition], chunk_bytes)
+
+    def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
+        """Stage the chunk. True when all is here, or when the first one shows that the present store is the same.
+
+        Raises `msgspec.DecodeError` or ValueError when the chunk cannot be what the owner holds.
+        """
+        data = self._state.data
+        staging = data.staged.setdefault(event.partition, Staging())
+        return staging.take(chunk, data.stores.get(event.partition))
+
+    def commit(self, now: int, event: MigrationEvent) -> None:
+        """At the destination what was staged is the store now; at a source that holds nothing any more it goes."""
+        data = self._state.data
+        staging = data.staged.pop(event.partition, None)
+        if event.endpoint == "source":
+            if event.new_replica_index == -1:
+                data.stores.pop(event.partition, None)
+            return
+        assert staging is not None and staging.complete, "a migration was committed before all its data had come"
+        if staging.store is not None:
+            data.stores[event.partition] = staging.store
+
+    def rollback(self, now: int, event: MigrationEvent) -> None:
+        """What was staged goes; the store, if there was one, is what it was."""
+        self._state.data.staged.pop(event.partition, None)
+
+    def placed(self, now: int, partition: int, before: int, index: int) -> None:
+        """Hold an empty store if there is none yet, drop it when it is not held any more, take or leave office."""
+        state, data = self._state, self._state.data
+        if before == 0:
+            replica_sending.stop(state, partition)
+            backups.leave_office(state, now, partition)
+        if index <= 0:
+            replica_sync.forget(state, now, partition)
+        if index == -1:
+            data.stores.pop(partition, None)
+            return
+        data.stores.setdefault(partition, PartitionStore())
+        anti_entropy.begin(state, now)
+        if index == 0 and before != 0:
+            backups.take_office(state, now, partition)
+
+    def bytes_held(self, partition: int) -> int:
+        """Bytes of keys and values."""
+        store = self._state.data.stores.get(partition)
+        return 0 if store is None else store.bytes
+
+
+def held_partitions(state: Membership) -> tuple[int, ...]:
+    """The partitions of which this member holds a store."""
+    return tuple(sorted(state.data.stores))
+
+
+def entries_of(state: Membership, partition: int) -> dict[tuple[str, str], bytes]:
+    """By map and key, what this member holds in the partition; nothing if it holds none."""
+    store = state.data.stores.get(partition)
+    maps = {} if store is None else store.maps
+    return {(name, key): entry.value for name, entries in maps.items() for key, entry in entries.items()}

@@ -1,0 +1,105 @@
+"""What one member holds of one partition: the entries of all maps, and how far the replica has come.
+
+The stamp names the content: two replicas with one stamp have the same entries and have done the same calls, for a stamp is given
+out once, by the owner, to one change of one earlier stamp. The digest checks that independently (behaviour 8.12).
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from msgspec import Struct
+
+from backend.core.data.operations import Answer
+
+
+class Entry(Struct, frozen=True, gc=False, array_like=True):
+    """A value and what is known of its use. Times are UTC, in microseconds since 1970, so that members can compare them.
+
+    `version` counts the changes of the entry. Reads count at the owner only, and reach the backups with the next whole copy.
+    """
+
+    value: bytes
+    version: int
+    created_us: int
+    updated_us: int
+    accessed_us: int
+    hits: int
+
+
+class Stamp(Struct, frozen=True, gc=False, array_like=True):
+    """Names one content of one partition: the life that wrote last, and a number that grows with every change."""
+
+    writer: str = ""
+    number: int = 0
+
+
+UNWRITTEN = Stamp()
+"""The stamp of a partition in which nothing has ever been written."""
+
+Session = tuple[int, tuple[Answer, ...]]
+"""The number of the last writing call of a life, and its answers."""
+
+
+class PartitionStore:
+    """One replica. `sessions` holds the last writing call of every caller, by its uuid."""
+
+    __slots__ = ("bytes", "digest", "entries", "maps", "sessions", "stamp")
+
+    def __init__(self) -> None:
+        self.maps: dict[str, dict[str, Entry]] = {}
+        self.stamp = UNWRITTEN
+        self.sessions: dict[str, Session] = {}
+        self.digest = 0
+        """Of keys and values; the same whatever the order in which they came."""
+        self.entries = 0
+        self.bytes = 0
+        """Of keys and values."""
+
+    def find(self, map: str, key: str) -> Entry | None:
+        entries = self.maps.get(map)
+        return None if entries is None else entries.get(key)
+
+    def size(self, map: str) -> int:
+        return len(self.maps.get(map, ()))
+
+    def put(self, map: str, key: str, entry: Entry) -> None:
+        entries = self.maps.setdefault(map, {})
+        before = entries.get(key)
+        if before is None:
+            self.entries += 1
+            self.bytes += entry_bytes(key, entry)
+        else:
+            self.digest -= entry_digest(map, key, before.value)
+            self.bytes += len(entry.value) - len(before.value)
+        self.digest += entry_digest(map, key, entry.value)
+        entries[key] = entry
+
+    def touch(self, map: str, key: str, entry: Entry) -> None:
+        """Set what is known of an entry's use; the value is the one that is there."""
+        self.maps[map][key] = entry
+
+    def remove(self, map: str, key: str) -> None:
+        """Take an entry out, if it is there."""
+        entries = self.maps.get(map)
+        before = None if entries is None else entries.pop(key, None)
+        if entries is None or before is None:
+            return
+        self.entries -= 1
+        self.bytes -= entry_bytes(key, before)
+        self.digest -= entry_digest(map, key, before.value)
+        if not entries:
+            del self.maps[map]
+
+
+def entry_bytes(key: str, entry: Entry) -> int:
+    return len(key) + len(entry.value)
+
+
+def entry_digest(map: str, key: str, value: bytes) -> int:
+    return crc32(value, crc32(f"{map}\0{key}\0".encode()))
+
+
+def partition_of(map: str, key: str, partitions: int) -> int:
+    """The partition in which `key` of `map` is kept; the same on every member, for ever."""
+    return crc32(f"{map}\0{key}".encode()) % partitions
