@@ -71,6 +71,8 @@ class _Levelling:
         """By group, rows that change hands anyhow, so that to pass them on costs no further copy."""
         self._kept: list[list[int]] = []
         """By group, the other rows; made when they are needed."""
+        self._passed: dict[tuple[bool, int, int, bool], int] = {}
+        """How many rows of a giver were found to be nothing for a taker; see `_row_from`."""
         self._collect(self._changed, ne)
 
     def fill(self, row: int, accepts: Callable[[int], bool]) -> bool:
@@ -130,29 +132,36 @@ class _Levelling:
         with_rings: bool,
     ) -> int | None:
         """Breadth first: the nearest group that accepts one more. `path` is extended by the steps that lead there."""
-        column, group_of, may_stand = self._slots.columns[self._index], self._slots.group_of, self._slots.may_stand
         unreached = [group for group in range(len(self.counts)) if group not in path]
         frontier = list(path)
         while frontier and unreached:
             reached = []
             for giver in frontier:
-                for rows in (source[giver] for source in sources):
-                    while rows and group_of[column[rows[-1]]] != giver:
-                        rows.pop()
-                    for row in reversed(rows):
-                        if group_of[column[row]] != giver:
+                for source in sources:
+                    for taker in list(unreached):
+                        row = self._row_from(source[giver], giver, taker, with_rings=with_rings)
+                        if row is None:
                             continue
-                        for taker in [group for group in unreached if may_stand(row, self._index, group)]:
-                            if not with_rings and self._closes_cycle(row, taker):
-                                continue
-                            path[taker] = _Step(row, giver)
-                            if accepts(taker):
-                                return taker
-                            reached.append(taker)
-                            unreached.remove(taker)
-                        if not unreached:
-                            break
+                        path[taker] = _Step(row, giver)
+                        if accepts(taker):
+                            return taker
+                        reached.append(taker)
+                        unreached.remove(taker)
             frontier = reached
+        return None
+
+    def _row_from(self, rows: list[int], giver: int, taker: int, *, with_rings: bool) -> int | None:
+        """The next of the giver's rows that the taker may have. One that it may not have is never looked at again: whether it may
+        depends on the hotter indices, which are settled, but for rings, which are no more than disliked."""
+        column, group_of, may_stand = self._slots.columns[self._index], self._slots.group_of, self._slots.may_stand
+        seen = (rows is self._changed[giver], giver, taker, with_rings)
+        for place in range(self._passed.get(seen, 0), len(rows)):
+            row = rows[place]
+            if group_of[column[row]] == giver and may_stand(row, self._index, taker):
+                if with_rings or not self._closes_cycle(row, taker):
+                    self._passed[seen] = place
+                    return row
+        self._passed[seen] = len(rows)
         return None
 
     def _take_along(self, path: dict[int, _Step], taker: int) -> None:

@@ -7,6 +7,7 @@ group that it lacks, or exchanges with another index at which there is room for 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -86,13 +87,21 @@ class _Step(NamedTuple):
 class _Exchange:
     def __init__(self, slots: Slots, *, with_rings: bool) -> None:
         self._slots, self._with_rings = slots, with_rings
+        self._with_disorder = False
+        """What is easy was done."""
         self._limits = ideal_limits(slots.shares)
         self._totals = [totals_by_group(slots.shares, counts) for counts in slots.counts]
+        self._rows_of: list[list[deque[int]]] = [[deque() for _ in slots.shares.members_of] for _ in slots.columns]
+        """By index and group, where it stands, or stood; they are looked at in turn."""
+        for rows_of, column in zip(self._rows_of, slots.columns, strict=True):
+            for row, member in enumerate(column):
+                rows_of[slots.group_of[member]].append(row)
 
     def improve(self) -> bool:
         """Bring the groups nearer to their limits by one pass. False if none was found that does."""
         before = self._beyond_limits()
-        for with_disorder in (False, True):
+        for with_disorder in (True,) if self._with_disorder else (False, True):
+            self._with_disorder = with_disorder
             for index in range(len(self._totals)):
                 for givers, takers in self._wanted(index):
                     done = self._pass_on(index, givers, takers, with_disorder=with_disorder)
@@ -134,14 +143,16 @@ class _Exchange:
         self, index: int, steps: dict[int, _Step | None], takers: Collection[int], *, with_disorder: bool
     ) -> int | None:
         group_of, column = self._slots.group_of, self._slots.columns[index]
-        rows_of: dict[int, list[int]] = {}
-        for row, member in enumerate(column):
-            rows_of.setdefault(group_of[member], []).append(row)
         frontier = list(steps)
         while frontier:
             reached = []
             for giver in frontier:
-                for row in rows_of.get(giver, [])[:ROWS_LOOKED_AT]:
+                rows = self._rows_of[index][giver]
+                for _ in range(min(len(rows), ROWS_LOOKED_AT)):
+                    row = rows.popleft()
+                    if group_of[column[row]] != giver:
+                        continue
+                    rows.append(row)
                     for taker, other in self._ways(row, index, giver, with_disorder=with_disorder):
                         if taker not in steps:
                             steps[taker] = _Step(row, giver, other)
@@ -195,6 +206,7 @@ class _Exchange:
         group_of, totals = self._slots.group_of, self._totals[index]
         totals[group_of[self._slots.columns[index][row]]] -= 1
         totals[group_of[member]] += 1
+        self._rows_of[index][group_of[member]].append(row)
         self._slots.seat(row, index, member)
 
     def _beyond_limits(self) -> int:

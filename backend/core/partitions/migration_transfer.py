@@ -25,6 +25,8 @@ TRANSFER = "migration transfer"
 """Name of the timer that sends again what is not acknowledged."""
 
 RESEND_US = 1 * SECOND_US
+MOST_EARLY = 64
+"""So many chunks that have overtaken others are kept until those come."""
 SOON_US = 20 * MILLISECOND_US
 """How long to wait for somebody who has not heard the latest yet."""
 
@@ -146,6 +148,8 @@ def _finish_copy(state: Membership, now: int, active: Active, sending: Sending) 
 def _report(state: Membership, migration: Migration, sending: Sending, problem: str) -> None:
     """Tell the master. One that is the owner itself looks at its own copies (chapter `migration_queue`)."""
     sending.problem = problem
+    if problem:
+        sending.in_flight.clear()
     if migration.master.uuid != state.uuid:
         state.send(migration.master.address, MigrationReport(migration.id, problem))
 
@@ -173,7 +177,7 @@ def _plan_timer(state: Membership) -> None:
 
 
 def on_chunk(state: Membership, now: int, sender: Address, chunk: MigrationChunk) -> None:
-    """Data comes. Chunks are taken in order; those taken before are only acknowledged again."""
+    """Data comes. Chunks are taken in order; those that overtake others wait, those taken before are only acknowledged."""
     migration = chunk.migration
     active = state.partitions.active.get(migration.partition)
     if active is None or active.migration.id != migration.id:
@@ -184,21 +188,25 @@ def on_chunk(state: Membership, now: int, sender: Address, chunk: MigrationChunk
             state.send(sender, refusal)
             return
         active = _accept(state, now, migration, "destination")
-    enough = chunk.service in active.satisfied
-    if chunk.number == active.received:
-        enough = _take(state, now, active, chunk)
+    if active.received <= chunk.number < active.received + MOST_EARLY:
+        active.early[chunk.number] = chunk
+    last = chunk
+    while active.received in active.early:
+        last = active.early.pop(active.received)
+        _take(state, now, active, last)
+    # The answer is about the last chunk that was taken, which a repeated one may not be.
+    enough = last.number == active.received - 1 and last.service in active.satisfied
     state.send(sender, MigrationChunkAck(migration.id, active.received - 1, enough, active.complete))
 
 
-def _take(state: Membership, now: int, active: Active, chunk: MigrationChunk) -> bool:
-    """Give the chunk to its service; whether that needs no more."""
+def _take(state: Membership, now: int, active: Active, chunk: MigrationChunk) -> None:
+    """Give the chunk to its service, unless that needs no more."""
     active.received += 1
     services = {service.name: service for service in state.services}
     if chunk.service in services and chunk.service not in active.satisfied:
         if services[chunk.service].receive(now, active.event, chunk.payload):
             active.satisfied.add(chunk.service)
     active.complete = not chunk.service or active.satisfied >= services.keys()
-    return chunk.service in active.satisfied
 
 
 # Both

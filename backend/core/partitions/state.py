@@ -53,6 +53,8 @@ class Active:
     """At the owner."""
     received: int = 0
     """At the destination: so many chunks were taken in."""
+    early: dict[int, MigrationChunk] = field(default_factory=dict)
+    """At the destination: chunks that have overtaken others."""
     satisfied: set[str] = field(default_factory=set)
     """At the destination: services that need no more."""
     complete: bool = False
