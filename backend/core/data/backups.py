@@ -31,8 +31,14 @@ BACKUPS = "map-backups"
 """Name of the timer that looks after writes that are not safe."""
 
 RESEND_US = 500 * MILLISECOND_US
+LONGEST_RESEND_US = 4_000 * MILLISECOND_US
+"""When to send again to backups that do not confirm; each time it is waited twice as long, lest a slow link be choked."""
+
 NOT_YET_US = 50 * MILLISECOND_US
 """When to try again with a backup that has not heard of its new owner."""
+
+MOST_EARLY = 64
+"""So many writes that have overtaken others wait for those at a backup; if there are more, all of them come again."""
 
 CHECKS_IN_A_MESSAGE = 500
 
@@ -44,7 +50,7 @@ def take_office(state: Membership, now: int, partition: int) -> None:
     """This member owns the partition from now on. What it holds is not safe before the backups have said that they hold it."""
     assert state.partitions.table is not None
     row = state.partitions.table.rows[partition]
-    office = state.data.offices[partition] = Office(row, state.data.last_stamp(partition))
+    office = state.data.offices[partition] = Office(row, state.data.last_stamp(partition), RESEND_US)
     _settle(state, now, partition, office)
     if partition in state.data.unsafe:
         _look_at(state, partition, now)
@@ -109,8 +115,10 @@ def on_backup_ack(state: Membership, now: int, sender: Address, ack: BackupAck) 
         if office is None or Replica(sender, ack.backup) not in _backups(office.row):
             continue
         if _is_of_this_office(office, position):
-            known = office.confirmed.get(ack.backup, 0)
-            office.confirmed[ack.backup] = max(known, position.number)
+            if position.number > office.confirmed.get(ack.backup, -1):
+                office.confirmed[ack.backup] = position.number
+                office.delay_us = RESEND_US
+                data.unsafe.pop(partition, None)  # the time to wait begins anew
             _settle(state, now, partition, office)
         elif (partition, ack.backup) not in data.outgoing:
             state.send(sender, BackupStale(state.uuid, partition, position))
@@ -142,8 +150,9 @@ def on_backups_timer(state: Membership, now: int) -> None:
     for partition, due_us in unsafe.items():
         if due_us > now:
             continue
-        unsafe[partition] = now + RESEND_US
         office = state.data.offices[partition]
+        unsafe[partition] = now + office.delay_us
+        office.delay_us = min(2 * office.delay_us, LONGEST_RESEND_US)
         for backup in _backups(office.row):
             if (partition, backup.uuid) in state.data.outgoing:
                 continue
@@ -232,14 +241,24 @@ def on_backup_write(state: Membership, now: int, sender: Address, message: Backu
     if store is None:
         state.send(sender, BackupAck(state.uuid, (), (partition,)))
         return
-    if store.stamp == message.previous:
-        for map, key, entry in message.entries:
-            store.put(map, key, entry)
-        for map, key in message.removed:
-            store.remove(map, key)
-        store.sessions[message.caller] = (message.number, message.answers)
-        store.stamp = message.stamp
+    early = state.data.early.setdefault(partition, {})
+    early[message.previous] = message
+    while (fitting := early.pop(store.stamp, None)) is not None:
+        _take(store, fitting)
+    for stamp in [stamp for stamp in early if stamp.number < store.stamp.number or len(early) > MOST_EARLY]:
+        del early[stamp]
+    if not early:
+        del state.data.early[partition]
     state.send(sender, BackupAck(state.uuid, ((partition, store.stamp),)))
+
+
+def _take(store: PartitionStore, message: BackupWrite) -> None:
+    for map, key, entry in message.entries:
+        store.put(map, key, entry)
+    for map, key in message.removed:
+        store.remove(map, key)
+    store.sessions[message.caller] = (message.number, message.answers)
+    store.stamp = message.stamp
 
 
 def on_backup_check(state: Membership, now: int, sender: Address, message: BackupCheck) -> None:

@@ -22,7 +22,8 @@ from backend.core.properties import SECOND_US
 from backend.core.timers import NEVER
 
 SILENCE_US = 1 * SECOND_US
-"""After so long without a word a call is sent again."""
+LONGEST_SILENCE_US = 4 * SECOND_US
+"""After so long without a word a call is sent again; each time it is waited twice as long, lest a slow link be choked."""
 
 MOST_OPERATIONS = 500
 MOST_BATCH_BYTES = 256 * 1024
@@ -117,6 +118,8 @@ def on_calls_timer(state: Membership, now: int) -> None:
             line.flight = None  # nobody waits for it any more; the next number makes sure that it is not done later
             _depart(state, now, partition)
         elif flight.resend_us <= now:
+            if not flight.refused:
+                flight.silence_us = min(2 * flight.silence_us, LONGEST_SILENCE_US)
             _send(state, now, partition, flight)
     _set_timer(state)
 
@@ -224,7 +227,7 @@ def _depart(state: Membership, now: int, partition: int) -> None:
     pieces = _next_batch(line)
     if pieces:
         line.number += 1
-        line.flight = Flight(line.number, pieces, tuple(piece.operation for piece in pieces))
+        line.flight = Flight(line.number, pieces, tuple(piece.operation for piece in pieces), SILENCE_US)
         _send(state, now, partition, line.flight)
 
 
@@ -247,7 +250,7 @@ def _send(state: Membership, now: int, partition: int, flight: Flight) -> None:
     table = state.partitions.table
     owner = None if table is None else table.owner(partition)
     flight.sent_to, flight.refused = owner, False
-    flight.resend_us = now + SILENCE_US
+    flight.resend_us = now + flight.silence_us
     map_answers.wake_at(state, flight.resend_us)
     if owner is None:
         return  # the table will change

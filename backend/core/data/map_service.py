@@ -66,6 +66,7 @@ class MapService:
             backups.leave_office(state, now, partition)
         if index <= 0:
             replica_sync.forget(state, now, partition)
+            data.early.pop(partition, None)
         if index == -1:
             data.stores.pop(partition, None)
             return

@@ -1,8 +1,8 @@
 """A backup that is out of step takes its whole partition over from the owner (behaviour 8.12).
 
 The owner's side is `replica_sending`. A few partitions are taken over at a time, and none that is migrating here. What comes is
-staged beside the present replica, which goes only when all has come, and only if it has not changed meanwhile: then the copy would
-be out of date.
+staged beside the present replica, which goes only when all has come, and only if it has not changed meanwhile: then the copy is
+out of date.
 """
 
 from __future__ import annotations

@@ -55,6 +55,8 @@ class Flight:
     number: int
     pieces: list[Piece]
     operations: tuple[OwnerOperation, ...]
+    silence_us: int
+    """How long to wait for a word."""
     sent_to: Replica | None = None
     refused: bool = False
     """The answer was to ask again."""
@@ -83,6 +85,8 @@ class Office:
     """As it was at the last look."""
     base: Stamp
     """What the replica had before the first write in the log."""
+    delay_us: int
+    """How long to wait before backups that do not confirm are looked after again."""
     log: deque[BackupWrite] = field(default_factory=deque)
     """Writes that are not safe in every backup."""
     confirmed: dict[str, int] = field(default_factory=dict)
@@ -154,6 +158,7 @@ class Data:
         "backups_due_us",
         "brought",
         "calls_due_us",
+        "early",
         "gone",
         "incoming",
         "issued",
@@ -192,6 +197,8 @@ class Data:
         """For when the timer of backups is set."""
         self.issued: dict[int, int] = {}
         """By partition, the number of the last stamp that this life has given out: never the same twice."""
+        self.early: dict[int, dict[Stamp, BackupWrite]] = {}
+        """By partition, where this member is a backup: writes that have overtaken others, by the stamps that they wait for."""
         self.outgoing: dict[tuple[int, str], Outgoing] = {}
         """By partition and receiving life."""
         self.stale: dict[int, str] = {}

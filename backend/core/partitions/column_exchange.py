@@ -56,7 +56,8 @@ def exchange_columns(slots: Slots) -> None:
 def avoid_rings(slots: Slots) -> None:
     """Let nobody change places in a ring, as such migrations are cancelled, and even out what that undid without rings.
 
-    All of it is taken back if that does not succeed: then only rings would do. Every row must be full.
+    All of it is taken back if that does not succeed: then only rings would do. Nor is it tried where many are needed, or
+    every row has all groups in it. Every row must be full.
     """
     if len(slots.ring_rows) > MOST_RINGS_AVOIDED or slots.shares.replicas == len(slots.shares.members_of):
         return

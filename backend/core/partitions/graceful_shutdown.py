@@ -83,8 +83,10 @@ def on_shutdown_request(state: Membership, now: int, sender: Address, request: S
 
 
 def take_leaver(state: Membership, now: int, leading: Leading, address: Address, uuid: str) -> None:
-    """Plan without this life from now on."""
-    if uuid not in leading.leavers:
+    """Plan without this life from now on. One that asks again after it was relieved is told again."""
+    if uuid in leading.relieved:
+        _grant(state, address, uuid)
+    elif uuid not in leading.leavers:
         leading.leavers[uuid] = address
         state.note(now, DrainStarted(address))
         if leading.recovery is None and state.partitions.table is not None:
@@ -103,13 +105,17 @@ def let_go(state: Membership, now: int, leading: Leading) -> None:
         reason = _why_not_wait(state, leading)
         if holds and not reason:
             continue
-        if leading.leavers_told.get(uuid) != reason:
-            leading.leavers_told[uuid] = reason
+        if uuid not in leading.relieved:
+            leading.relieved.add(uuid)
             state.note(now, DrainFinished(address, reason))
-        if uuid == state.uuid:
-            state.partitions.drained = True
-        else:
-            state.send(address, ShutdownGranted(uuid))
+            _grant(state, address, uuid)
+
+
+def _grant(state: Membership, address: Address, uuid: str) -> None:
+    if uuid == state.uuid:
+        state.partitions.drained = True
+    else:
+        state.send(address, ShutdownGranted(uuid))
 
 
 def _why_not_wait(state: Membership, leading: Leading) -> str:

@@ -133,8 +133,8 @@ class Leading:
     """Somebody on the list has never been sent a table."""
     leavers: dict[str, Address] = field(default_factory=dict)
     """Lives that want to leave, and were told to wait."""
-    leavers_told: dict[str, str] = field(default_factory=dict)
-    """Those who were told that they may leave, and why although they hold something."""
+    relieved: set[str] = field(default_factory=set)
+    """Those of them who were told that they may leave."""
     next_comparison_us: int = 0
     """When the followers' tables are compared next."""
     flush_us: int = 0
