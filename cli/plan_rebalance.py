@@ -26,7 +26,7 @@ def rebalance(
     with failing_as(ExitCode.BAD_INPUT, BadRebalance, about="stdin"):
         given = read_rebalance(sys.stdin.buffer.read())
     began = time.monotonic()
-    found = arrange(given.table, given.grouped(), given.partitions, given.backups)
+    found = arrange(given.table, given.grouped(), given.partitions, given.backups, leaving=given.leaving)
     document: dict[str, object] = {
         "table": found.table,
         "moves": found.moves,

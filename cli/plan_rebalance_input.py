@@ -12,6 +12,12 @@ from cli.plan_input import Name, Strict, check_each_once, explained, shortened
 
 EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 
+LIST_EXAMPLES: dict[int | str, str] = {
+    "members": '[{"name": "A"}]',
+    "leaving": '["A"]',
+    "table": '[["A", "B"], ["B", null]]',
+}
+
 
 class BadRebalance(ValueError):
     """Input that describes no members and table. The message names the field and has a hint."""
@@ -28,10 +34,17 @@ def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, .
     return members
 
 
+def _without_repeated_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    check_each_once(names)
+    return names
+
+
 class Rebalance(Strict):
     partitions: int = Field(default=271, ge=1, le=100_000)
     backups: int = Field(default=1, ge=0, le=6)
     members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
+    leaving: Annotated[tuple[Name, ...], AfterValidator(_without_repeated_names)] = ()
+    """Those of the members that stop gracefully: they get nothing, and what they hold is moved away."""
     table: tuple[tuple[str | None, ...], ...] | None = None
     """By partition and replica index, who holds it now; null stands for no table so far."""
 
@@ -41,6 +54,16 @@ class Rebalance(Strict):
             raise ValueError(
                 f"table: has {len(self.table)} rows for {self.partitions} partitions; write one row for each, or null"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _leaving_members_are_some_of_the_members(self) -> Rebalance:
+        names = [member.name for member in self.members]
+        for name in self.leaving:
+            if name not in names:
+                raise ValueError(f"leaving: {shortened(name)} is not among the members; {did_you_mean(name, names)}")
+        if len(self.leaving) == len(names):
+            raise ValueError("leaving: has every member; leave one out at least, to hold the partitions")
         return self
 
     def grouped(self) -> list[tuple[str, str]]:
@@ -75,7 +98,7 @@ def _problem(error: ErrorDetails) -> str | None:
         case "model_type" | "model_attributes_type":
             return f"{shortened(given)} does not fit here; write {EXAMPLE}"
         case "tuple_type":
-            example = '[{"name": "A"}]' if place[0] == "members" else '[["A", "B"], ["B", null]]'
+            example = LIST_EXAMPLES[place[0]]
             return f"{shortened(given)} does not fit here; write a list, as in {example}"
         case "too_short":
             return "is empty; name one member at least"

@@ -43,6 +43,14 @@ def test_no_table_and_defaults() -> None:
     assert (document["moves"], document["imbalance"]) == (0, 1)
 
 
+def test_leaving_members_get_nothing_and_what_they_hold_is_moved() -> None:
+    table = [["A", "B"], ["B", "C"], ["C", "A"]]
+    document = json.loads(run({**CRASH, "table": table, "leaving": ["A"]}, "--explain").stdout)
+    assert document["counts"]["A"] == [0, 0]
+    assert document["table"][1] == ["B", "C"]
+    assert (document["moves"], document["lost"]) == (2, [])
+
+
 @pytest.mark.parametrize("output", ["table", "json", "jsonl", "yaml", "csv"])
 def test_formats(output: str) -> None:
     assert "lower_bound" in run(CRASH, "-o", output).stdout
@@ -63,6 +71,11 @@ def test_formats(output: str) -> None:
         ({"members": [{"name": "A"}], "partitions": 0}, "stdin: partitions: 0 does not fit here"),
         ({"members": [{"name": "A"}], "partitions": 2, "table": [["A"]]}, "table: has 1 rows for 2 partitions; write"),
         ({"members": [{"name": "A"}], "partitions": 1, "table": ["A"]}, 'stdin: table[1]: "A" does not fit here; write a list'),
+        ({"members": [{"name": "A"}, {"name": "B"}], "leaving": ["a"]}, 'leaving: "a" is not among the members; known are A, B'),
+        ({"members": [{"name": "A"}], "leaving": ["A"]}, "leaving: has every member; leave one out at least"),
+        ({"members": [{"name": "A"}], "leaving": ["A", "A"]}, 'stdin: leaving: "A" stands twice'),
+        ({"members": [{"name": "A"}], "leaving": "A"}, 'stdin: leaving: "A" does not fit here; write a list, as in ["A"]'),
+        ({"members": [{"name": "A"}], "leaving": [1]}, "stdin: leaving[1]: 1 does not fit here"),
         ({"members": [{"name": "A"}], "partitions": 1, "table": [[1]]}, "stdin: table[1][1]: 1 does not fit here"),
     ],
 )  # fmt: skip
