@@ -12,8 +12,9 @@ from backend.core.data.partition_store import Entry, PartitionStore
 from backend.core.membership.minimum_cluster_size import check_operation
 from backend.core.membership.state import Membership
 
-MOST_ANSWER_BYTES = 256 * 1024
-"""When the answers of a call have grown so long, the rest of it is left for another call."""
+MOST_ANSWER_BYTES = 64 * 1024
+"""When the answers of a call have grown so long, the rest of it is left for another call: every replica keeps the answers of the
+last writing call of each caller."""
 
 MOST_KEYS_BYTES = 8 * 1024 * 1024
 """The longest list of keys in one partition that is given out."""

@@ -33,7 +33,7 @@ def want(state: Membership, now: int, partition: int, reason: str) -> None:
     owner = _owner(state, partition)
     if owner is None or partition in state.data.stale or partition in state.data.incoming:
         return
-    state.data.stale[partition] = reason
+    state.data.stale[partition] = None
     state.note(now, BackupOutOfStep(partition, owner.address, reason))
     _begin_some(state, now)
 
@@ -74,10 +74,11 @@ def on_sync_chunk(state: Membership, now: int, sender: Address, chunk: SyncChunk
 
 
 def on_sync_timer(state: Membership, now: int) -> None:
-    """Ask again, under a new token, where nothing comes; begin what can begin now."""
-    for partition, incoming in state.data.incoming.items():
+    """Where nothing comes, ask again under a new token, after those that wait; begin what can begin now."""
+    for partition, incoming in list(state.data.incoming.items()):
         if incoming.ask_again_us <= now:
-            _ask(state, now, partition, incoming.owner)
+            del state.data.incoming[partition]
+            state.data.stale[partition] = None
     _begin_some(state, now)
 
 

@@ -201,8 +201,8 @@ class Data:
         """By partition, where this member is a backup: writes that have overtaken others, by the stamps that they wait for."""
         self.outgoing: dict[tuple[int, str], Outgoing] = {}
         """By partition and receiving life."""
-        self.stale: dict[int, str] = {}
-        """Partitions of which this backup wants a whole copy, and why; the first come are the first served."""
+        self.stale: dict[int, None] = {}
+        """Partitions of which this backup wants a whole copy; the first come are the first served."""
         self.incoming: dict[int, Incoming] = {}
         """By partition."""
         self.lives: frozenset[str] = frozenset()

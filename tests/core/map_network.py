@@ -1,0 +1,274 @@
+"""Members that hold data, put together by hand: tests write their tables, and deliver or drop what they send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from backend.core.data import map_calls, rules
+from backend.core.data.map_service import MapService, entries_of
+from backend.core.data.operations import Answer, Get, Operation, Put
+from backend.core.effects import Answered, Happened, Transmit
+from backend.core.events import Event
+from backend.core.membership.failure_detector import DeadlineDetector
+from backend.core.membership.identity import Member
+from backend.core.membership.member_list import MemberList
+from backend.core.membership.state import Birth, Membership, Peer
+from backend.core.messages import Message
+from backend.core.partitions.learning import learn
+from backend.core.partitions.migration import Migration
+from backend.core.partitions.migration_service import Endpoint, MigrationEvent
+from backend.core.partitions.partition_table import PartitionTable
+from backend.core.partitions.replica import Replica, Replicas, VersionedRow, index_of
+from backend.core.partitions.state import Active
+from backend.core.properties import SECOND_US, Settings
+from tests.core.ensemble import address_of, name_of, trained
+
+
+class MapNetwork:
+    """Members by one-letter names, all on one list. `rows` is the table as their master has it; members learn it by `learn`."""
+
+    def __init__(
+        self, names: str, rows: list[str], settings: Settings | None = None, *, utc_origin_us: int = 0
+    ) -> None:
+        self.now = 0
+        self.settings = settings or trained(partition_count=len(rows))
+        self.utc_origin_us = utc_origin_us
+        self.states: dict[str, Membership] = {}
+        self.sent: list[tuple[str, str, Message]] = []
+        self.answers: dict[int, Answer] = {}
+        self.events: dict[str, list[Event]] = {}
+        self.dead = ""
+        self.calls = 0
+        self.asked: dict[int, tuple[str, Operation]] = {}
+        for name in names:
+            self.born(name)
+        self.list_all()
+        self.width = max(map(len, rows), default=1)
+        self.rows = [self.row_of(row) for row in rows]
+        self.versions = [1] * len(rows)
+        for name in names:
+            if rows:
+                self.learn(name)
+
+    def born(self, name: str) -> Membership:
+        birth = Birth("test", name, address_of(name), (), self.settings, self.utc_origin_us)
+        state = self.states[name] = Membership(birth, Random(ord(name)))
+        state.services = (MapService(state),)
+        self.events[name] = []
+        return state
+
+    def list_all(self) -> None:
+        """Put everybody alive on one list, at once."""
+        alive = [name for name in sorted(self.states) if name not in self.dead]
+        members = tuple(Member(address_of(name), self.states[name].uuid, 1) for name in alive)
+        for name in alive:
+            state = self.states[name]
+            state.master = members[0].address
+            state.members = MemberList(len(members), members, "lineage")
+            state.peers = {
+                one.address: Peer(one.uuid, DeadlineDetector(0, SECOND_US), 0)
+                for one in members
+                if one.uuid != state.uuid
+            }
+            rules.on_list_changed(state, self.now)
+            self.take(name)
+
+    def row_of(self, names: str) -> Replicas:
+        """AB- is the row of owner A, backup B and a hole."""
+        replicas = [None if name == "-" else Replica(address_of(name), self.states[name].uuid) for name in names]
+        return (*replicas, *[None] * (self.width - len(replicas)))
+
+    def names_in(self, partition: int) -> str:
+        return "".join("-" if one is None else name_of(one.address) for one in self.rows[partition])
+
+    def set_row(self, partition: int, names: str) -> None:
+        """The master changes a row. Nobody has heard of it yet."""
+        self.rows[partition] = self.row_of(names)
+        self.versions[partition] += 1
+
+    def learn(self, name: str) -> None:
+        """A member hears of the whole table."""
+        state = self.states[name]
+        if state.partitions.table is None:
+            state.partitions.table = PartitionTable(len(self.rows), self.width)
+        rows = [VersionedRow(*one) for one in zip(range(len(self.rows)), self.versions, self.rows, strict=True)]
+        learn(state, self.now, rows, (), author="", cause="published")
+        rules.on_table_changed(state, self.now)
+        self.take(name)
+
+    def learn_all(self) -> None:
+        for name in self.alive:
+            self.learn(name)
+
+    @property
+    def alive(self) -> list[str]:
+        return [name for name in self.states if name not in self.dead]
+
+    def kill(self, name: str) -> None:
+        self.dead += name
+
+    # What clients do
+
+    def call(self, name: str, operation: Operation, *, watched: bool = False) -> int:
+        self.calls += 1
+        self.asked[self.calls] = (name, operation)
+        map_calls.call(self.states[name], self.now, self.calls, operation, watched)
+        self.take(name)
+        return self.calls
+
+    def ask(self, name: str, operation: Operation) -> Answer:
+        """Ask, let everything be delivered, and see the answer."""
+        call = self.call(name, operation)
+        self.settle()
+        return self.answers[call]
+
+    def put(self, name: str, key: str, value: str) -> Answer:
+        return self.ask(name, Put("m", key, value.encode()))
+
+    def get(self, name: str, key: str) -> bytes | None:
+        return self.ask(name, Get("m", key)).value
+
+    # What the network does
+
+    def take(self, name: str) -> None:
+        state = self.states[name]
+        effects, state.effects = state.effects, []
+        for effect in effects:
+            if isinstance(effect, Transmit):
+                self.sent += [(name, name_of(address), message) for address, message in effect.deliveries]
+            elif isinstance(effect, Answered):
+                assert effect.call not in self.answers, "answered twice"
+                self.answers[effect.call] = effect.answer
+            elif isinstance(effect, Happened):
+                self.events[name].append(effect.record.event)
+
+    def receive(self, name: str, sender: str, message: Message) -> None:
+        if name in self.dead or type(message) not in rules.DATA_RULES:
+            return
+        rules.DATA_RULES[type(message)](self.states[name], self.now, address_of(sender), message)
+        self.take(name)
+
+    def deliver(self, place: int = 0) -> None:
+        sender, receiver, message = self.sent.pop(place)
+        self.receive(receiver, sender, message)
+
+    def messages(self, kind: type) -> list[Message]:
+        return [message for _, _, message in self.sent if isinstance(message, kind)]
+
+    def drop(self, kind: type) -> int:
+        """Lose all messages of a kind that wait now; how many there were."""
+        before = len(self.sent)
+        self.sent = [one for one in self.sent if not isinstance(one[2], kind)]
+        return before - len(self.sent)
+
+    def tick(self, name: str) -> None:
+        state = self.states[name]
+        while name not in self.dead and state.timers.earliest <= self.now:
+            timer = state.timers.take_earliest()
+            if timer in rules.DATA_TIMED:
+                rules.DATA_TIMED[timer](state, self.now)
+        self.take(name)
+
+    def tick_all(self) -> None:
+        for name in self.alive:
+            self.tick(name)
+
+    def settle(self, most: int = 20_000) -> None:
+        """Deliver and tick at one instant until nothing more happens."""
+        for _ in range(most):
+            self.tick_all()
+            if not self.sent:
+                return
+            self.deliver()
+        raise AssertionError(f"there is no end to it: {self.sent[:3]}")
+
+    def pass_seconds(self, seconds: float, step: float = 0.05) -> None:
+        """Let time pass, with all that is sent delivered."""
+        until = self.now + round(seconds * SECOND_US)
+        while self.now < until:
+            self.settle()
+            self.now = min(until, self.now + round(step * SECOND_US))
+        self.settle()
+
+    def seen(self, name: str, kind: type) -> list:
+        return [event for event in self.events[name] if isinstance(event, kind)]
+
+    # Migrations, by hand
+
+    def migration(self, partition: int, names_after: str, destination: str) -> Migration:
+        """The migration by which `destination` comes to its place in `names_after`; the source is whoever loses that place."""
+        before, after = self.rows[partition], self.row_of(names_after)
+        to = Replica(address_of(destination), self.states[destination].uuid)
+        new = index_of(to.uuid, after)
+        source = before[new]
+        return Migration(
+            f"migration {self.versions[partition]}",
+            partition,
+            "MOVE",
+            self.versions[partition],
+            source,
+            new if source is not None else -1,
+            index_of(source.uuid, after) if source is not None else -1,
+            to,
+            index_of(to.uuid, before),
+            new,
+            to,
+        )
+
+    def event(self, name: str, migration: Migration, endpoint: Endpoint) -> MigrationEvent:
+        uuid, row = self.states[name].uuid, self.rows[migration.partition]
+        return MigrationEvent(
+            migration.id, migration.partition, endpoint, index_of(uuid, row), index_of(uuid, migration.applied_to(row))
+        )
+
+    def begin_migration(self, migration: Migration) -> Iterator[bytes]:
+        """At the owner and the destination; the chunks are those that the owner makes."""
+        owner = self.names_in(migration.partition)[0]
+        destination = name_of(migration.destination.address)
+        for name, endpoint in ((owner, "source"), (destination, "destination")):
+            state = self.states[name]
+            event = self.event(name, migration, endpoint)
+            state.partitions.active[migration.partition] = Active(migration, event)
+            for service in state.services:
+                service.before(self.now, event)
+        return self.states[owner].services[0].replicate(migration.partition, self.settings.transfer_chunk_bytes)
+
+    def take_chunks(self, migration: Migration, chunks: Iterator[bytes]) -> int:
+        """How many chunks the destination took until it had all."""
+        state = self.states[name_of(migration.destination.address)]
+        event = state.partitions.active[migration.partition].event
+        for number, chunk in enumerate(chunks, start=1):
+            if state.services[0].receive(self.now, event, chunk):
+                return number
+        raise AssertionError("the destination never had enough")
+
+    def commit(self, migration: Migration) -> None:
+        """The destination commits first; the others learn the row later."""
+        self.rows[migration.partition] = migration.applied_to(self.rows[migration.partition])
+        self.versions[migration.partition] += 1
+        self.learn(name_of(migration.destination.address))
+
+    def migrate(self, partition: int, names_after: str, destination: str) -> None:
+        """A whole migration, of which all but its owner and its destination hear later."""
+        migration = self.migration(partition, names_after, destination)
+        self.take_chunks(migration, self.begin_migration(migration))
+        self.commit(migration)
+
+    # What must hold at the end
+
+    def entries(self, name: str, partition: int = 0) -> dict[tuple[str, str], bytes]:
+        return entries_of(self.states[name], partition)
+
+    def assert_equal_replicas(self) -> None:
+        for partition, row in enumerate(self.rows):
+            stores = [self.states[name_of(one.address)].data.stores[partition] for one in row if one is not None]
+            for store in stores[1:]:
+                assert store.stamp == stores[0].stamp
+                assert store.digest == stores[0].digest
+                assert {name: sorted(one) for name, one in store.maps.items()} == {
+                    name: sorted(one) for name, one in stores[0].maps.items()
+                }
+            names = "".join(name_of(one.address) for one in row if one is not None)
+            for name in self.alive:
+                assert (partition in self.states[name].data.stores) == (name in names), (name, partition)
