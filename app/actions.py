@@ -7,10 +7,11 @@ from typing import Literal
 
 ActionId = Literal[
     "start", "stop", "kill", "stop-all", "pause", "detail", "cut", "link", "worsen", "heal",
-    "join-list", "state", "search", "operate", "follow", "filter", "prompt", "help", "screenshot", "quit",
+    "join-list", "state", "search", "operate", "migrations", "arrange", "data",
+    "follow", "filter", "prompt", "help", "screenshot", "quit",
 ]  # fmt: skip
 
-Group = Literal["Members", "Network", "Cluster", "Events", "Console"]
+Group = Literal["Members", "Network", "Cluster", "Data", "Events", "Console"]
 
 WordKind = Literal[
     "member",
@@ -21,6 +22,8 @@ WordKind = Literal[
     "addresses",
     "state",
     "event",
+    "optional member",
+    "words and member",
     "text",
     "file",
     "nothing",
@@ -78,7 +81,10 @@ ACTIONS: tuple[Action, ...] = (
         "K", "K", "Members",
         (
             CommandWord("kill", "member", "kill MEMBER", "end a member without a goodbye"),
-            CommandWord("kill-at", "event", "kill-at MEMBER EVENT", "kill a member at its next event of this kind"),
+            CommandWord(
+                "kill-at", "event", "kill-at MEMBER EVENT [after]",
+                "kill a member at its next event of this kind, or right after",
+            ),
         ),
         destructive=True, needs_write=True,
     ),
@@ -152,6 +158,25 @@ ACTIONS: tuple[Action, ...] = (
         "operate", "operate", "Ask the selected members, or the one under the cursor, for an operation, as a client would.",
         "o", "o", "Cluster", _one("operate", "member", "MEMBER", "ask a member for an operation"),
         needs_write=True,
+    ),
+    Action(
+        "migrations", "migrations", "Show what migrates: planned, running, done and failed.",
+        "v", "v", "Data", _one("migrations", "nothing", "", "show what migrates"),
+    ),
+    Action(
+        "arrange", "arrange", "Ask the cluster of the selected member, or the one under the cursor, to arrange its partitions.",
+        "a", "a", "Data", _one("arrange", "optional member", "[MEMBER]", "arrange the partitions of its cluster now"),
+        needs_write=True, shown=False,
+    ),
+    Action(
+        "data", "data", "Type what to put into a map, through the selected member or the one under the cursor.",
+        "d", "d", "Data",
+        (
+            CommandWord("put", "words and member", "put MAP KEY VALUE [MEMBER]", "store a value, through a member"),
+            CommandWord("get", "words and member", "get MAP KEY [MEMBER]", "ask for a value, through a member"),
+            CommandWord("remove", "words and member", "remove MAP KEY [MEMBER]", "take a key out, through a member"),
+        ),
+        needs_write=True, shown=False,
     ),
     Action("follow", "follow", "Follow the event tail, or pause it.", "f", "f", "Events", shown=False),
     Action(

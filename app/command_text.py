@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
     ChangeState,
     Command,
     CutLink,
@@ -25,10 +28,13 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
+from backend.core.data.operations import Get, Operation, Put, Remove
 from backend.core.properties import MILLISECOND_US
 from backend.picture.one_line import one_line
 
 ONE_WAY = "one-way"
+
+AFTER = "after"
 
 NO_KINDS = "none"
 
@@ -56,8 +62,10 @@ def describe(command: Command) -> str:
             return f"join-list {member} {','.join(addresses)}"
         case ChangeState(member, state):
             return f"state {member} {state}"
-        case KillAt(member, event):
-            return f"kill-at {member} {event}"
+        case KillAt(member, event, after):
+            return f"kill-at {member} {event}" + (f" {AFTER}" if after else "")
+        case CallMap(member, operation):
+            return shlex.join((*_call(operation), member))
         case (
             StartMember(member)
             | StopMember(member)
@@ -66,6 +74,7 @@ def describe(command: Command) -> str:
             | ResumeMember(member)
             | SearchClusters(member)
             | Operate(member)
+            | ArrangePartitions(member)
         ):
             return f"{command.__struct_config__.tag} {member}"
 
@@ -80,6 +89,19 @@ def question(commands: Sequence[Command]) -> tuple[str, str]:
         case first:
             deed = str(first.__struct_config__.tag).capitalize()
             return f"{deed} {_members(commands)}?", deed
+
+
+def _call(operation: Operation) -> tuple[str, ...]:
+    """The words of the prompt; those of operations that it has no words for are only for people."""
+    match operation:
+        case Put(map, key, value):
+            return "put", map, key, value.decode(errors="replace")
+        case Get(map, key):
+            return "get", map, key
+        case Remove(map, key):
+            return "remove", map, key
+        case _:
+            return str(operation.__struct_config__.tag), operation.map
 
 
 def _members(commands: Sequence[Command]) -> str:

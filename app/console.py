@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.app import App
 from textual.command import Provider
 from textual.events import Key
 from textual.message import Message
 
-from app.actions import ActionId, action_called, available_actions, command_words
+from app.actions import ACTIONS, ActionId, action_called, available_actions, command_words
 from app.command_text import describe, question
 from app.palette import ActionsProvider
 from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
@@ -21,8 +21,11 @@ from app.screens.beliefs import BeliefsScreen
 from app.screens.confirm import ConfirmScreen
 from app.screens.detail import DetailScreen
 from app.screens.help import HelpScreen
+from app.screens.migrations import MigrationsScreen
 from backend.clusters.cluster import Cluster
 from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
     Command,
     CommandRefused,
     CutLink,
@@ -36,9 +39,12 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
+from backend.core.data.events import CallFinished
+from backend.core.data.operations import Get, Put, Remove
 from backend.core.events import Record
 from backend.picture.blast_radius import blast_radius
 from backend.picture.naming import with_names
+from backend.picture.partition_narration import call_text
 from backend.picture.picture import Picture
 from widgets.prompt import Prompt
 
@@ -49,6 +55,15 @@ RECORDS_A_TICK = 4_000
 """Records folded at once; the rest of a burst waits for the next tick, so that keys are never kept waiting."""
 
 
+class CallKey(NamedTuple):
+    """What tells an operation on a map that was asked for here from those of others, as far as events can tell."""
+
+    member: str
+    operation: str
+    map: str
+    key: str
+
+
 class Console(App[None]):
     """Watches one cluster and acts on it. Whoever made the cluster closes it, after `run` returned."""
 
@@ -57,11 +72,11 @@ class Console(App[None]):
     TITLE = "Quarterdeck"
 
     class CommandEnded(Message):
-        """A command was done, or `failure` says why not. Posted from whatever thread ran it."""
+        """A command was done, or `failure` says why not; a `call` was only begun. Posted from whatever thread ran it."""
 
-        def __init__(self, done: str, failure: BaseException | None) -> None:
+        def __init__(self, done: str, failure: BaseException | None, call: CallKey | None) -> None:
             super().__init__()
-            self.done, self.failure = done, failure
+            self.done, self.failure, self.call = done, failure, call
 
     def __init__(self, cluster: Cluster, starting: Future[None] | None = None) -> None:
         """`starting` is done when the cluster has started its members; a failure of it is told to the operator."""
@@ -70,6 +85,8 @@ class Console(App[None]):
         self._starting = starting
         self.picture = Picture()
         self._backlog: deque[Record] = deque()
+        self._calls: set[CallKey] = set()
+        """Operations asked for here whose answer has not come."""
         self.beliefs = BeliefsScreen(cluster, self.picture, self._complete)
         self._deeds: dict[ActionId, Callable[[], None]] = {
             "start": lambda: self._for_targets("start", StartMember),
@@ -86,6 +103,9 @@ class Console(App[None]):
             "state": lambda: self._type(f"state {self._member_in_question()} "),
             "search": lambda: self._for_targets("search", SearchClusters),
             "operate": lambda: self._for_targets("operate", Operate),
+            "migrations": self._look_at_migrations,
+            "arrange": lambda: self._request("arrange", [ArrangePartitions(one) for one in self._targets()[:1]]),
+            "data": lambda: self._type("put "),
             "follow": lambda: self.beliefs.tail.set_following(not self.beliefs.tail.following),
             "filter": self._type_filter,
             "prompt": lambda: self._type(""),
@@ -94,7 +114,9 @@ class Console(App[None]):
             "quit": self.exit,
         }
         # In the order of the footer, of which a narrow terminal shows only the beginning: how to leave and get help comes first.
-        for action in sorted(available_actions(cluster.writable), key=lambda action: action.group == "Cluster"):
+        for action in sorted(
+            available_actions(cluster.writable), key=lambda action: action.group in ("Data", "Cluster")
+        ):
             self.bind(
                 action.keys, f"act('{action.id}')", description=action.title, show=action.shown,
                 key_display=action.key_display,
@@ -114,6 +136,12 @@ class Console(App[None]):
             return
         self._deeds[action_id]()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where no member is in sight, no key acts on one."""
+        if action == "act" and isinstance(self._above_beliefs(), MigrationsScreen):
+            return any(one.id in parameters and one.group == "Console" for one in ACTIONS)
+        return super().check_action(action, parameters)
+
     def on_key(self, event: Key) -> None:
         """Hand stray letters to the prompt: those of one burst with its sign were on their way to another widget.
 
@@ -130,8 +158,12 @@ class Console(App[None]):
 
     def on_console_command_ended(self, message: CommandEnded) -> None:
         if message.failure is None:
-            self._say(f"done: {message.done}")
-        elif isinstance(message.failure, CommandRefused):
+            if message.call is None:  # how a call ends is told by an event
+                self._say(f"done: {message.done}")
+            return
+        if message.call is not None:
+            self._calls.discard(message.call)
+        if isinstance(message.failure, CommandRefused):
             why = with_names(str(message.failure), self.picture.label_of)
             self._say(f"{message.done} is refused: {why}", error=True)
         else:
@@ -145,10 +177,12 @@ class Console(App[None]):
             fresh = [self._backlog.popleft() for _ in range(min(RECORDS_A_TICK, len(self._backlog)))]
             for record in fresh:
                 self.picture.apply(record)
+                if self._calls and isinstance(record.event, CallFinished):
+                    self._call_finished(record.member, record.event)
             self.beliefs.show(fresh)
             news = True
-        if (detail := self._detail()) is not None:
-            detail.tick(news=news)
+        if (above := self._above_beliefs()) is not None:
+            above.tick(news=news)
 
     # Obeying the prompt
 
@@ -157,7 +191,8 @@ class Console(App[None]):
 
     def _obey(self, line: str) -> None:
         try:
-            wish = parse_line(line, self.cluster.labels, writable=self.cluster.writable)
+            selected = next(iter(self._targets()), "")
+            wish = parse_line(line, self.cluster.labels, writable=self.cluster.writable, selected=selected)
         except BadLine as problem:
             self._say(str(problem), error=True)
             return
@@ -177,11 +212,11 @@ class Console(App[None]):
 
     def _type(self, line: str) -> None:
         """Let the operator finish a line."""
-        self._leave_detail()
+        self._back_to_beliefs()
         self.beliefs.prompt.ask(":", line)
 
     def _type_filter(self) -> None:
-        self._leave_detail()
+        self._back_to_beliefs()
         self.beliefs.prompt.ask("/", self.beliefs.tail.filter_text)
 
     def _type_join_list(self) -> None:
@@ -199,13 +234,13 @@ class Console(App[None]):
     def _say(self, text: str, *, error: bool = False) -> None:
         """One line, on whatever screen is in sight."""
         self.beliefs.say(text, error=error)
-        if (detail := self._detail()) is not None:
-            detail.message.show(self.beliefs.message.parts)
+        if (above := self._above_beliefs()) is not None:
+            above.message.show(self.beliefs.message.parts)
 
-    def _detail(self) -> DetailScreen | None:
-        """The detail screen when it is in sight. While the console closes, nothing is."""
+    def _above_beliefs(self) -> DetailScreen | MigrationsScreen | None:
+        """The screen that covers the first one and is as live. While the console closes, nothing is in sight."""
         top = self.screen_stack[-1] if self.screen_stack else None
-        return top if isinstance(top, DetailScreen) else None
+        return top if isinstance(top, DetailScreen | MigrationsScreen) else None
 
     def _help(self) -> None:
         self.push_screen(HelpScreen(self.cluster.writable))
@@ -215,19 +250,23 @@ class Console(App[None]):
             self.beliefs.table.action_move(members)
             return self.beliefs.table.cursor_key
 
-        self._leave_detail()
+        self._back_to_beliefs()
         self.push_screen(DetailScreen(self.picture, self.cluster.now_us, step))
 
-    def _leave_detail(self) -> None:
-        if self._detail() is not None:
+    def _look_at_migrations(self) -> None:
+        self._back_to_beliefs()
+        self.push_screen(MigrationsScreen(self.picture, self.cluster.now_us))
+
+    def _back_to_beliefs(self) -> None:
+        if self._above_beliefs() is not None:
             self.pop_screen()
 
     # Acting on the cluster
 
     def _targets(self) -> tuple[str, ...]:
         """Whom an action is for: the member that is looked at, else the selected ones, else the one under the cursor."""
-        detail = self._detail()
-        return self.beliefs.targets() if detail is None else (detail.label,)
+        above = self._above_beliefs()
+        return (above.label,) if isinstance(above, DetailScreen) else self.beliefs.targets()
 
     def _member_in_question(self) -> str:
         return self.beliefs.table.cursor_key or ""
@@ -253,19 +292,28 @@ class Console(App[None]):
         for command in commands:
             what = describe(command)
             self._say(f"{what} …")
-            self.cluster.execute(command).add_done_callback(partial(self._command_ended, what))
+            call = call_key(command)
+            if call is not None:
+                self._calls.add(call)
+            self.cluster.execute(command).add_done_callback(partial(self._command_ended, what, call))
 
-    def _command_ended(self, what: str, future: Future[None]) -> None:
+    def _command_ended(self, what: str, call: CallKey | None, future: Future[None]) -> None:
         try:
             failure = future.exception()
         except CancelledError as cancelled:
             failure = cancelled
         if self.is_running:
-            self.post_message(self.CommandEnded(what, failure))
+            self.post_message(self.CommandEnded(what, failure, call))
+
+    def _call_finished(self, member: str, event: CallFinished) -> None:
+        key = CallKey(member, event.operation, event.map, event.key)
+        if key in self._calls:
+            self._calls.remove(key)
+            self._say(f"{member}: {with_names(call_text(event), self.picture.label_of)}", error=bool(event.problem))
 
     def _members_started(self, starting: Future[None]) -> None:
         if not starting.cancelled() and starting.exception() is not None:
-            self._command_ended("starting the members", starting)
+            self._command_ended("starting the members", None, starting)
 
     def _for_targets(self, action_id: ActionId, make: Callable[[str], Command]) -> None:
         self._request(action_id, [make(label) for label in self._targets()])
@@ -310,6 +358,15 @@ class Console(App[None]):
             self._say(f"no screenshot: {problem}", error=True)
             return
         self._say(f"saved {path}")
+
+
+def call_key(command: Command) -> CallKey | None:
+    """What to know the answer of `command` by; None for one that has no answer."""
+    match command:
+        case CallMap(member, Put(map, key) | Get(map, key) | Remove(map, key)):
+            return CallKey(member, str(command.operation.__struct_config__.tag), map, key)
+        case _:
+            return None
 
 
 def run_console(cluster: Cluster, starting: Future[None] | None = None) -> None:

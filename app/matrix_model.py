@@ -21,16 +21,17 @@ TONE_OF: dict[CellState, str] = {
 }
 
 FIXED_COLUMNS = 4
+"""One more when there are partition tables."""
+
 PLAIN_WIDTH = len("✕ removed") + 1
 SUSPECTED_WIDTH = len("? suspected") + 1
+NO_TABLE_WIDTH = len(f"{DISSENT_GLYPH} none") + 1
 LONGEST_NAME = 22
 """Longer labels are cut short in columns; the fixed columns have to leave room for the rest."""
 
 
 class MatrixModel:
     """Rows are observers, columns are members, both in the order of `labels`. `update` takes in what changed."""
-
-    fixed_columns = FIXED_COLUMNS
 
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
@@ -40,8 +41,14 @@ class MatrixModel:
         self._widths_known: object = None
         self._facts_widths = (len("master") + 1, len("joining") + 1)
         self._ever_suspected: set[str] = set()
+        self._table_width = 0
+        """Of the column with the versions of partition tables; 0 until there is one."""
         self.survey: Survey = survey_beliefs(picture)
         self.columns: tuple[Column, ...] = ()
+
+    @property
+    def fixed_columns(self) -> int:
+        return FIXED_COLUMNS + bool(self._table_width)
 
     @property
     def keys(self) -> Sequence[str]:
@@ -61,7 +68,7 @@ class MatrixModel:
             if belief.suspicions:
                 self._ever_suspected.update(picture.label_of(address) for address in belief.suspicions)
         self._widen_facts()
-        widths = (self._labels, self._facts_widths, len(self._ever_suspected))
+        widths = (self._labels, self._facts_widths, self._table_width, len(self._ever_suspected))
         if widths != self._widths_known:
             self._widths_known = widths
             self._lay_out_columns()
@@ -69,7 +76,8 @@ class MatrixModel:
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
         facts = observer_facts(self._picture, key)
         found: list[TableCell] = []
-        if first < FIXED_COLUMNS:
+        fixed = self.fixed_columns
+        if first < fixed:
             tone = "faint" if facts.greyed else "plain"
             mark = DISSENT_GLYPH if self.outlier(key) else ""
             still = (
@@ -77,9 +85,10 @@ class MatrixModel:
                 TableCell(facts.label, tone),
                 TableCell(facts.master, tone),
                 TableCell(facts.list_version, tone),
-            )
+                TableCell(facts.table_version, "warning" if facts.table_differs else tone),
+            )[:fixed]
             found.extend(still[first:last])
-        for label in self._labels[max(first - FIXED_COLUMNS, 0) : max(last - FIXED_COLUMNS, 0)]:
+        for label in self._labels[max(first - fixed, 0) : max(last - fixed, 0)]:
             seen = cell(self._picture, key, label)
             found.append(TableCell(seen.text, "faint" if facts.greyed else TONE_OF[seen.word]))
         return found
@@ -100,6 +109,9 @@ class MatrixModel:
             max(master, min(max(names, default=0), LONGEST_NAME) + 1),
             max(version, longest + 1 if newest else 0),
         )
+        tables = [belief.table.version for belief in beliefs if belief.table is not None]
+        if tables:
+            self._table_width = max(self._table_width, len(f"{DISSENT_GLYPH} t{max(tables)}") + 1, NO_TABLE_WIDTH)
 
     def _lay_out_columns(self) -> None:
         self.columns = (
@@ -107,6 +119,7 @@ class MatrixModel:
             Column("observer", self._name_width),
             Column("master", self._facts_widths[0]),
             Column("list", self._facts_widths[1]),
+            *([Column("table", self._table_width)] if self._table_width else []),
             *(
                 Column(title, max(width, SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH))
                 for label, (title, width) in zip(self._labels, self._titles, strict=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from app.actions import WordKind, command_words
-from app.command_text import NO_KINDS, ONE_WAY
+from app.command_text import AFTER, NO_KINDS, ONE_WAY
 from backend.core.cluster_profile import CLUSTER_STATES
 from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
     ChangeState,
     Command,
     CutLink,
@@ -32,6 +35,7 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
+from backend.core.data.operations import Get, Operation, Put, Remove
 from backend.core.events import EVENT_KINDS
 from backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from backend.core.messages import MESSAGE_KINDS
@@ -48,6 +52,9 @@ MEMBER_COMMANDS: dict[
     "operate": Operate,
 }
 
+WORDS_OF_CALLS = {"put": 3, "get": 2, "remove": 2}
+"""How many words say what is to be done to a map: its name, a key, perhaps a value."""
+
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
@@ -60,12 +67,15 @@ class BadLine(ValueError):
 class ConsoleRequest:
     """Something the console does itself, without the cluster. `text` is what follows the word."""
 
-    what: Literal["filter", "quit", "help", "screenshot", "stop-all", "detail"]
+    what: Literal["filter", "quit", "help", "screenshot", "stop-all", "detail", "migrations"]
     text: str = ""
 
 
-def parse_line(line: str, labels: Sequence[str], *, writable: bool) -> Command | ConsoleRequest:
-    """Read one line of the prompt. Raises `BadLine`; members must be among `labels`."""
+def parse_line(line: str, labels: Sequence[str], *, writable: bool, selected: str = "") -> Command | ConsoleRequest:
+    """Read one line of the prompt. Raises `BadLine`; members must be among `labels`.
+
+    `selected` stands in where a line may leave its member out.
+    """
     word, _, rest = line.strip().partition(" ")
     rest = rest.strip()
     known = command_words(writable)
@@ -87,6 +97,10 @@ def parse_line(line: str, labels: Sequence[str], *, writable: bool) -> Command |
             return _state(rest, labels, usage)
         case "kill-at":
             return _kill_at(rest, labels, usage)
+        case "arrange":
+            return ArrangePartitions(_the_member(rest or selected, labels, usage))
+        case "put" | "get" | "remove":
+            return _call(word, rest, labels, usage, selected)
         case "look":
             return ConsoleRequest("detail", _the_member(rest, labels, usage))
         case "filter" | "screenshot":
@@ -96,7 +110,7 @@ def parse_line(line: str, labels: Sequence[str], *, writable: bool) -> Command |
     match word:
         case "heal":
             return Heal()
-        case "quit" | "help" | "stop-all":
+        case "quit" | "help" | "stop-all" | "migrations":
             return ConsoleRequest(word)
     raise BadLine(f"{word} has no meaning here")
 
@@ -121,7 +135,7 @@ def complete_line(beginning: str, labels: Sequence[str], *, writable: bool) -> s
 
 def _candidates(word: str, takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
     """What may come after the words `named`."""
-    if not named and takes not in ("text", "file", "nothing"):
+    if not named and takes not in ("text", "file", "nothing", "words and member"):
         return labels
     match takes:
         case "groups" | "addresses":
@@ -130,6 +144,10 @@ def _candidates(word: str, takes: WordKind, named: Sequence[str], labels: Sequen
             return CLUSTER_STATES
         case "event" if len(named) == 1:
             return tuple(EVENT_KINDS)
+        case "event" if len(named) == 2:
+            return (AFTER,)
+        case "words and member" if len(named) == WORDS_OF_CALLS[word]:
+            return labels
         case "two members" | "link and words" if len(named) == 1:
             return labels
         case "two members" if len(named) == 2 and word != "heal":
@@ -246,13 +264,38 @@ def _state(text: str, labels: Sequence[str], usage: str) -> ChangeState:
 
 
 def _kill_at(text: str, labels: Sequence[str], usage: str) -> KillAt:
-    member, _, event = text.partition(" ")
-    member, event = _the_member(member, labels, usage), event.strip()
+    member, _, rest = text.partition(" ")
+    member = _the_member(member, labels, usage)
+    event, _, moment = rest.strip().partition(" ")
+    moment = moment.strip()
     if not event:
         raise BadLine(f"at which event? write {usage}")
+    if moment not in ("", AFTER):
+        raise BadLine(f"{moment!r} is no moment; write {usage}")
     if event not in EVENT_KINDS:
         raise BadLine(f"there is no event {event!r}; {_hint(event, tuple(EVENT_KINDS), 'events')}")
-    return KillAt(member, event)
+    return KillAt(member, event, after=bool(moment))
+
+
+def _call(word: str, text: str, labels: Sequence[str], usage: str, selected: str) -> CallMap:
+    """Words with blanks in them stand in quotes, as in a shell."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        raise BadLine(f"a quote is not closed; write {usage}") from None
+    needed = WORDS_OF_CALLS[word]
+    if not needed <= len(words) <= needed + 1:
+        raise BadLine(f"{word} takes {needed} words, in quotes where they have blanks; write {usage}")
+    member = _the_member(words[needed] if len(words) > needed else selected, labels, usage)
+    operation: Operation
+    match word:
+        case "put":
+            operation = Put(words[0], words[1], words[2].encode())
+        case "get":
+            operation = Get(words[0], words[1])
+        case _:
+            operation = Remove(words[0], words[1])
+    return CallMap(member, operation)
 
 
 def _join_list(text: str, labels: Sequence[str], usage: str) -> SetJoinList:

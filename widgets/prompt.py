@@ -47,15 +47,20 @@ class Prompt(Horizontal):
         self._sign = ""
         self._complete = complete
         self._history: dict[str, list[str]] = {}
+        # Made here, not when it is mounted: somebody may ask in the first instant of the screen.
+        self._sign_shown = Static("", id="prompt-sign", markup=False)
+        self._line = PromptInput(_Completer(self.suggest), id="prompt-input")
         self._back = 0
         """How many answers back in the history the line stands; 0 is the one being written."""
 
     def compose(self) -> ComposeResult:
-        yield Static("", id="prompt-sign", markup=False)
-        yield PromptInput(_Completer(self.suggest), id="prompt-input")
+        yield self._sign_shown
+        yield self._line
 
     def on_mount(self) -> None:
-        self.display = False
+        self.display = bool(self._sign)
+        if self._sign:
+            self.screen.set_focus(self._line)
 
     @property
     def sign(self) -> str:
@@ -65,17 +70,17 @@ class Prompt(Horizontal):
     def ask(self, sign: str, text: str = "") -> None:
         """Show the line after `sign` with `text` on it and take the focus."""
         self._sign, self._back = sign, 0
-        self.query_one("#prompt-sign", Static).update(sign)
+        self._sign_shown.update(sign)
         self.display = True
-        line = self.query_one(PromptInput)
-        line.value = text
-        line.cursor_position = len(text)
-        # At once, not `focus`, which waits its turn: the next keys would still go to whoever had the focus and act there.
-        self.screen.set_focus(line)
+        self._line.value = text
+        self._line.cursor_position = len(text)
+        if self.is_mounted:
+            # At once, not `focus`, which waits its turn: the next keys would still go to whoever had the focus and act there.
+            self.screen.set_focus(self._line)
 
     def type_in(self, letters: str) -> None:
         """Put `letters` on the line where its cursor stands."""
-        self.query_one(PromptInput).insert_text_at_cursor(letters)
+        self._line.insert_text_at_cursor(letters)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -102,9 +107,8 @@ class Prompt(Horizontal):
         """Put an earlier (or again a later) answer on the line."""
         past = self._history.get(self._sign, [])
         self._back = min(max(self._back + steps, 0), len(past))
-        line = self.query_one(PromptInput)
-        line.value = past[-self._back] if self._back else ""
-        line.cursor_position = len(line.value)
+        self._line.value = past[-self._back] if self._back else ""
+        self._line.cursor_position = len(self._line.value)
 
     def _hide(self) -> None:
         self._sign = ""

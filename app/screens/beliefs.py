@@ -8,10 +8,12 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Footer
 
+from app.event_tones import tone_of
 from app.matrix_model import MatrixModel
 from backend.clusters.cluster import Cluster
-from backend.core import events
 from backend.core.events import Record
+from backend.picture.amounts import counted
+from backend.picture.migration_board import progress_text
 from backend.picture.narration import narrate
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
@@ -19,38 +21,6 @@ from widgets.line_table import LineTable, TableCell
 from widgets.prompt import Completion, Prompt
 from widgets.status_line import StatusLine
 from widgets.tail_log import TailLine, TailLog
-
-ALARMING = (
-    events.ProcessKilled,
-    events.JoinFailed,
-    events.MemberRemoved,
-    events.ListRejected,
-    events.DisconnectionResolved,
-    events.MergeAbandoned,
-    events.ClusterStateRefused,
-)
-WORRYING = (
-    events.SuspicionRaised,
-    events.ClaimStarted,
-    events.ClaimAbandoned,
-    events.LinkChanged,
-    events.ProcessPaused,
-    events.DisconnectionReported,
-    events.MemberHeldBack,
-    events.JoinDelayed,
-    events.ClusterStateChanged,
-    events.ProtectionChanged,
-)
-TELLING = (
-    events.MasterChanged,
-    events.MemberStarted,
-    events.MergeStarted,
-    events.MemberMerging,
-    events.MergeVerdict,
-    events.JoinListChanged,
-)
-REASSURING = (events.SuspicionCleared, events.MemberAdmitted, events.ProcessResumed, events.ClaimFinished)
-
 
 MASTERS_QUOTED = 2
 """How many masters are quoted on why they do not merge; each of them takes a line."""
@@ -89,7 +59,8 @@ class BeliefsScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.show(())
-        self.table.focus()
+        if not self.prompt.sign:  # else somebody types already
+            self.table.focus()
 
     def show(self, records: Sequence[Record]) -> None:
         """Paint the picture as it is now; `records` are those that came since the last time."""
@@ -123,7 +94,7 @@ class BeliefsScreen(Screen[None]):
     def _header_parts(self) -> list[TableCell]:
         cluster, picture = self._cluster, self._picture
         running = sum(belief.running for belief in picture.members.values())
-        masters = picture.masters()
+        masters, lost = picture.masters(), picture.history.lost_count
         named = ", ".join(one_line(label) for label in masters[:4]) + (", …" if len(masters) > 4 else "")
         return [
             TableCell(one_line(cluster.name), "strong"),
@@ -132,6 +103,8 @@ class BeliefsScreen(Screen[None]):
             TableCell(
                 f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
             ),
+            TableCell(progress_text(picture)),
+            TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
             TableCell("RW" if cluster.writable else "RO", "strong"),
         ]
 
@@ -159,14 +132,3 @@ class BeliefsScreen(Screen[None]):
 
     def _line_of(self, record: Record) -> TailLine:
         return TailLine(narrate(record, self._picture.label_of), tone_of(record.event))
-
-
-def tone_of(event: events.Event) -> str:
-    """How a line of the tail is painted."""
-    if isinstance(event, ALARMING):
-        return "bad"
-    if isinstance(event, WORRYING):
-        return "warning"
-    if isinstance(event, REASSURING):
-        return "good"
-    return "strong" if isinstance(event, TELLING) else "plain"

@@ -25,7 +25,10 @@ MOVING = (
     ("^p", "palette"),
 )
 
-STATES = "   ".join(cell.text for cell in CELLS.values()) + f"   {DISSENT_GLYPH} another list than most"
+STATES = (
+    "   ".join(cell.text for cell in CELLS.values())
+    + f"   {DISSENT_GLYPH} another list than most, or another table than its master"
+)
 
 KEY_WIDTH = 12
 USAGE_WIDTH = 30

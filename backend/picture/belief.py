@@ -1,4 +1,4 @@
-"""What one member believes in one life: its list, its suspicions, the state of its cluster, and why that does not heal."""
+"""What one member believes in one life: its list, its suspicions, why that does not heal, and its partitions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Literal, NamedTuple
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterState
 from backend.core.membership.identity import Member
+from backend.core.partitions.events import MigrationAccepted
+from backend.picture.migrations import Leading
+from backend.picture.table_belief import TableBelief
 
 Status = Literal["joining", "member", "paused", "stopped", "killed"]
 
@@ -46,6 +49,13 @@ class Verdict(NamedTuple):
     rule: str
     why: str
     since_us: int
+
+
+class OutOfStep(NamedTuple):
+    """A backup that does not have what its `owner` has, and why."""
+
+    owner: Address
+    reason: str
 
 
 @dataclass(slots=True)
@@ -97,6 +107,14 @@ class Belief:
     """On a master: why it is not merging, for each cluster that it met, the latest last; under None why it meets none."""
     merging: Address | None = None
     """On a master that leads its cluster into another one: the master of that."""
+    table: TableBelief | None = None
+    """Its partition table; None until it has one."""
+    taking_part: dict[str, MigrationAccepted] = field(default_factory=dict)
+    """The migrations, by id, that it takes part in and whose end it does not know."""
+    out_of_step: dict[int, OutOfStep] = field(default_factory=dict)
+    """By partition, its backups that do not have what their owners have."""
+    leading: Leading = field(default_factory=Leading)
+    """On a master: the migrations that it leads."""
 
     @property
     def not_merging(self) -> str:

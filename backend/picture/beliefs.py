@@ -81,6 +81,9 @@ class ObserverFacts:
     master: str
     list_version: str
     """Version of its list, after the word for its state when that is not simply a member's."""
+    table_version: str
+    """Version of its partition table, after a mark when its master has another one; empty while it has none."""
+    table_differs: bool
     greyed: bool
     """Whether this is only what it believed last, for it runs no more or stands still."""
 
@@ -89,12 +92,23 @@ def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
     """What the row of `observer` says of itself; a label never seen in any record is "not up"."""
     belief = picture.members.get(observer)
     if belief is None:
-        return ObserverFacts(one_line(observer), "", "not up", greyed=True)
+        return ObserverFacts(one_line(observer), "", "not up", "", table_differs=False, greyed=True)
     state = state_word(belief)
     version = f"v{belief.version}" if belief.version else ""
     master = one_line(picture.label_of(belief.master)) if belief.master else ""
     greyed = belief.status in ("paused", "stopped", "killed")
-    return ObserverFacts(one_line(observer), master, f"{state} {version}".strip(), greyed)
+    differs = differs_from_master(picture, belief)
+    table = f"t{belief.table.version}" if belief.table is not None else "none" if differs else ""
+    table = f"{DISSENT_GLYPH} {table}" if differs else table
+    return ObserverFacts(one_line(observer), master, f"{state} {version}".strip(), table, differs, greyed)
+
+
+def differs_from_master(picture: Picture, belief: Belief) -> bool:
+    """Whether the member's partition table is not the one that its master has. False while no master is seen."""
+    master = picture.master_of(belief.label)
+    if master is None or master.table is None or not belief.running:
+        return False
+    return belief.table is None or belief.table.digest != master.table.digest
 
 
 def state_word(belief: Belief) -> str:

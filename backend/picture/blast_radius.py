@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from backend.core.cluster_profile import ClusterState, allows_joins
-from backend.core.commands import ChangeState, Command, KillMember, SearchClusters, StopMember
+from backend.core.commands import ChangeState, Command, KillAt, KillMember, SearchClusters, StopMember
+from backend.picture.amounts import counted
 from backend.picture.narration import VERDICTS
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
+from backend.picture.table_belief import TableBelief
 
 
 def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
-    """A few sentences on whom `commands` would hit; empty for commands that destroy nothing."""
-    ending = {command.member for command in commands if isinstance(command, KillMember | StopMember)}
-    sentences = _of_ending(picture, ending) if ending else []
+    """A few sentences on whom `commands` would hit, if now; empty for commands that destroy nothing."""
+    killed = [command.member for command in commands if isinstance(command, KillMember | KillAt)]
+    stopped = [command.member for command in commands if isinstance(command, StopMember)]
+    sentences = _of_ending(picture, {*killed, *stopped}) if killed or stopped else []
+    sentences += _of_data(picture, killed, stopped)
     for command in commands:
         match command:
             case ChangeState(member, state):
@@ -38,6 +42,39 @@ def _of_ending(picture: Picture, targets: Collection[str]) -> list[str]:
     if not left and running:
         sentences.append("Nothing of the cluster remains.")
     return sentences
+
+
+def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]) -> list[str]:
+    """What becomes of the data, by the tables of the masters that the members follow; nothing where there is none."""
+    sentences: list[str] = []
+    living = {belief.uuid for belief in picture.members.values() if belief.status not in ("stopped", "killed")}
+    for table, uuids in _by_table(picture, killed):
+        lost = table.lost_without(uuids, living)
+        if lost:
+            sentences.append(f"✕ {counted(lost, 'partition')} would be lost: nobody else holds a replica.")
+        else:
+            owned = sum(table.owned_by(uuid) for uuid in uuids)
+            sentences.append(f"No partition would be lost; {owned} would go to their first backups.")
+    stays = any(belief.running for label, belief in picture.members.items() if label not in (*killed, *stopped))
+    if stays and _by_table(picture, stopped):
+        sentences.append(
+            "Their data moves to the others before they leave, unless the state of the cluster forbids it."
+        )
+    return sentences
+
+
+def _by_table(picture: Picture, labels: Collection[str]) -> list[tuple[TableBelief, list[str]]]:
+    """The lives of `labels`, told apart by the table that tells who holds their data."""
+    found: dict[int, tuple[TableBelief, list[str]]] = {}
+    for label in labels:
+        belief = picture.members.get(label)
+        if belief is None or belief.status in ("stopped", "killed"):
+            continue
+        master = picture.master_of(label)
+        table = master.table if master is not None and master.table is not None else belief.table
+        if table is not None:
+            found.setdefault(id(table), (table, []))[1].append(belief.uuid)
+    return list(found.values())
 
 
 def _of_state(picture: Picture, member: str, state: ClusterState) -> list[str]:

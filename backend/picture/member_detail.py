@@ -6,37 +6,25 @@ Ages are in whole seconds, so a painter that asks again each second has somethin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from backend.core.address import Address
 from backend.core.membership.member_list import MemberList, member_list_text
-from backend.core.properties import SECOND_US
+from backend.picture.amounts import age_text
 from backend.picture.belief import Belief
 from backend.picture.beliefs import CELLS, state_word
+from backend.picture.fact import Fact, Tone
 from backend.picture.naming import with_names
 from backend.picture.narration import VERDICTS
 from backend.picture.one_line import one_line
+from backend.picture.partition_detail import partition_facts
 from backend.picture.picture import Picture
-
-Tone = Literal["plain", "good", "strong", "warning", "bad", "faint"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 INDENT = "  "
 """In place of the tabs of the list's text, which terminals set as they like."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One thing to say, of one paragraph. An empty heading: it goes on under the one before."""
-
-    heading: str
-    text: str
-    tone: Tone = "plain"
-    verbatim: bool = False
-    """Whether the line stands by itself, as it is, and is not wrapped."""
 
 
 def member_detail(picture: Picture, label: str, now_us: int, *, legacy: bool = False) -> tuple[Fact, ...]:
@@ -50,19 +38,11 @@ def member_detail(picture: Picture, label: str, now_us: int, *, legacy: bool = F
         *_suspicions(picture, belief, now_us),
         *_disconnections(picture, belief, now_us),
         *_verdicts(picture, belief, now_us),
+        *partition_facts(picture, belief, now_us),
         _join_list(picture, belief),
         *_list_text(belief, legacy),
     ]
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone, fact.verbatim) for fact in facts)
-
-
-def age_text(length_us: int) -> str:
-    """How long something has lasted, in whole seconds, minutes or hours: the longest unit with two of it or more."""
-    seconds = max(length_us, 0) // SECOND_US
-    for size, unit in ((3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
 
 
 def _standing(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from backend.core import events
-from backend.core.address import Address
+from backend.core.data.events import DataEvent
 from backend.core.events import Record
+from backend.core.partitions.events import PartitionEvent
 from backend.core.properties import SECOND_US
+from backend.picture.amounts import duration_text
 from backend.picture.belief import Decision
-from backend.picture.naming import NameOf, with_names
+from backend.picture.naming import NameOf, names_text, with_names
 from backend.picture.one_line import one_line
+from backend.picture.partition_narration import tell_partition_or_data
 
-NAMES_SPELT_OUT = 16
-"""How many members a line names before it only counts the rest; the event itself has them all."""
-
+PartitionOrDataEvent = PartitionEvent | DataEvent
 
 VERDICTS: dict[Decision, str] = {
     "local-merges": "this one merges into it",
@@ -39,11 +38,13 @@ def clock_text(at_us: int) -> str:
 
 def tell(event: events.Event, name_of: NameOf = str) -> str:
     """What happened, without when and to whom. May hold whatever text others sent; `narrate` makes it one line."""
+    if isinstance(event, PartitionOrDataEvent):
+        return tell_partition_or_data(event, name_of)
     match event:
         case events.MemberStarted(address, lite, join_list, merged_from):
             kind = "lite member" if lite else "member"
             begins = "goes on after the merge" if merged_from else "starts"
-            return f"{begins} as {kind} at {address}, looks for its cluster at {_names(join_list, name_of)}"
+            return f"{begins} as {kind} at {address}, looks for its cluster at {names_text(join_list, name_of)}"
         case events.JoinRequested(master, attempt):
             return f"asks {name_of(master)} to let it join (attempt {attempt})"
         case events.JoinFailed(reasons):
@@ -52,7 +53,7 @@ def tell(event: events.Event, name_of: NameOf = str) -> str:
         case events.MemberStopped(reason):
             return f"stops: {reason}"
         case events.ListInstalled(version, _, master, members, author, cause):
-            names = _names((member.address for member in members), name_of)
+            names = names_text((member.address for member in members), name_of)
             by = "" if author == master else f", sent by {name_of(author)}"
             return f"installs list v{version} of {len(members)}: {names} (master {name_of(master)}{by}): {cause}"
         case events.ListRejected(version, sender, reason):
@@ -83,16 +84,16 @@ def _tell_suspicion_or_claim(event: events.Event, name_of: NameOf) -> str:
             return f"stood still for {duration_text(gap)} itself, so it accuses nobody"
         case events.ClaimStarted(version, suspected, asked):
             return (
-                f"claims mastership from list v{version}: suspects {_names(suspected, name_of)}, "
-                f"asks {_names(asked, name_of)}"
+                f"claims mastership from list v{version}: suspects {names_text(suspected, name_of)}, "
+                f"asks {names_text(asked, name_of)}"
             )
         case events.ClaimAnswered(by, answer, version, reason):
             why = f": {reason}" if reason else ""
             return f"hears {answer} to its claim from {name_of(by)} at list v{version}{why}"
         case events.ClaimFinished(version, _, accepted, left_out):
             return (
-                f"is master with list v{version}: accepted by {_names(accepted, name_of)}, "
-                f"leaves out {_names(left_out, name_of)}"
+                f"is master with list v{version}: accepted by {names_text(accepted, name_of)}, "
+                f"leaves out {names_text(left_out, name_of)}"
             )
         case events.ClaimAbandoned(reason):
             return f"abandons its claim: {reason}"
@@ -105,15 +106,15 @@ def _tell_disconnection_or_merge(event: events.Event, name_of: NameOf) -> str:
         case events.DisconnectionReported(reporter, suspects):
             if not suspects:
                 return f"hears that {name_of(reporter)} reaches everybody again"
-            return f"hears from {name_of(reporter)} that it cannot reach {_names(suspects, name_of)}"
+            return f"hears from {name_of(reporter)} that it cannot reach {names_text(suspects, name_of)}"
         case events.DisconnectionResolved(keep, remove, exact, why):
             how = "" if exact else " (the best found in time)"
-            return f"settles who stays{how}: {_names(keep, name_of)}; removes {_names(remove, name_of)}: {why}"
+            return f"settles who stays{how}: {names_text(keep, name_of)}; removes {names_text(remove, name_of)}: {why}"
         case events.MemberHeldBack(address, missing):
-            return f"holds {name_of(address)} back until its links to {_names(missing, name_of)} are proven"
+            return f"holds {name_of(address)} back until its links to {names_text(missing, name_of)} are proven"
         case events.JoinDelayed(master, missing, wait):
             return (
-                f"is held back by {name_of(master)}: proves its links to {_names(missing, name_of)}, "
+                f"is held back by {name_of(master)}: proves its links to {names_text(missing, name_of)}, "
                 f"again in {duration_text(wait)}"
             )
         case events.MergeVerdict(remote, decision, rule, why):
@@ -121,7 +122,7 @@ def _tell_disconnection_or_merge(event: events.Event, name_of: NameOf) -> str:
         case events.NotMerging(reason):
             return f"is not merging: {reason}" if reason else "finds nothing in the way of a merge any more"
         case events.MergeStarted(target, members):
-            return f"begins to merge {_names(members, name_of)} into the cluster of {name_of(target)}"
+            return f"begins to merge {names_text(members, name_of)} into the cluster of {name_of(target)}"
         case events.MergeAbandoned(target, reason):
             return f"gives up merging into the cluster of {name_of(target)}: {reason}"
         case events.MemberMerging(target, next_uuid):
@@ -133,7 +134,7 @@ def _tell_disconnection_or_merge(event: events.Event, name_of: NameOf) -> str:
 def _tell_state_of_the_cluster(event: events.Event, name_of: NameOf) -> str:
     match event:
         case events.JoinListChanged(addresses, edition, author):
-            return f"takes edition {edition} of the join list, from {name_of(author)}: {_names(addresses, name_of)}"
+            return f"takes edition {edition} of the join list, from {name_of(author)}: {names_text(addresses, name_of)}"
         case events.ClusterStateChanged(state, reason):
             return f"holds the cluster to be {state}: {reason}"
         case events.ClusterStateRefused(wanted, reason):
@@ -160,13 +161,6 @@ def _tell_from_outside(event: events.Event) -> str:
             return type(event).__name__  # an event newer than this reader
 
 
-def duration_text(length_us: int) -> str:
-    """A length of time in the largest unit that keeps it readable."""
-    if length_us >= SECOND_US:
-        return f"{length_us / SECOND_US:g} s"
-    return f"{length_us / 1_000:g} ms"
-
-
 def _condition(link: events.LinkChanged) -> str:
     said = []
     if link.blocked:
@@ -180,11 +174,3 @@ def _condition(link: events.LinkChanged) -> str:
     if link.dropped_kinds:
         said.append(f"drops every {', '.join(link.dropped_kinds)}")
     return " and ".join(said) or "is plain again"
-
-
-def _names(addresses: Iterable[Address], name_of: NameOf) -> str:
-    named = list(addresses)
-    spelt = ", ".join(name_of(address) for address in named[:NAMES_SPELT_OUT])
-    if len(named) > NAMES_SPELT_OUT:
-        return f"{spelt} and {len(named) - NAMES_SPELT_OUT} more"
-    return spelt or "nobody"

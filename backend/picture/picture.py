@@ -14,6 +14,8 @@ from backend.core.address import Address
 from backend.core.events import LinkChanged, Record
 from backend.core.membership.identity import Member
 from backend.picture.belief import Belief, Status, Suspicion
+from backend.picture.migrations import HISTORY_KINDS, MigrationHistory
+from backend.picture.partitions import PARTITION_FOLDS, settle_leading
 from backend.picture.recovery import RECOVERY_FOLDS, inherit, settle_with_list
 
 __all__ = ["Belief", "Picture", "Status", "Suspicion"]
@@ -35,6 +37,8 @@ class Picture:
         """Only the links that are not plain, by (source, target)."""
         self.at = 0
         """Time of the latest record, microseconds on the run's clock."""
+        self.history = MigrationHistory()
+        """How migrations ended; it outlives the masters that led them."""
         self._labels: dict[Address, str] = {}
         self._past_lives: set[str] = set()
         self._contents: dict[tuple[str, int], tuple[tuple[Member, ...], frozenset[Address]]] = {}
@@ -51,6 +55,8 @@ class Picture:
         elif isinstance(event, events.MemberStarted):
             self._begin_life(record, event)
         else:
+            if kind in HISTORY_KINDS:
+                self.history.take(record)
             belief = self._life_of(record)
             if belief is None:
                 return
@@ -69,6 +75,14 @@ class Picture:
         belief = self.members.get(label)
         return belief.address or None if belief else None
 
+    def master_of(self, label: str) -> Belief | None:
+        """What the master that `label` follows believes; None while that one is not seen running."""
+        belief = self.members.get(label)
+        if belief is None or belief.master is None:
+            return None
+        master = self.members.get(self.label_of(belief.master))
+        return master if master is not None and master.running and master.is_master else None
+
     def masters(self) -> tuple[str, ...]:
         """Labels of the running members that are master in their own belief."""
         return tuple(label for label, belief in self.members.items() if belief.running and belief.is_master)
@@ -85,6 +99,7 @@ class Picture:
         belief = self.members.get(event.target)
         if belief is not None:
             belief.status = "killed"
+            settle_leading(belief)
 
     def _pause(self, event: events.ProcessPaused) -> None:
         belief = self.members.get(event.target)
@@ -153,6 +168,7 @@ class Picture:
         if belief.status == "joining":
             belief.status = "member"
         settle_with_list(belief)
+        settle_leading(belief)
 
     def _addresses_of(self, event: events.ListInstalled) -> frozenset[Address]:
         known = self._contents.get((event.lineage, event.version))
@@ -173,6 +189,7 @@ class Picture:
 
 def _follow(belief: Belief, event: events.MasterChanged, at: int) -> None:
     belief.master = event.master
+    settle_leading(belief)
 
 
 def _suspect(belief: Belief, event: events.SuspicionRaised, at: int) -> None:
@@ -191,6 +208,7 @@ def _end(belief: Belief, event: events.Event, at: int) -> None:
     belief.claiming = False
     if belief.status != "killed":
         belief.status = "stopped"
+    settle_leading(belief)
 
 
 FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
@@ -212,5 +230,6 @@ FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
     events.MemberStopped: _end,
     events.JoinFailed: _end,
     **RECOVERY_FOLDS,
+    **PARTITION_FOLDS,
 }
 """What a member's own event does to its belief, by kind; called with belief, event and time."""

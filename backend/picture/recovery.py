@@ -7,6 +7,7 @@ from typing import Any
 
 from backend.core import events
 from backend.picture.belief import Belief, JoinDelay, Resolution, Verdict
+from backend.picture.partitions import settle_leading
 
 
 def on_disconnection_reported(belief: Belief, event: events.DisconnectionReported, at: int) -> None:
@@ -60,6 +61,7 @@ def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> N
     belief.merging = event.target
     if belief.status == "member":
         belief.status = "joining"
+    settle_leading(belief)
 
 
 def on_join_list_changed(belief: Belief, event: events.JoinListChanged, at: int) -> None:

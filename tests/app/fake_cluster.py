@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 from backend.clusters.cluster import Source
 from backend.core import events
 from backend.core.address import Address
 from backend.core.commands import Command, CommandRefused
+from backend.core.data.operations import Answer, Operation
 from backend.core.events import Event, Record
 from backend.core.membership.identity import Member
+from backend.core.partitions.events import Holder, MigrationStarted, TableCause, TableChanged
 
 SECOND_US = 1_000_000
 
@@ -50,6 +52,9 @@ class FakeCluster:
             future.set_result(None)
         return future
 
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        raise AssertionError("the console calls by commands, and learns the answer from events")
+
     def close(self) -> None:
         self.closed = True
 
@@ -79,6 +84,38 @@ class FakeCluster:
 
     def suspect(self, label: str, suspect: str, reason: str = "no heartbeat for 4 s") -> None:
         self.happen(label, events.SuspicionRaised(self.address(suspect), f"{suspect}-life-1", reason))
+
+    def holder(self, label: str) -> Holder:
+        return Holder(self.address(label), f"{label}-life-1")
+
+    def change_table(
+        self,
+        label: str,
+        version: int,
+        rows: Mapping[int, Sequence[str]],
+        cause: TableCause = "published",
+        life: int = 1,
+    ) -> None:
+        """`rows` gives the labels of those who hold each changed partition; an empty label is nobody."""
+        names = list(dict.fromkeys(name for row in rows.values() for name in row if name))
+        places = {"": -1, **{name: place for place, name in enumerate(names)}}
+        changed = tuple((partition, 1, *(places[name] for name in row)) for partition, row in rows.items())
+        holders = tuple(self.holder(name) for name in names)
+        event = TableChanged(version, f"{version:016x}", 271, holders, changed, f"{label}-life-{life}", cause)
+        self.happen(label, event, life=life)
+
+    def begin(
+        self, label: str, migration_id: str, partition: int, source: str, destination: str, index: int = 0
+    ) -> None:
+        """`label` begins a migration; without a source it is a copy."""
+        place, giver = (index, self.address(source)) if source else (-1, None)
+        event = MigrationStarted(
+            migration_id=migration_id, partition=partition, type="MOVE" if source else "COPY", partition_version=1,
+            source=giver, source_current=place, source_new=-1, destination=self.address(destination),
+            destination_current=-1, destination_new=index, owner=giver or self.address(label), available=2, wanted=2,
+            unavoidable=False,
+        )  # fmt: skip
+        self.happen(label, event)
 
     def form(self) -> None:
         """Everybody starts and installs the list of all."""

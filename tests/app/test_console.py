@@ -16,8 +16,11 @@ from app.console import Console
 from app.screens.confirm import ConfirmScreen
 from app.screens.detail import DetailScreen
 from app.screens.help import HelpScreen
+from app.screens.migrations import MigrationsScreen
 from backend.core import events
 from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
     ChangeState,
     Command,
     CutLink,
@@ -34,7 +37,10 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
+from backend.core.data.events import CallFinished
+from backend.core.data.operations import Get, Put
 from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
+from backend.core.partitions.events import MigrationDecided
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 
@@ -77,6 +83,15 @@ async def type_line(pilot: Pilot[None], line: str) -> None:
         (["X", "tab", "enter"], [StopMember(label) for label in FIVE]),
         (["X", "escape"], []),
         (["o"], [Operate("n1")]),
+        (["j", "a"], [ArrangePartitions("n2")]),
+        (["j", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
+        (["j", "space", "k", "colon", *"get", "space", *"m", "space", *"k", "enter"], [CallMap("n2", Get("m", "k"))]),
+        (["j", "i", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
+        (["v", "s", "x", "p", "c", "h", "a", "o", "m", "K", "i", "enter"], []),
+        (["v", "v", "x"], [StopMember("n1")]),
+        (["v", "escape", "x"], [StopMember("n1")]),
+        (["v", "q", "x"], [StopMember("n1")]),
+        (["v", "colon", *"stop", "space", *"n2", "enter"], [StopMember("n2")]),
         (["j", "m", "right", "enter"], [SearchClusters("n2")]),
         (["m", "enter"], []),
         (["S", *"FROZEN", "enter", "right", "enter"], [ChangeState("n1", "FROZEN")]),
@@ -266,6 +281,84 @@ def test_confirmation_spells_out_the_blast_radius_and_leans_to_cancel() -> None:
     run_async(scenario())
 
 
+def test_the_answer_of_a_call_is_told_when_it_comes_and_only_of_calls_made_here() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+
+        def answer(member: str, key: str, value: str, problem: str = "") -> None:
+            cluster.happen(member, CallFinished(1, "get", "m", key, 3, value, bool(value), 1_500, problem, False))
+
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await type_line(pilot, "get m k n2")
+            await settle(pilot)
+            assert app.beliefs.message.text == "get m k n2 …"
+            answer("n3", "k", "of another member")
+            answer("n2", "other", "of another key")
+            await settle(pilot)
+            assert app.beliefs.message.text == "get m k n2 …"
+            answer("n2", "k", "[b]v[/b]\x1b")
+            await settle(pilot)
+            assert app.beliefs.message.text == "n2: get m k: '[b]v[/b]\\x1b' (p3, 1.5 ms)"
+            answer("n2", "k", "somebody else's")
+            await type_line(pilot, "get m k n2")
+            answer("n2", "k", "", f"{cluster.address('n4')} left")
+            await settle(pilot)
+            assert app.beliefs.message.text == "✕ error  n2: get m k failed: n4 left; it may have been done"
+            cluster.refuse("n2 is paused; resume it first")
+            await type_line(pilot, "get m k n2")
+            await pilot.pause()
+            assert "get m k n2 is refused: n2 is paused" in app.beliefs.message.text
+            answer("n2", "k", "of nobody here")
+            await settle(pilot)
+            assert "is refused" in app.beliefs.message.text
+
+    run_async(scenario())
+
+
+def test_migrations_stay_up_to_date_and_no_key_acts_on_a_member_out_of_sight() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await type_line(pilot, "migrations")
+            await settle(pilot)
+            assert isinstance(app.screen, MigrationsScreen) and "no partitions yet" in screen_text(app)
+            assert "stop" not in screen_text(app).splitlines()[-1]
+            cluster.begin("n1", "m0", 7, "n2", "n5")
+            await settle(pilot)
+            assert "▶ copying    p7     MOVE" in screen_text(app)
+            assert "p7 MOVE: n5 to 0, n2 goes; copying, data from n2" in screen_text(app)
+            cluster.happen("n1", MigrationDecided("m0", 7, False, 3, "n5 [x] left"))
+            await settle(pilot)
+            assert "▸ ✕ failed     p7" in screen_text(app), "the cursor stays on its migration"
+            assert "last failed, 0 s ago: p7, n5 [x] left" in screen_text(app)
+
+    run_async(scenario())
+
+
+def test_versions_of_tables_get_a_column_when_there_are_tables() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            assert " table " not in screen_text(app)
+            cluster.change_table("n1", 1_000, {0: ["n1", "n2"]})
+            cluster.change_table("n2", 999, {0: ["n2", "n1"]})
+            await settle(pilot)
+            text = screen_text(app)
+            assert " table " in text and "v5      ≠ t999" in text and "≠ none" in text
+            for label in FIVE:
+                cluster.change_table(label, 1_001, {0: ["n1", "n2"]})
+            await settle(pilot)
+            assert "≠" not in screen_text(app)
+
+    run_async(scenario())
+
+
 def test_one_member_in_detail_stays_up_to_date() -> None:
     async def scenario() -> None:
         cluster = formed()
@@ -324,6 +417,27 @@ def test_detail_paints_only_lines_that_changed(monkeypatch: pytest.MonkeyPatch) 
             cluster.happen("n2", events.ListRejected(1, cluster.address("n1"), "older"), after_us=1_000_000)
             await settle(pilot)
             assert painted == [0], "only the line with the age of the list"
+
+    run_async(scenario())
+
+
+def test_the_prompt_may_be_asked_before_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        push_screen = app.push_screen
+
+        def push_and_type(screen: object) -> None:
+            push_screen(screen)  # type: ignore[call-overload]
+            app.beliefs.prompt.ask(":", "stop ")
+            app.beliefs.prompt.type_in("n")
+
+        monkeypatch.setattr(app, "push_screen", push_and_type)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await pilot.press("2", "enter")
+            await pilot.pause()
+            assert cluster.commands == [StopMember("n2")]
 
     run_async(scenario())
 
@@ -487,7 +601,7 @@ def test_members_that_appear_later_get_row_and_column() -> None:
 
 
 KEYS = (
-    *"jksxpclhfgGKXqiemowSt", "question_mark", "space", "up", "down", "left", "right", "tab", "escape", "enter", "slash",
+    *"jksxpclhfgGKXqiemowStvad", "question_mark", "space", "up", "down", "left", "right", "tab", "escape", "enter", "slash",
     "colon", "pagedown", "pageup", "home", "end", "ctrl+p", "n", "1", "backspace",
 )  # fmt: skip
 
@@ -498,7 +612,7 @@ def test_any_keys_while_records_stream_break_nothing(seed: int) -> None:
         draw = random.Random(seed)
         cluster = formed()
         app = Console(cluster)
-        app._deeds["quit"] = lambda: None
+        app._deeds["quit"] = app._deeds["screenshot"] = lambda: None
         async with app.run_test(size=(80, 24)) as pilot:
             for step in range(50):
                 observer, other = draw.sample(FIVE, 2)

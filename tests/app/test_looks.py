@@ -9,7 +9,18 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.console import Console
 from backend.core import events
+from backend.core.data.events import BackupOutOfStep, CallFinished
 from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
+from backend.core.partitions.events import (
+    DrainStarted,
+    MigrationAccepted,
+    MigrationCommitting,
+    MigrationCopied,
+    MigrationDecided,
+    MigrationsPlanned,
+    PartitionLost,
+    PlannedMigration,
+)
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 
@@ -100,6 +111,50 @@ def test_detail_of_one_that_is_held_back(snapshot: SnapshotAssertion) -> None:
 
 def test_what_is_asked_before_a_search(snapshot: SnapshotAssertion) -> None:
     assert look_at(healing_cluster(), SIZES["80x24"], "m") == snapshot
+
+
+def migrating_cluster() -> FakeCluster:
+    """The fifth member has come: athens moves partitions to it, cyrene wants to leave, and not all tables are alike."""
+    cluster = FakeCluster(FIVE)
+    cluster.form()
+    at = {label: cluster.address(label) for label in cluster.labels}
+    rows = {partition: [FIVE[partition % 4], FIVE[(partition + 1) % 4]] for partition in range(12)}
+    cluster.change_table("athens", 12, rows, "arranged")
+    for label in FIVE[1:4]:
+        cluster.change_table(label, 12, rows)
+    why = f"{at['euphesus']} joined"
+    planned = [PlannedMigration(place, "MOVE", at[rows[place][0]], at["euphesus"], 0) for place in range(7)]
+    planned += [PlannedMigration(place, "SHIFT DOWN", at[rows[place][0]], at["euphesus"], 0, True) for place in (7, 8)]
+    cluster.happen("athens", MigrationsPlanned(tuple(planned), 9, 8, why))
+    for place in range(5):
+        cluster.begin("athens", f"m{place}", place, rows[place][0], "euphesus")
+    cluster.happen("athens", MigrationCopied("m0", 0, 3, 2_500_000, 12_345))
+    cluster.happen("athens", MigrationCommitting("m0", 0))
+    cluster.happen("athens", MigrationDecided("m0", 0, True, 2, ""))
+    for label in FIVE[:3]:
+        cluster.change_table(
+            label, 13, {0: ["euphesus", rows[0][1]]}, "migration" if label == "athens" else "published"
+        )
+    cluster.happen("athens", MigrationDecided("m1", 1, False, 3, f"{at['byzantium']} did not answer for 30 s"))
+    cluster.happen("athens", MigrationCommitting("m2", 2))
+    cluster.happen("athens", DrainStarted(at["cyrene"]))
+    cluster.happen("athens", PartitionLost(11, 6))
+    cluster.happen("delphi", BackupOutOfStep(2, at["cyrene"], "a write is missing"))
+    cluster.happen("euphesus", MigrationAccepted("m2", 2, "destination", -1, 0))
+    cluster.happen("byzantium", CallFinished(1, "put", "orders", "k1", 3, "v1", True, 1_500, "", False))
+    return cluster
+
+
+MORE_SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
+
+
+@pytest.mark.parametrize("size", MORE_SIZES.values(), ids=MORE_SIZES)
+@pytest.mark.parametrize(
+    "keys", [(), ("v",), ("v", "j", "j", "j"), ("i",), ("G", "k", "i"), ("j", "K")],
+    ids=["beliefs", "migrations", "a-row", "detail-of-master", "detail", "kill"],
+)  # fmt: skip
+def test_migrating(size: tuple[int, int], keys: tuple[str, ...], snapshot: SnapshotAssertion) -> None:
+    assert look_at(migrating_cluster(), size, *keys) == snapshot
 
 
 def test_without_colour_every_state_still_reads(monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:

@@ -11,6 +11,8 @@ from app.command_text import describe, question
 from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
 from backend.core.cluster_profile import CLUSTER_STATES
 from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
     ChangeState,
     Command,
     CutLink,
@@ -31,6 +33,8 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
+from backend.core.data.operations import Get, Put, Remove
+from backend.core.events import EVENT_KINDS
 from backend.core.messages import MESSAGE_KINDS
 
 LABELS = ("n1", "n2", "n3", "n4", "[/]x")
@@ -56,6 +60,15 @@ LABELS = ("n1", "n2", "n3", "n4", "[/]x")
         ("drop-messages n1 n2 heartbeat,join-request", DropMessages(("n1",), ("n2",), ("heartbeat", "join-request"))),
         ("drop-messages n1 n2 none", DropMessages(("n1",), ("n2",), ())),
         ("kill-at n1 claim-started", KillAt("n1", "claim-started")),
+        ("kill-at n1 migration-committing after", KillAt("n1", "migration-committing", after=True)),
+        ("arrange", ArrangePartitions("n4")),
+        ("arrange n2", ArrangePartitions("n2")),
+        ("put orders k1 v1", CallMap("n4", Put("orders", "k1", b"v1"))),
+        ("put orders k1 'two words' n2", CallMap("n2", Put("orders", "k1", b"two words"))),
+        ("get orders k1", CallMap("n4", Get("orders", "k1"))),
+        ("get orders 'a b' [/]x", CallMap("[/]x", Get("orders", "a b"))),
+        ("remove orders k1 n1", CallMap("n1", Remove("orders", "k1"))),
+        ("migrations", ConsoleRequest("migrations")),
         ("join-list n1 127.0.0.1:5701,n2", SetJoinList("n1", ("127.0.0.1:5701", "n2"))),
         ("join-list n1 [fe80::1]:5701; n2  n3", SetJoinList("n1", ("[fe80::1]:5701", "n2", "n3"))),
         ("state n1 FROZEN", ChangeState("n1", "FROZEN")),
@@ -72,7 +85,7 @@ LABELS = ("n1", "n2", "n3", "n4", "[/]x")
     ],
 )
 def test_good_lines(line: str, meant: object) -> None:
-    assert parse_line(line, LABELS, writable=True) == meant
+    assert parse_line(line, LABELS, writable=True, selected="n4") == meant
 
 
 @pytest.mark.parametrize(
@@ -98,6 +111,15 @@ def test_good_lines(line: str, meant: object) -> None:
         ("drop-messages n1 n2 ,", "which messages?"),
         ("kill-at n1", "at which event?"),
         ("kill-at n1 claim-start", "did you mean claim-started?"),
+        ("kill-at n1 claim-started before", "'before' is no moment; write kill-at MEMBER EVENT [after]"),
+        ("put orders k1", "put takes 3 words"),
+        ("put orders k1 two words n1", "in quotes where they have blanks"),
+        ("put orders k1 'v1", "a quote is not closed"),
+        ("get orders", "write get MAP KEY [MEMBER]"),
+        ("get orders k1 n22", "did you mean n2?"),
+        ("get orders k1", "which member?"),
+        ("arrange", "which member? write arrange [MEMBER]"),
+        ("migrations now", "stands alone"),
         ("drop-messages n1 n2 heartbeat one-way", "one word more"),
         ("join-list n1", "an empty join list finds nobody"),
         ("join-list n1 10.0.0.1:99999", "'10.0.0.1:99999' is neither a member nor an address"),
@@ -144,6 +166,14 @@ def test_a_read_only_cluster_refuses_what_changes_it() -> None:
         ("lose n1 n2 ", None),
         ("lose n1 n2 0.5 ", "lose n1 n2 0.5 one-way"),
         ("drop-messages n1 n2 heartbeat,join-req", "drop-messages n1 n2 heartbeat,join-request"),
+        ("kill-at n1 claim-sta", "kill-at n1 claim-started"),
+        ("kill-at n1 claim-started a", "kill-at n1 claim-started after"),
+        ("arr", "arrange"),
+        ("arrange n", "arrange n1"),
+        ("put n", None),
+        ("put orders k1 v1 ", "put orders k1 v1 n1"),
+        ("get orders k1 n", "get orders k1 n1"),
+        ("get orders n", None),
         ("quit ", None),
         ("nonsense n", None),
     ],
@@ -176,10 +206,15 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
         MEMBER,
         st.lists(st.sampled_from([*LABELS, "10.0.0.1:5701", "[fe80::1]:5701", "host"]), min_size=1),
     ),
+    st.builds(KillAt, MEMBER, st.sampled_from(sorted(EVENT_KINDS)), st.booleans()),
+    st.builds(CallMap, MEMBER, st.builds(Put, st.text(), st.text(), st.text().map(str.encode))),
+    st.builds(CallMap, MEMBER, st.builds(Get, st.text(), st.text()) | st.builds(Remove, st.text(), st.text())),
     st.builds(ChangeState, MEMBER, st.sampled_from(CLUSTER_STATES)),
     st.builds(
         lambda kind, member: kind(member),
-        st.sampled_from([StartMember, StopMember, KillMember, PauseMember, ResumeMember, SearchClusters, Operate]),
+        st.sampled_from(
+            [StartMember, StopMember, KillMember, PauseMember, ResumeMember, SearchClusters, Operate, ArrangePartitions]
+        ),
         MEMBER,
     ),
 )

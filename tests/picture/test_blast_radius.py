@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.core.commands import ChangeState, Heal, KillMember, SearchClusters, StopMember
-from backend.core.events import MergeVerdict
+from backend.core.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
+from backend.core.events import MergeVerdict, ProcessKilled, ProcessPaused
 from backend.picture.blast_radius import blast_radius
 from backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
@@ -38,6 +38,46 @@ def test_ending_names_the_orphans() -> None:
     assert "n1 is master of n2, n3, n4, n5" in told
     everybody = [StopMember(label) for label in FIVE]
     assert blast_radius(formed(), everybody).endswith("Nothing of the cluster remains.")
+
+
+def holding(*, backups: bool) -> FakeCluster:
+    cluster = FakeCluster(FIVE)
+    cluster.form()
+    rows = {0: ["n1", "n2"], 1: ["n2", "n3"], 2: ["n3", "n1"], 3: ["n2", "n1"]}
+    if not backups:
+        rows[3] = ["n2", ""]
+    for label in ("n1", "n2"):
+        cluster.change_table(label, 4, rows)
+    return cluster
+
+
+def test_killing_tells_what_would_be_lost() -> None:
+    lost = "✕ {} would be lost: nobody else holds a replica."
+    picture = picture_of(holding(backups=True))
+    assert "No partition would be lost; 2 would go to their first backups." in blast_radius(picture, [KillMember("n2")])
+    assert blast_radius(picture, [KillAt("n2", "claim-started")]) == blast_radius(picture, [KillMember("n2")])
+    told = blast_radius(picture, [KillMember("n2"), KillMember("n1")])
+    assert lost.format("2 partitions") in told
+    assert lost.format("1 partition") in blast_radius(picture_of(holding(backups=False)), [KillMember("n2")])
+
+
+def test_replicas_of_lives_that_are_over_save_nothing() -> None:
+    cluster = holding(backups=True)
+    cluster.happen("dev", ProcessKilled("n3"))
+    assert "✕ 1 partition would be lost" in blast_radius(picture_of(cluster), [KillMember("n2")])
+    cluster = holding(backups=True)
+    cluster.start("n3", life=2)
+    assert "✕ 1 partition would be lost" in blast_radius(picture_of(cluster), [KillMember("n2")])
+    cluster = holding(backups=True)
+    cluster.happen("dev", ProcessPaused("n3"))
+    assert "No partition would be lost" in blast_radius(picture_of(cluster), [KillMember("n2")])
+
+
+def test_stopping_loses_nothing_while_somebody_stays() -> None:
+    picture = picture_of(holding(backups=False))
+    assert "Their data moves to the others before they leave" in blast_radius(picture, [StopMember("n2")])
+    assert "data" not in blast_radius(picture, [StopMember(label) for label in FIVE])
+    assert "data" not in blast_radius(formed(), [StopMember("n2")])
 
 
 def test_a_change_of_state_reaches_one_cluster() -> None:

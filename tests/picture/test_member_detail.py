@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from backend.core import events
+from backend.core.data.events import BackupOutOfStep
 from backend.core.events import ProcessPaused
 from backend.core.membership.member_list import MemberList, member_list_text
-from backend.picture.member_detail import INDENT, age_text, member_detail
+from backend.core.partitions.events import (
+    DrainStarted,
+    MigrationAccepted,
+    MigrationsPlanned,
+    PlannedMigration,
+    TableChanged,
+    TableRecoveryStarted,
+)
+from backend.picture.amounts import age_text
+from backend.picture.member_detail import INDENT, member_detail
 from backend.picture.picture import Picture
 from tests.app.fake_cluster import SECOND_US, FakeCluster
 
@@ -100,6 +110,53 @@ def test_what_a_joiner_waits_for() -> None:
     facts = facts_of(cluster, "n2")
     assert facts[0] == ("status", "held back, no list yet")
     assert ("waits", "n1 lets it in when its links to n3 are proven; tries again in 2 s") in facts
+
+
+def test_its_partitions_and_its_part_in_migrations() -> None:
+    cluster = formed()
+    cluster.change_table("n1", 4, {0: ["n1", "n2"], 1: ["n2", "n3"]}, "arranged")
+    facts = facts_of(cluster, "n2", later_us=2 * SECOND_US)
+    assert ("table", "none yet; ≠ its master n1 has v4") in facts and "partitions" not in dict(facts)
+    cluster = formed()
+    for label in ("n1", "n2"):
+        cluster.change_table(label, 4, {0: ["n1", "n2"], 1: ["n2", "n3"]}, "arranged")
+    cluster.happen("n2", MigrationAccepted("m1", 1, "source", 0, -1), after_us=0)
+    cluster.happen("n2", BackupOutOfStep(0, cluster.address("n1"), f"{cluster.address('n1')} is ahead"), after_us=0)
+    cluster.happen("n1", DrainStarted(cluster.address("n2")), after_us=0)
+    facts = facts_of(cluster, "n2", later_us=2 * SECOND_US)
+    assert ("table", "v4 since 2 s (arranged), digest 0000000000000004") in facts
+    assert ("partitions", "owns 1 of 271, keeps 1 backup") in facts
+    assert ("leaves", "n1 moves all data off it since 2 s") in facts
+    assert ("migrates", "p1 (source)") in facts
+    assert ("out of step", "✕ backup of p0 with its owner n1: n1 is ahead") in facts
+
+
+def test_a_table_that_is_not_its_masters() -> None:
+    cluster = formed()
+    cluster.change_table("n2", 4, {0: ["n1", "n2"]})
+    cluster.change_table("n1", 5, {0: ["n2", "n1"]}, "migration")
+    text = dict(facts_of(cluster, "n2"))["table"]
+    assert text == "v4 since 0 s (published), digest 0000000000000004; ≠ its master n1 has v5"
+    cluster = formed()
+    cluster.change_table("n2", 4, {0: ["n1", "n2"]})
+    cluster.change_table("n1", 4, {0: ["n2", "n1"]})
+    cluster.happen("n2", TableChanged(4, "other", 271, (), (), "n1-life-1", "published"))
+    assert dict(facts_of(cluster, "n2"))["table"].endswith("; ≠ its master n1 has v4 too, with other content")
+
+
+def test_what_a_master_leads() -> None:
+    cluster = formed()
+    move = PlannedMigration(0, "MOVE", cluster.address("n2"), cluster.address("n5"), 0)
+    cluster.happen("n1", MigrationsPlanned((move,), 1, 1, f"{cluster.address('n5')} joined"))
+    cluster.happen("n1", MigrationsPlanned((), 0, 0, "they have changed"))
+    cluster.happen("n1", TableRecoveryStarted((cluster.address("n2"),)))
+    facts = facts_of(cluster, "n1")
+    place = facts.index(("leads", "asks n2 for the latest table since 0 s"))
+    assert facts[place + 1] == ("", "0 running, 0 planned, 0 done, 0 failed")
+    assert facts[place + 2] == ("", "latest plan, 1 replica to copy, 1 at least: n5 joined")
+    cluster = formed()
+    cluster.happen("n1", MigrationsPlanned((), 0, 0, f"{cluster.address('n5')} joined"))
+    assert ("leads", "0 running, 0 planned, 0 done, 0 failed; nothing is left of its plan") in facts_of(cluster, "n1")
 
 
 def test_ages() -> None:

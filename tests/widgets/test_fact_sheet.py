@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from textual.app import App, ComposeResult
 
-from backend.picture.member_detail import Fact
+from backend.picture.fact import Fact
 from tests.app.screen_text import screen_text
 from widgets.fact_sheet import FactSheet
 

@@ -1,0 +1,34 @@
+"""Amounts in words: lengths of time, sizes of data, counts of things."""
+
+from __future__ import annotations
+
+from backend.core.properties import SECOND_US
+
+
+def duration_text(length_us: int) -> str:
+    """A length of time in the largest unit that keeps it readable."""
+    if length_us >= SECOND_US:
+        return f"{length_us / SECOND_US:g} s"
+    return f"{length_us / 1_000:g} ms"
+
+
+def age_text(length_us: int) -> str:
+    """How long something has lasted, in whole seconds, minutes or hours: the longest unit with two of it or more."""
+    seconds = max(length_us, 0) // SECOND_US
+    for size, unit in ((3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def bytes_text(size: int) -> str:
+    """A size of data, in units of a thousand."""
+    for unit_bytes, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit_bytes:
+            return f"{size / unit_bytes:.3g} {unit}"
+    return f"{size} B"
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """So many of `what`; `several` is its plural where that is not made with an s."""
+    return f"{number} {what if number == 1 else several or what + 's'}"

@@ -1,0 +1,223 @@
+"""The part of the fold that is about migrations: what is planned, what runs, and how it ended (seed 004, 2 and 3)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Literal, NamedTuple
+
+from backend.core import events
+from backend.core.address import Address
+from backend.core.events import Record
+from backend.core.partitions import events as told
+from backend.core.partitions.events import MigrationStarted, PlannedMigration
+
+ENDED_KEPT = 100
+"""Ended migrations of each kind that are remembered; all of them are counted."""
+
+BEGUN_KEPT = 1_000
+"""Migrations whose end was not told; more than that have lost their master without a word of it."""
+
+ALL_LOST = 6
+"""The number of lost backups that means that no replica is left (behaviour 8.13)."""
+
+Phase = Literal["copying", "committing"]
+
+
+@dataclass(slots=True)
+class RunningMigration:
+    """A migration under way. Bytes and chunks are not known before all are copied."""
+
+    begun: MigrationStarted
+    since_us: int
+    phase: Phase = "copying"
+
+
+class Ended(NamedTuple):
+    """How a migration ended, when, after how long, and who told it."""
+
+    begun: MigrationStarted
+    committed: bool
+    reason: str
+    at_us: int
+    took_us: int
+    leader: str
+
+
+class Lost(NamedTuple):
+    """A partition that lost all its replicas, when, and who told it."""
+
+    partition: int
+    at_us: int
+    leader: str
+
+
+class Recovering(NamedTuple):
+    """The search of a new master for the latest table, and since when."""
+
+    asked: tuple[Address, ...]
+    since_us: int
+
+
+@dataclass(slots=True)
+class Leading:
+    """What a member tells of migrations while it leads them. All but the counts is void once it leads no more."""
+
+    planned: dict[int, deque[PlannedMigration]] = field(default_factory=dict)
+    """What has not begun, by partition, in the order of the plan."""
+    waiting: int = 0
+    """How many migrations `planned` holds."""
+    running: dict[str, RunningMigration] = field(default_factory=dict)
+    """By id, the longest running first."""
+    ever_planned: bool = False
+    moves: int = 0
+    lower_bound: int = 0
+    """Replicas that the latest plan with anything to do copies, and how many any plan would have to."""
+    why: str = ""
+    """What that plan is for; after it was dropped, why it was."""
+    cancelled: int = 0
+    """How many of the latest plan were dropped."""
+    done: int = 0
+    failed: int = 0
+    """How many were committed and rolled back in this life."""
+    recovering: Recovering | None = None
+    draining: dict[Address, int] = field(default_factory=dict)
+    """Members that wait to leave, and since when."""
+
+    def queue(self) -> Iterator[PlannedMigration]:
+        """What has not begun."""
+        return chain.from_iterable(self.planned.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything left to do."""
+        return bool(self.waiting or self.running or self.recovering or self.draining)
+
+    def void(self) -> None:
+        """It leads no more: the queue is nobody's, and how the running ones end is for the next master to find out."""
+        if self.busy:
+            self.planned, self.waiting, self.recovering = {}, 0, None
+            self.running.clear()
+            self.draining.clear()
+
+
+class MigrationHistory:
+    """The migrations that ended, and the partitions that were lost, whoever led and whatever became of that one since."""
+
+    def __init__(self) -> None:
+        self.done: deque[Ended] = deque(maxlen=ENDED_KEPT)
+        self.failed: deque[Ended] = deque(maxlen=ENDED_KEPT)
+        self.lost: deque[Lost] = deque(maxlen=ENDED_KEPT)
+        """Each of them the latest last."""
+        self.done_count = self.failed_count = self.lost_count = 0
+        self._begun: dict[str, tuple[MigrationStarted, int]] = {}
+
+    def take(self, record: Record) -> None:
+        """Take in one record of a kind in `HISTORY_KINDS`."""
+        match record.event:
+            case MigrationStarted() as begun:
+                self._begun[begun.migration_id] = begun, record.at
+                if len(self._begun) > BEGUN_KEPT:
+                    del self._begun[next(iter(self._begun))]
+            case told.MigrationDecided(migration_id, _, committed, _, reason):
+                self._end(migration_id, record, committed, reason)
+            case told.TableRecovered(_, _, committed_ids, rolled_back_ids):
+                for migration_id in committed_ids:
+                    self._end(migration_id, record, True, "the new master found it committed")
+                for migration_id in rolled_back_ids:
+                    self._end(migration_id, record, False, "its master was gone before the commit")
+            case told.PartitionLost(partition, lost_backups) if lost_backups >= ALL_LOST:
+                self.lost.append(Lost(partition, record.at, record.member))
+                self.lost_count += 1
+
+    def _end(self, migration_id: str, record: Record, committed: bool, reason: str) -> None:
+        """Nothing is known of one whose beginning was not seen, or whose end was told before."""
+        if migration_id not in self._begun:
+            return
+        begun, since_us = self._begun.pop(migration_id)
+        ended = Ended(begun, committed, reason, record.at, record.at - since_us, record.member)
+        (self.done if committed else self.failed).append(ended)
+        if committed:
+            self.done_count += 1
+        else:
+            self.failed_count += 1
+
+
+def on_migrations_planned(leading: Leading, event: told.MigrationsPlanned, at: int) -> None:
+    """A place that is only cleared is no migration: the table says so when its turn comes, and no other event does."""
+    leading.planned, leading.waiting, leading.cancelled = {}, 0, 0
+    leading.ever_planned = True
+    if not event.planned:
+        return  # the plan before is what has led here
+    leading.moves, leading.lower_bound, leading.why = event.moves, event.lower_bound, event.why
+    for migration in event.planned:
+        if migration.type != "CLEAR":
+            leading.planned.setdefault(migration.partition, deque()).append(migration)
+            leading.waiting += 1
+
+
+def on_migrations_cancelled(leading: Leading, event: told.MigrationsCancelled, at: int) -> None:
+    leading.planned, leading.waiting = {}, 0
+    leading.cancelled, leading.why = event.remaining, event.reason
+
+
+def on_migration_started(leading: Leading, event: MigrationStarted, at: int) -> None:
+    """Takes it out of the queue, where it is the first of its partition."""
+    leading.running[event.migration_id] = RunningMigration(event, at)
+    queue = leading.planned.get(event.partition)
+    if queue is not None:
+        queue.popleft()
+        leading.waiting -= 1
+        if not queue:
+            del leading.planned[event.partition]
+
+
+def on_migration_committing(leading: Leading, event: told.MigrationCommitting, at: int) -> None:
+    running = leading.running.get(event.migration_id)
+    if running is not None:
+        running.phase = "committing"
+
+
+def on_migration_decided(leading: Leading, event: told.MigrationDecided, at: int) -> None:
+    leading.running.pop(event.migration_id, None)
+    if event.committed:
+        leading.done += 1
+    else:
+        leading.failed += 1
+
+
+def on_table_recovery_started(leading: Leading, event: told.TableRecoveryStarted, at: int) -> None:
+    leading.recovering = Recovering(event.asked, at)
+
+
+def on_table_recovered(leading: Leading, event: told.TableRecovered, at: int) -> None:
+    leading.recovering = None
+
+
+def on_drain_started(leading: Leading, event: told.DrainStarted, at: int) -> None:
+    leading.draining.setdefault(event.address, at)
+
+
+def on_drain_finished(leading: Leading, event: told.DrainFinished, at: int) -> None:
+    leading.draining.pop(event.address, None)
+
+
+LEADING_FOLDS: dict[type[events.Event], Callable[[Leading, Any, int], None]] = {
+    told.MigrationsPlanned: on_migrations_planned,
+    told.MigrationsCancelled: on_migrations_cancelled,
+    told.MigrationStarted: on_migration_started,
+    told.MigrationCommitting: on_migration_committing,
+    told.MigrationDecided: on_migration_decided,
+    told.TableRecoveryStarted: on_table_recovery_started,
+    told.TableRecovered: on_table_recovered,
+    told.DrainStarted: on_drain_started,
+    told.DrainFinished: on_drain_finished,
+}
+"""What each kind of event does to what its member leads; called with that, event and time."""
+
+HISTORY_KINDS: frozenset[type[events.Event]] = frozenset(
+    {MigrationStarted, told.MigrationDecided, told.TableRecovered, told.PartitionLost}
+)
+"""What a `MigrationHistory` listens to."""
