@@ -26,7 +26,13 @@ TELL_EVERY_SECONDS = 5.0
 def swarm(
     seeds: Annotated[str, typer.Option(metavar="FIRST:LAST", help="The seeds to run; both ends are run.")] = "1:100",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as processors when not given.")] = None,
-    sizes: Annotated[str, typer.Option(metavar="FEWEST:MOST", help="How many members a run may have.")] = "3:20",
+    sizes: Annotated[
+        str | None,
+        typer.Option(metavar="FEWEST:MOST", help="How many members a run may have; 3:20, with data 3:8."),
+    ] = None,
+    data: Annotated[
+        bool, typer.Option("--data", help="Use a map all the time, and crash members in the middle of migrations.")
+    ] = False,
     shrink: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the smallest scenario for each way of failing there.")
     ] = None,
@@ -39,16 +45,16 @@ def swarm(
 
     Exits with 1 when a run violates an invariant, does not converge, or ends in an error of the core.
     """
-    numbers, bounds = seed_range(seeds), size_bounds(sizes)
+    numbers, bounds = seed_range(seeds), size_bounds(sizes or ("3:8" if data else "3:20"))
     if print_scenario:
         if len(numbers) != 1:
             raise CommandFailed(ExitCode.BAD_INPUT, f"--print: {seeds} is more than one seed; write one, as in 7:7")
-        typer.echo(scenario_of(numbers[0], bounds), nl=False)
+        typer.echo(scenario_of(numbers[0], bounds, data=data), nl=False)
         return
     if shrink is not None:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
             shrink.mkdir(parents=True, exist_ok=True)
-    failed = run(numbers, bounds, jobs or os.cpu_count() or 1, shrink, output)
+    failed = run(numbers, bounds, jobs or os.cpu_count() or 1, shrink, output, data=data)
     if failed:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
@@ -76,37 +82,41 @@ def size_bounds(text: str) -> tuple[int, int]:
     return fewest, most
 
 
-def scenario_of(seed: int, sizes: tuple[int, int]) -> str:
+def scenario_of(seed: int, sizes: tuple[int, int], *, data: bool = False) -> str:
     """What `seed` draws, as a scenario file."""
     from backend.simulation.scenario_text import scenario_text
-    from backend.simulation.swarm import draw
+    from backend.simulation.trial import drawing_of
 
-    return scenario_text(draw(seed, sizes).scenario)
+    return scenario_text(drawing_of(seed, sizes, data=data).scenario)
 
 
-def run(seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, output: Format) -> bool:
+def run(
+    seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, output: Format, *, data: bool = False
+) -> bool:
     """Run all seeds and print the summary; whether any failed."""
     from backend.simulation.campaign import trials
     from backend.simulation.trial import FAILURES
 
     began, told = time.monotonic(), time.monotonic()
     done: list[Trial] = []
-    for trial in trials(seeds, sizes, min(jobs, len(seeds))):
+    for trial in trials(seeds, sizes, min(jobs, len(seeds)), data=data):
         done.append(trial)
         if trial.verdict in FAILURES:
-            say(f"seed {trial.seed}: {trial.verdict} {trial.invariant}".rstrip() + f"; {reproduction(trial, sizes)}")
+            say(f"seed {trial.seed}: {trial.verdict} {trial.invariant}".rstrip() + f"; {reproduction(trial, sizes, data=data)}")
         if time.monotonic() - told > TELL_EVERY_SECONDS:
             told = time.monotonic()
             say(f"{len(done)} of {len(seeds)} seeds, {len(done) / (told - began):.1f} a second")
     say(f"{len(done)} seeds, {len(done) / max(time.monotonic() - began, 1e-9):.1f} a second")
     failed = [trial for trial in done if trial.verdict in FAILURES]
-    write_document(summary(seeds, sizes, done, failed), output)
+    write_document(summary(seeds, sizes, done, failed, data=data), output)
     if shrink is not None:
-        _shrink_each_way_of_failing(failed, sizes, shrink)
+        _shrink_each_way_of_failing(failed, sizes, shrink, data=data)
     return bool(failed)
 
 
-def summary(seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial]) -> dict[str, object]:
+def summary(
+    seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial], *, data: bool = False
+) -> dict[str, object]:
     """What is printed; equal seeds give equal summaries."""
     from backend.simulation.trial import VERDICTS
 
@@ -131,19 +141,19 @@ def summary(seeds: range, sizes: tuple[int, int], done: list[Trial], failed: lis
                 "invariant": trial.invariant,
                 "text": trial.text,
                 "witnesses": trial.witnesses,
-                "reproduce": reproduction(trial, sizes),
+                "reproduce": reproduction(trial, sizes, data=data),
             }
             for trial in failed
         ],
     }
 
 
-def reproduction(trial: Trial, sizes: tuple[int, int]) -> str:
+def reproduction(trial: Trial, sizes: tuple[int, int], *, data: bool = False) -> str:
     """The command that runs this trial again."""
-    return f"quarterdeck swarm --seeds {trial.seed}:{trial.seed} --sizes {sizes[0]}:{sizes[1]}"
+    return f"quarterdeck swarm{' --data' * data} --seeds {trial.seed}:{trial.seed} --sizes {sizes[0]}:{sizes[1]}"
 
 
-def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], folder: Path) -> None:
+def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], folder: Path, *, data: bool) -> None:
     from backend.simulation.campaign import write_shrunk
     from backend.simulation.shrink import way_of_failing
 
@@ -152,7 +162,7 @@ def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], fol
         ways.setdefault(way_of_failing(trial), trial)
     for trial in ways.values():
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
-            file = write_shrunk(trial, sizes, folder)
+            file = write_shrunk(trial, sizes, folder, data=data)
         say(f"shrunk: quarterdeck simulate {file} --seed {trial.seed}")
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from typing import Literal, Protocol
 
 from backend.core.commands import Command
+from backend.core.data.operations import Answer, Operation
 from backend.core.events import Record
 
 Source = Literal["live", "simulated", "recorded", "remote"]
@@ -39,6 +40,14 @@ class Cluster(Protocol):
 
     def execute(self, command: Command) -> Future[None]:
         """Do `command`. The future fails with `CommandRefused` when it cannot be done. Never waits."""
+        ...
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        """Ask `member` for an operation on a distributed map, as a client would. Never waits.
+
+        The future fails with `CommandRefused` when the member is not there to be asked. When it dies before it has answered, the
+        answer says so. A `watched` put, get or remove is recorded.
+        """
         ...
 
     def close(self) -> None:

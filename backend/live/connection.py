@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+from collections import deque
 from typing import Protocol
 
 import msgspec
@@ -28,7 +30,16 @@ from backend.live.handshake import ANSWER, HELLO, Hello, Refused, Welcome, impos
 MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 
 WRITE_BACKLOG_BYTES = 1024 * 1024
-"""A receiver that leaves this much unread is not sent anything more until it reads again."""
+"""A receiver that leaves this much of what is urgent unread is not sent anything more until it reads again."""
+
+BULK_AHEAD_BYTES = 256 * 1024
+"""Bulk waits for its turn while more than this is on its way to the system, so that this is all that urgent frames wait for."""
+
+BULK_BACKLOG_BYTES = 64 * 1024 * 1024
+"""How much bulk waits for its turn at most: more than one frame of any size, and than what all migrations send at a time."""
+
+UNSENT_BYTES = 128 * 1024
+"""How much the system takes from us before it can send it, where it can be told."""
 
 
 GOODBYE = bytes(PREFIX_BYTES)
@@ -71,6 +82,9 @@ class Connection(asyncio.BufferedProtocol):
     """`dialled` is the address we dialled, None when the other side did. `peer` is None until both have agreed."""
 
     __slots__ = (
+        "_bulk",
+        "_bulk_ahead_bytes",
+        "_bulk_bytes",
         "_fault",
         "_hello_timer",
         "_owner",
@@ -93,6 +107,10 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = False
         self.outcome: asyncio.Future[None] | None = asyncio.get_running_loop().create_future() if dialled else None
         self._owner = owner
+        self._bulk: deque[bytes] = deque()
+        self._bulk_bytes = 0
+        self._bulk_ahead_bytes = 0
+        """The last frame of bulk that was written."""
         self._parser = FrameParser(MAX_HANDSHAKE_BYTES)
         self._transport: asyncio.Transport | None = None
         self._hello_timer: asyncio.TimerHandle | None = None
@@ -107,9 +125,27 @@ class Connection(asyncio.BufferedProtocol):
     # What the owner does with it
 
     def send(self, frame: bytes) -> None:
-        """Write one frame; dropped when the other side has long ceased to read."""
-        if self._transport is not None and not self.choked and not self.closed:
-            self._transport.write(frame)
+        """Write one frame, ahead of the bulk that waits; dropped when the other side has long ceased to read."""
+        transport = self._transport
+        if transport is None or self.closed or transport.is_closing():
+            return
+        if not self.choked or transport.get_write_buffer_size() <= WRITE_BACKLOG_BYTES + self._bulk_ahead_bytes:
+            transport.write(frame)
+
+    def send_bulk(self, frame: bytes) -> None:
+        """Write one frame after all bulk before it, as soon as the other side has read enough; dropped when too much waits."""
+        if self._transport is None or self.closed or self._transport.is_closing():
+            return
+        if not self.choked and not self._bulk:
+            self._write_bulk(self._transport, frame)
+        elif self._bulk_bytes + len(frame) <= BULK_BACKLOG_BYTES:
+            self._bulk.append(frame)
+            self._bulk_bytes += len(frame)
+
+    def _write_bulk(self, transport: asyncio.Transport, frame: bytes) -> None:
+        """Hand it to asyncio, which may choke the connection; what is urgent has its own room behind it."""
+        self._bulk_ahead_bytes = len(frame)
+        transport.write(frame)
 
     def abort(self) -> None:
         """End it at once; what was not yet written is lost."""
@@ -119,8 +155,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """End it after everything written so far is under way, saying goodbye."""
-        if self.peer is not None:
-            self.send(GOODBYE)
+        if self._transport is not None and not self.closed:
+            while self._bulk:
+                self._transport.write(self._bulk.popleft())
+            if self.peer is not None:
+                self._transport.write(GOODBYE)
         self._hang_up()
 
     def sever(self, reason: str) -> None:
@@ -144,7 +183,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.set_write_buffer_limits(high=WRITE_BACKLOG_BYTES)
+        transport.set_write_buffer_limits(high=BULK_AHEAD_BYTES)
+        _limit_unsent(transport)
         name = transport.get_extra_info("peername")
         self._remote = f"{name[0]}:{name[1]}" if name else ""
         if self.closed:
@@ -185,6 +225,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self.choked = False
+        while self._bulk and not self.choked and not self.closed and self._transport is not None:
+            frame = self._bulk.popleft()
+            self._bulk_bytes -= len(frame)
+            self._write_bulk(self._transport, frame)
 
     def connection_lost(self, problem: Exception | None) -> None:
         reason = self._fault or ("" if self.closed else reason_of(problem))
@@ -256,9 +300,18 @@ class Connection(asyncio.BufferedProtocol):
 
     def _end(self) -> None:
         self.closed = True
+        self._bulk.clear()
         self._forget_hello_timer()
 
     def _forget_hello_timer(self) -> None:
         if self._hello_timer is not None:
             self._hello_timer.cancel()
             self._hello_timer = None
+
+
+def _limit_unsent(transport: asyncio.Transport) -> None:
+    """Have the system not take more than a little ahead: what it has taken, nothing urgent can overtake."""
+    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
+    own = transport.get_extra_info("socket")
+    if option is not None and own is not None:
+        own.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)

@@ -6,6 +6,8 @@ import msgspec
 from msgspec import Struct
 
 from backend.core.address import Address
+from backend.core.commands import KillAt
+from backend.core.data.operations import Answer, Operation
 from backend.core.events import LinkChanged, Record
 from backend.core.member import Birth
 from backend.live.clock import RunClock
@@ -27,6 +29,8 @@ class Begin(Struct, frozen=True, tag=True):
     seed: str
     """Of everything that this life leaves to chance."""
     patience: Patience
+    dies_at: KillAt | None = None
+    """Where this life is to end."""
 
 
 class Do(Struct, frozen=True, tag=True):
@@ -36,13 +40,21 @@ class Do(Struct, frozen=True, tag=True):
     command: MemberCommand
 
 
+class Call(Struct, frozen=True, tag=True):
+    """Begin `operation` as a client would, and give its answer with `Answered` of the same number."""
+
+    number: int
+    operation: Operation
+    watched: bool
+
+
 class Links(Struct, frozen=True, tag=True):
     """These links are now in these conditions."""
 
     conditions: tuple[LinkChanged, ...]
 
 
-Order = Begin | Do | Links
+Order = Begin | Do | Call | Links
 
 
 class Began(Struct, frozen=True, tag=True):
@@ -62,17 +74,24 @@ class Stranger(Struct, frozen=True, tag=True):
 
 
 class Done(Struct, frozen=True, tag=True):
-    """The command of this number was carried out; or refused, when a `refusal` is given."""
+    """The command of this number was carried out, or begun; or refused, when a `refusal` is given."""
 
     number: int
     refusal: str = ""
+
+
+class Answered(Struct, frozen=True, tag=True):
+    """The operation of this number has ended so."""
+
+    number: int
+    answer: Answer
 
 
 class Over(Struct, frozen=True, tag=True):
     """The life ended by its own decision. A process that ends without this line was killed or has crashed."""
 
 
-Report = Began | Recorded | Stranger | Done | Over
+Report = Began | Recorded | Stranger | Done | Answered | Over
 
 ORDER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
 REPORT: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-MAX_FRAME_BYTES = 4 * 1024 * 1024
-"""The longest frame among members: room for a member list of several ten thousand entries."""
+MAX_FRAME_BYTES = 32 * 1024 * 1024
+"""The longest frame among members: room for the longest entry of a map together with the value that it replaces. A table of
+50,021 partitions with 7 replicas each takes less than a megabyte."""
 
 MAX_HANDSHAKE_BYTES = 4 * 1024
 """The longest frame from somebody who has not yet said who it is."""

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from backend.core.commands import ChangeState, Operate, SearchClusters, SetJoinList, StopMember
+from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
+    ChangeState,
+    KillAt,
+    Operate,
+    SearchClusters,
+    SetJoinList,
+    StopMember,
+)
+from backend.core.data.operations import Answer, Operation
 from backend.core.events import LinkChanged, Record
 
-MemberCommand = StopMember | SetJoinList | ChangeState | SearchClusters | Operate
+MemberCommand = StopMember | SetJoinList | ChangeState | SearchClusters | Operate | ArrangePartitions | CallMap | KillAt
 """What a member does itself when an operator asks for it. In a join list stand addresses only, no labels."""
+
+TakeAnswer = Callable[[Answer], None]
 
 
 class Host(Protocol):
@@ -28,8 +40,16 @@ class Host(Protocol):
         """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
 
     async def obey(self, command: MemberCommand) -> None:
-        """Do it; after a stop the port is free. Raises `CommandRefused`, and then nothing was changed; TimeoutError when
-        nothing is heard of the member."""
+        """Do it, or begin to: a member that is to stop may first have to give its data away, and a call is not waited for.
+
+        Raises `CommandRefused`, and then nothing was changed; TimeoutError when nothing is heard of the member.
+        """
+
+    def call(self, operation: Operation, watched: bool, take: TakeAnswer) -> None:
+        """Ask the member for an operation; `take` is given the answer, once, whatever becomes of the member."""
+
+    async def over(self) -> bool:
+        """Return when the life is over and the port is free: whether it ended by its own decision."""
 
     async def kill(self) -> None:
         """End it without a goodbye. All that it has recorded was handed over before this returns."""

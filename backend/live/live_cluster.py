@@ -10,11 +10,10 @@ import asyncio
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from random import Random
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 from uuid import uuid4
 
 import msgspec
@@ -22,6 +21,8 @@ import msgspec
 from backend.core.address import Address, make_address
 from backend.core.command_check import Condition, check
 from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
     ChangeState,
     Command,
     CommandRefused,
@@ -35,17 +36,19 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
+from backend.core.data.operations import Answer, Operation
+from backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
 from backend.core.join_list import BadJoinList, resolve_join_list
 from backend.core.links import LinkCommand
 from backend.core.member import Birth
 from backend.core.properties import Settings
-from backend.journal.writer import JournalFailed, JournalWriter
+from backend.journal.writer import JournalWriter
 from backend.live.clock import RunClock
 from backend.live.host import Host
-from backend.live.member_log import log_record
+from backend.live.labels import checked_join_lists, checked_labels
 from backend.live.network import Network
 from backend.live.ports import HeldPorts
+from backend.live.run_record import RunRecord
 from backend.live.transport import DEFAULT_PATIENCE, Patience
 
 HOST = "127.0.0.1"
@@ -54,6 +57,9 @@ BASE_PORT = 5701
 JOIN_WAIT_SECONDS = 3.0
 """How long the next member's start waits for the one before it to join."""
 JOIN_LOOK_SECONDS = 0.01
+
+PARTING_SECONDS = 10.0
+"""How long a member that stops may take for its goodbye, besides the time for giving its data away."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -100,8 +106,8 @@ class LiveCluster(ABC):
         seed: int | None = None,
         patience: Patience = DEFAULT_PATIENCE,
     ) -> None:
-        self._labels = _checked_labels(labels)
-        self._join_lists = _checked_join_lists(join_lists or {}, self._labels)
+        self._labels = checked_labels(labels)
+        self._join_lists = checked_join_lists(join_lists or {}, self._labels)
         self._prompt = tuple(label for label in self._labels if label not in late)
         self._lite = frozenset(lite)
         self._ports = HeldPorts(len(self._labels), base_port, HOST)
@@ -112,29 +118,28 @@ class LiveCluster(ABC):
         self.started: Future[None] = Future()
         self._name = name
         self._settings = settings or Settings.of(preset="training")
-        self._journal = journal
-        self._journal_failure: JournalFailed | None = None
         self._seed = self.run if seed is None else str(seed)
         self._patience = patience
         self._clock = RunClock.started_now()
+        self._record = RunRecord(self.run, name, self._clock, journal, legacy_lists=self._settings.legacy_list_text)
         self._network = Network(self.addresses, Random(f"{self._seed}/network"))
         self._hosts: dict[str, Host] = {}
         self._lives: dict[str, int] = dict.fromkeys(self._labels, 0)
-        self._own_seq = 0
-        self._dies_at: dict[str, str] = {}
-        """The kind of event at which a member's present life is killed."""
-        self._records: deque[Record] = deque()
+        self._dies_at: dict[str, KillAt] = {}
+        """Where a member's present life is to end; its next life, while it is down."""
         self._closing = threading.Lock()
         self._closed = False
         self._loop = asyncio.new_event_loop()
         self._commands: asyncio.Queue[tuple[Command, Future[None]]] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
+        self._stopping: dict[asyncio.Task[None], Future[None]] = {}
+        """The stops under way, and who waits for each."""
         self._thread = threading.Thread(target=self._run_loop, name=f"cluster {name}", daemon=True)
         self._thread.start()
 
     @abstractmethod
-    def _host(self, birth: Birth, life: int) -> Host:
-        """A place for the `life`-th life of the member that is born so; the first is 1."""
+    def _host(self, birth: Birth, life: int, dies_at: KillAt | None) -> Host:
+        """A place for the `life`-th life of the member that is born so; the first is 1. It may have to end at a named point."""
 
     # What everybody may do, from any thread
 
@@ -151,18 +156,35 @@ class LiveCluster(ABC):
 
     def drain(self) -> list[Record]:
         """The records since the last call, oldest first. For one reader."""
-        records = self._records
-        return [records.popleft() for _ in range(len(records))]
+        return self._record.drain()
 
     def execute(self, command: Command) -> Future[None]:
-        """Do `command` after those given before it. The future fails with `CommandRefused` when it cannot be done."""
+        """Do `command` after those given before it. The future fails with `CommandRefused` when it cannot be done.
+
+        A stop may take long, as the member gives its data away first: its future ends with it, but what is asked meanwhile of
+        this and other members does not wait.
+        """
         done: Future[None] = Future()
+        self._hand_over(done, self._commands.put_nowait, (command, done))
+        return done
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        """Ask `member` for `operation` on a distributed map; calls wait for no commands. A `watched` one is recorded.
+
+        The future fails with `CommandRefused` when the member is not there to be asked. When it dies on the way, its answer
+        says so.
+        """
+        done: Future[Answer] = Future()
+        self._hand_over(done, self._begin_call, member, operation, watched, done)
+        return done
+
+    def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
+        """Let the cluster's thread `act`; if there is none any more, `done` says so."""
         with self._closing:
             if self._closed:
                 done.set_exception(CommandRefused(f"the cluster {self._name} is closed"))
             else:
-                self._loop.call_soon_threadsafe(self._commands.put_nowait, (command, done))
-        return done
+                self._loop.call_soon_threadsafe(act, *arguments)
 
     def close(self) -> None:
         """Stop the members that run, kill the paused ones, flush the journal; returns when the ports are free again.
@@ -179,10 +201,8 @@ class LiveCluster(ABC):
                 self._thread.join()
                 self._ports.release()
         self._thread.join()
-        if self._journal_failure is not None and not already:
-            raise self._journal_failure
-        if self._journal is not None and not already:
-            self._journal.flush()
+        if not already:
+            self._record.flush()
 
     # The thread and its tasks
 
@@ -219,30 +239,54 @@ class LiveCluster(ABC):
             command, done = await self._commands.get()
             if not done.set_running_or_notify_cancel():
                 continue
-            try:
-                check(command, self._labels, self._condition_of)
-                await self._do(command)
-            except asyncio.CancelledError:
-                done.set_exception(CommandRefused(f"the cluster {self._name} was closed"))
-                raise
-            except OSError as problem:
-                done.set_exception(CommandRefused(str(problem)))
-            except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
-                done.set_exception(problem)
+            if isinstance(command, StopMember):
+                stopping = self._loop.create_task(self._carry_out(command, done))
+                self._stopping[stopping] = done
+                stopping.add_done_callback(self._stopping.pop)
+                await asyncio.sleep(0)  # it has begun before the next command does
             else:
-                done.set_result(None)
+                await self._carry_out(command, done)
+
+    async def _carry_out(self, command: Command, done: Future[None]) -> None:
+        try:
+            check(command, self._labels, self._condition_of)
+            await self._do(command)
+        except asyncio.CancelledError:
+            done.set_exception(CommandRefused(f"the cluster {self._name} was closed"))
+            raise
+        except OSError as problem:
+            done.set_exception(CommandRefused(str(problem)))
+        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+            done.set_exception(problem)
+        else:
+            done.set_result(None)
+
+    def _begin_call(self, member: str, operation: Operation, watched: bool, done: Future[Answer]) -> None:
+        if not done.set_running_or_notify_cancel():
+            return
+        try:
+            check(CallMap(member, operation), self._labels, self._condition_of)
+        except CommandRefused as refusal:
+            done.set_exception(refusal)
+        else:
+            self._hosts[member].call(operation, watched, done.set_result)
 
     async def _shut_down(self) -> None:
-        for task in self._tasks:
+        stops = dict(self._stopping)
+        running = (*self._tasks, *stops)
+        for task in running:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
+        closed = CommandRefused(f"the cluster {self._name} was closed")
+        for done in stops.values():
+            if not done.done():  # it had not even begun
+                done.set_exception(closed)
         while not self._commands.empty():
             _, done = self._commands.get_nowait()
             if done.set_running_or_notify_cancel():
-                done.set_exception(CommandRefused(f"the cluster {self._name} was closed"))
+                done.set_exception(closed)
         hosts = list(self._hosts.values())
-        for host in reversed(hosts):
-            await self._end(host)
+        await asyncio.gather(*(self._end(host) for host in reversed(hosts)))
         await asyncio.sleep(0)
         for host in hosts:
             await host.kill()  # cuts off what a stopped one has not got rid of
@@ -255,13 +299,16 @@ class LiveCluster(ABC):
         if not host.paused:
             try:
                 await host.obey(StopMember(host.label))
+                await host.obey(StopMember(host.label))  # asked twice, it does not wait to give its data away
+                async with asyncio.timeout(PARTING_SECONDS):
+                    await host.over()
                 return
-            except TimeoutError as silent:
-                _LOG.warning("%s, so it was killed", silent)
+            except TimeoutError as late:
+                _LOG.warning("%s is killed, for it does not stop: %s", host.label, late)
             except CommandRefused:  # it ended by itself meanwhile, and that is recorded
                 return
         await host.kill()
-        self._note(ProcessKilled(host.label))
+        self._record.note(ProcessKilled(host.label))
 
     # Commands
 
@@ -275,29 +322,47 @@ class LiveCluster(ABC):
         match command:
             case StartMember(label):
                 await self._start(label)
-            case StopMember(label) | ChangeState(label) | SearchClusters(label) | Operate(label):
+            case StopMember(label):
+                await self._stop(self._hosts[label])
+            case (
+                ChangeState(label) | SearchClusters(label) | Operate(label) | ArrangePartitions(label) | CallMap(label)
+            ):
                 await self._hosts[label].obey(command)
             case SetJoinList(label):
                 await self._hosts[label].obey(self._resolved(command))
             case KillMember(label):
                 await self._kill(label)
-            case KillAt(label, event):
-                self._dies_at[label] = event
+            case KillAt(label):
+                self._dies_at[label] = command
+                if label in self._hosts:
+                    await self._hosts[label].obey(command)
             case PauseMember(label):
                 self._hosts[label].pause()
-                self._note(ProcessPaused(label))
+                self._record.note(ProcessPaused(label))
             case ResumeMember(label):
-                self._note(ProcessResumed(label))
+                self._record.note(ProcessResumed(label))
                 self._hosts[label].resume()
             case _:
                 self._change_links(command)
 
     async def _kill(self, label: str) -> None:
         host = self._hosts.pop(label, None)
-        if host is not None:  # one that is to die at a named point may have ended in the meantime
+        if host is not None:  # one that stops may have ended in the meantime
             await host.kill()
             self._dies_at.pop(label, None)
-            self._note(ProcessKilled(label))
+            self._record.note(ProcessKilled(label))
+
+    async def _stop(self, host: Host) -> None:
+        """Return when the member has said goodbye. Raises `CommandRefused` when it dies before, or takes too long."""
+        await host.obey(StopMember(host.label))
+        seconds = self._settings.graceful_shutdown_us / 1_000_000 + PARTING_SECONDS
+        try:
+            async with asyncio.timeout(seconds):
+                left = await host.over()
+        except TimeoutError as late:
+            raise CommandRefused(f"{host.label} has not left within {seconds:g} s; kill it") from late
+        if not left:
+            raise CommandRefused(f"{host.label} was killed before it had left")
 
     async def _start(self, label: str) -> None:
         """A new life for `label` at its address. Raises OSError, naming both, when the port is taken or there is no process."""
@@ -312,7 +377,7 @@ class LiveCluster(ABC):
             lite=label in self._lite,
             cluster_name=self._name,
         )
-        host = self._hosts[label] = self._host(birth, self._lives[label])
+        host = self._hosts[label] = self._host(birth, self._lives[label], self._dies_at.get(label))
         try:
             await host.start()
         except OSError as problem:
@@ -333,7 +398,7 @@ class LiveCluster(ABC):
     def _change_links(self, command: LinkCommand) -> None:
         conditions = self._network.links.apply(command)
         for condition in conditions:
-            self._note(condition)
+            self._record.note(condition)
         for host in list(self._hosts.values()):
             host.links_changed(conditions)
 
@@ -344,48 +409,14 @@ class LiveCluster(ABC):
     # What hosts tell it
 
     def recorded(self, record: Record) -> None:
-        if self._dies_at and self._dies_at.get(record.member) == record.event.__struct_config__.tag:
-            del self._dies_at[record.member]
-            self._tasks.append(self._loop.create_task(self._kill(record.member)))
-        self._records.append(record)
-        log_record(record, legacy=self._settings.legacy_list_text)
-        if self._journal is not None:
-            try:
-                self._journal.append(record)
-            except JournalFailed as failure:
-                _LOG.exception("the journal of run %s ends here; the cluster goes on without it", self.run)
-                self._journal, self._journal_failure = None, failure
+        self._record.take(record)
 
     def stranger(self, remote: str, reason: str) -> None:
-        self._note(StrangerRefused(remote, reason))
+        self._record.note(StrangerRefused(remote, reason))
 
     def ended(self, host: Host, crashed: bool) -> None:
         if self._hosts.get(host.label) is host:
             del self._hosts[host.label]
+            self._dies_at.pop(host.label, None)
         if crashed:
-            self._note(ProcessKilled(host.label))
-
-    def _note(self, event: Event) -> None:
-        """Record what the operator or the network did, under the name of the cluster."""
-        self._own_seq += 1
-        at = self._clock.now_us()
-        utc = self._clock.utc_origin_us + at
-        self.recorded(Record(self.run, self._name, self.run, self._own_seq, at, utc, event))
-
-
-def _checked_labels(labels: Sequence[str] | int) -> tuple[str, ...]:
-    found = tuple(f"n{number}" for number in range(1, labels + 1)) if isinstance(labels, int) else tuple(labels)
-    if not found:
-        raise ValueError("a cluster needs a member")
-    for place, label in enumerate(found):
-        if not label.strip() or label in found[:place]:
-            raise ValueError(f"label {place + 1}, {label!r}, is {'empty' if not label.strip() else 'taken already'}")
-    return found
-
-
-def _checked_join_lists(join_lists: Mapping[str, Sequence[str]], labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    for label, entries in join_lists.items():
-        unknown = next((name for name in (label, *entries) if name not in labels), None)
-        if unknown is not None:
-            raise ValueError(f'the join list of {label} has the unknown label "{unknown}"; known: {", ".join(labels)}')
-    return {label: tuple(entries) for label, entries in join_lists.items()}
+            self._record.note(ProcessKilled(host.label))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Unpack
 
+from backend.core.commands import KillAt
 from backend.core.member import Birth, MemberMachine
 from backend.core.membership.identity import Randomness
 from backend.core.membership.state import Stopwatch
@@ -31,7 +32,9 @@ class LocalCluster(LiveCluster):
         self._machine = machine
         super().__init__(labels, **options)
 
-    def _host(self, birth: Birth, life: int) -> Host:
+    def _host(self, birth: Birth, life: int, dies_at: KillAt | None) -> Host:
         randomness = Random(f"{self._seed}/{birth.label}/{life}")
         machine = self._machine(birth, randomness, self._clock.now_us)
-        return MemberHost(birth.label, birth.cluster_name, machine, self._clock, self._network, self, self._patience)
+        return MemberHost(
+            birth.label, birth.cluster_name, machine, self._clock, self._network, self, self._patience, dies_at
+        )

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterState
-from backend.core.commands import ChangeState, CommandRefused, Operate, SearchClusters, SetJoinList, StopMember
-from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
-from backend.core.events import LinkChanged
+from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
+    ChangeState,
+    CommandRefused,
+    KillAt,
+    Operate,
+    SearchClusters,
+    SetJoinList,
+    StopMember,
+)
+from backend.core.data.operations import Answer, Operation
+from backend.core.effects import Answered, Effect, Halt, Happened, Reconnect, Transmit
+from backend.core.events import Event, LinkChanged
 from backend.core.messages import Message
 from backend.live.clock import RunClock
-from backend.live.host import Keeper, MemberCommand
+from backend.live.host import Keeper, MemberCommand, TakeAnswer
 from backend.live.network import Network
 from backend.live.transport import DEFAULT_PATIENCE, MemberTransport, Patience
 
@@ -41,6 +53,8 @@ class Machine(Protocol):
     def change_state(self, now: int, wanted: ClusterState) -> Sequence[Effect]: ...
     def search(self, now: int) -> Sequence[Effect]: ...
     def operate(self, now: int) -> Sequence[Effect]: ...
+    def arrange(self, now: int) -> Sequence[Effect]: ...
+    def call(self, now: int, call: int, operation: Operation, watched: bool) -> Sequence[Effect]: ...
 
 
 class MemberHost:
@@ -55,14 +69,22 @@ class MemberHost:
         network: Network,
         keeper: Keeper,
         patience: Patience = DEFAULT_PATIENCE,
+        dies_at: KillAt | None = None,
     ) -> None:
+        """`dies_at` is where this life is to end, if that was asked for before it began."""
         self.label = label
         self.machine = machine
         self.ended = False
+        self._dies_at = dies_at
         self._clock = clock
         self._keeper = keeper
         self._network = network
         self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        self._left = False
+        self._numbers = itertools.count(1)
+        self._calls: dict[int, TakeAnswer] = {}
+        """Who waits for the answer to which call."""
         self._transport = MemberTransport(machine.address, cluster, lambda: machine.uuid, network, self, patience)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_us = 0
@@ -76,7 +98,7 @@ class MemberHost:
         self._step(self.machine.start)
 
     async def obey(self, command: MemberCommand) -> None:
-        """Do it at once. Raises `CommandRefused`, and then nothing was changed."""
+        """Do it at once, or begin to. Raises `CommandRefused`, and then nothing was changed."""
         machine = self.machine
         match command:
             case StopMember():
@@ -89,6 +111,29 @@ class MemberHost:
                 self._step(machine.search)
             case Operate():
                 self._step(machine.operate)
+            case ArrangePartitions():
+                self._step(machine.arrange)
+            case CallMap(_, operation):
+                self.call(operation, watched=True, take=_forget)
+            case KillAt():
+                self._dies_at = command
+
+    def call(self, operation: Operation, watched: bool, take: TakeAnswer) -> None:
+        """Ask the member for an operation; `take` is given the answer, once, whatever becomes of the member."""
+        if self.ended:
+            take(Answer(problem=f"{self.label} has ended", untouched=True))
+            return
+        number = next(self._numbers)
+        self._calls[number] = take
+        try:
+            self._step(lambda now: self.machine.call(now, number, operation, watched))
+        except CommandRefused as refusal:
+            self._answer(number, Answer(problem=str(refusal), untouched=True))
+
+    async def over(self) -> bool:
+        """Return when this life is over: whether it ended by its own decision."""
+        await self._over.wait()
+        return self._left
 
     async def kill(self) -> None:
         """End as a killed process ends: sockets broken off, nobody told."""
@@ -193,28 +238,50 @@ class MemberHost:
             self._arm()
 
     def _apply(self, effects: Sequence[Effect]) -> None:
+        dies = False
         for effect in effects:
             if isinstance(effect, Transmit):
                 for address, message in effect.deliveries:
                     self._transport.send(address, message)
             elif isinstance(effect, Happened):
                 self._keeper.recorded(effect.record)
+                if self._dies_at is not None and _tag(effect.record.event) == self._dies_at.event:
+                    dies = True
+                    if not self._dies_at.after:
+                        break
+            elif isinstance(effect, Answered):
+                self._answer(effect.call, effect.answer)
             elif isinstance(effect, Reconnect):
                 self._transport.reconnect()
             elif isinstance(effect, Halt):
                 if effect.failed:
                     _LOG.warning("member %s ends: %s", self.label, effect.reason)
-                self._finish()
-                self._transport.close()
-                self._keeper.ended(self, crashed=False)
+                self._end(crashed=False)
                 return
+        if dies:
+            self._end(crashed=True)
+
+    def _answer(self, call: int, answer: Answer) -> None:
+        take = self._calls.pop(call, None)
+        if take is not None:
+            take(answer)
 
     def _crash(self) -> None:
         """A state machine that raised cannot go on: it ends as a process that crashed; the others live on."""
         _LOG.exception("member %s crashed", self.label)
-        if not self.ended:
+        self._end(crashed=True)
+
+    def _end(self, crashed: bool) -> None:
+        """Tell the keeper that this life is over, after closing or breaking off what it had to do with others."""
+        if self.ended:
+            return
+        if crashed:
             self._break_off()
-            self._keeper.ended(self, crashed=True)
+        else:
+            self._left = True
+            self._finish()
+            self._transport.close()
+        self._keeper.ended(self, crashed)
 
     def _break_off(self) -> None:
         self._finish()
@@ -223,6 +290,18 @@ class MemberHost:
     def _finish(self) -> None:
         self.ended = True
         self._cancel_timer()
+        self._over.set()
+        calls, self._calls = self._calls, {}
+        for take in calls.values():
+            take(Answer(problem=f"{self.label} has ended"))
+
+
+def _tag(event: Event) -> object:
+    return event.__struct_config__.tag
+
+
+def _forget(_: Answer) -> None:
+    """Nobody waits: how the call ends is told by events."""
 
 
 _FAR_AWAY_US = 2**62

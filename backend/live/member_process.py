@@ -9,16 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from functools import partial
 from random import Random
 
 from backend.core.commands import CommandRefused
+from backend.core.data.operations import Answer
 from backend.core.events import Record
 from backend.core.member import MemberMachine
 from backend.live.control import (
     LONGEST_LINE_BYTES,
     ORDER,
+    Answered,
     Began,
     Begin,
+    Call,
     Do,
     Done,
     Links,
@@ -50,7 +54,7 @@ class MemberProcess:
         birth = begin.birth
         machine = MemberMachine(birth, Random(begin.seed), begin.clock.now_us)
         self._host = MemberHost(
-            birth.label, birth.cluster_name, machine, begin.clock, self._network, self, begin.patience
+            birth.label, birth.cluster_name, machine, begin.clock, self._network, self, begin.patience, begin.dies_at
         )
 
     async def begin(self) -> None:
@@ -62,18 +66,21 @@ class MemberProcess:
         else:
             self._report(Began())
 
-    async def obey(self, order: Do | Links) -> None:
-        if isinstance(order, Links):
-            for condition in order.conditions:
-                self._network.take(condition)
-            self._host.links_changed(order.conditions)
-            return
-        try:
-            await self._host.obey(order.command)
-        except CommandRefused as refusal:
-            self._report(Done(order.number, str(refusal)))
-        else:
-            self._report(Done(order.number))
+    async def obey(self, order: Do | Call | Links) -> None:
+        match order:
+            case Links(conditions):
+                for condition in conditions:
+                    self._network.take(condition)
+                self._host.links_changed(conditions)
+            case Call(number, operation, watched):
+                self._host.call(operation, watched, partial(self._answered, number))
+            case Do(number, command):
+                try:
+                    await self._host.obey(command)
+                except CommandRefused as refusal:
+                    self._report(Done(number, str(refusal)))
+                else:
+                    self._report(Done(number))
 
     async def closed(self) -> None:
         await self._host.closed(PARTING_SECONDS)
@@ -90,6 +97,9 @@ class MemberProcess:
         if not crashed:
             self._report(Over())
         self.over.set()
+
+    def _answered(self, number: int, answer: Answer) -> None:
+        self._report(Answered(number, answer))
 
     def _report(self, report: Report) -> None:
         """Written at once and as a whole, so that a kill of this process loses nothing that has happened before it."""

@@ -14,14 +14,17 @@ from pathlib import Path
 import msgspec
 
 import backend
-from backend.core.commands import CommandRefused, StopMember
+from backend.core.commands import CommandRefused, KillAt
+from backend.core.data.operations import Answer, Operation
 from backend.core.events import LinkChanged, ListInstalled
 from backend.core.member import Birth
 from backend.live.control import (
     LONGEST_LINE_BYTES,
     REPORT,
+    Answered,
     Began,
     Begin,
+    Call,
     Do,
     Done,
     Links,
@@ -32,7 +35,7 @@ from backend.live.control import (
     Stranger,
     line_of,
 )
-from backend.live.host import Host, Keeper, MemberCommand
+from backend.live.host import Host, Keeper, MemberCommand, TakeAnswer
 from backend.live.live_cluster import LiveCluster
 
 ROOT = str(Path(backend.__file__).parents[1])
@@ -51,10 +54,10 @@ class ProcessCluster(LiveCluster):
     woken for it by the system, because it stands in a process group of its own that nobody looks after any more.
     """
 
-    def _host(self, birth: Birth, life: int) -> Host:
+    def _host(self, birth: Birth, life: int, dies_at: KillAt | None) -> Host:
         links = tuple(condition for _, condition in sorted(self._network.links.conditions.items()))
         seed = f"{self._seed}/{birth.label}/{life}"
-        begin = Begin(birth, self._clock, dict(self.addresses), links, seed, self._patience)
+        begin = Begin(birth, self._clock, dict(self.addresses), links, seed, self._patience, dies_at)
         return ProcessHost(begin, self)
 
 
@@ -71,6 +74,8 @@ class ProcessHost:
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[None]] = {}
+        self._calls: dict[int, TakeAnswer] = {}
+        """Who waits for the answer to which call."""
         self._following: asyncio.Task[None] | None = None
         self._leads_life = False
         self._killed = False
@@ -98,23 +103,37 @@ class ProcessHost:
             raise OSError(f"its process said nothing for {PATIENCE_SECONDS:g} s") from silent
 
     async def obey(self, command: MemberCommand) -> None:
-        """Have it done, and wait until it is; after a stop until the process has ended.
+        """Have it done or begun, and wait until it is; a frozen process is only told.
 
         Raises `CommandRefused`, and TimeoutError when the process does not answer: then nobody knows whether it will do it.
         """
         if self._following is None or self._following.done():
             raise CommandRefused(f"{self.label} has ended")
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         number = next(self._numbers)
-        self._answers[number] = answer
         self._order(Do(number, command))
+        if self.paused:
+            return
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await answer
-                if isinstance(command, StopMember):
-                    await asyncio.shield(self._following)
         except TimeoutError as silent:
             raise TimeoutError(f"{self.label} did not answer within {PATIENCE_SECONDS:g} s; kill it") from silent
+
+    def call(self, operation: Operation, watched: bool, take: TakeAnswer) -> None:
+        """Ask the member for an operation; `take` is given the answer, once, whatever becomes of the process."""
+        if self._following is None or self._following.done():
+            take(Answer(problem=f"{self.label} has ended", untouched=True))
+            return
+        number = next(self._numbers)
+        self._calls[number] = take
+        self._order(Call(number, operation, watched))
+
+    async def over(self) -> bool:
+        """Return when the process has ended: whether its member has so decided."""
+        if self._following is not None:
+            await asyncio.shield(self._following)
+        return self._said_goodbye
 
     async def kill(self) -> None:
         """SIGKILL; returns when the process is gone and all that it had told was handed over."""
@@ -174,7 +193,10 @@ class ProcessHost:
             case Stranger(remote, reason):
                 self._keeper.stranger(remote, reason)
             case Done(number, refusal):
-                self._settle(self._answers.pop(number), CommandRefused(refusal) if refusal else None)
+                if answer := self._answers.pop(number, None):
+                    self._settle(answer, CommandRefused(refusal) if refusal else None)
+            case Answered(number, outcome):
+                self._calls.pop(number)(outcome)
             case Began(reason, number):
                 self._leads_life = not reason
                 self._settle(self._began, OSError(number, reason) if reason else None)
@@ -186,6 +208,9 @@ class ProcessHost:
         self._settle(self._began, OSError(f"its process ended at once: {why}"))
         for answer in self._answers.values():
             self._settle(answer, CommandRefused(f"{self.label} has ended"))
+        calls, self._calls = self._calls, {}
+        for take in calls.values():
+            take(Answer(problem=f"{self.label} has ended"))
         if self._leads_life and not self._killed:
             self._keeper.ended(self, crashed=not self._said_goodbye)
 

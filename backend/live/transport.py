@@ -1,8 +1,10 @@
 """The connections of one member: it listens, dials, keeps one connection per pair, and applies the link conditions.
 
-No task is made per message. A message to an address without a connection waits, in a bounded queue, for the dial that
-it started; when the dial fails, what waited is dropped and the member is told why. It is told as well, once, when the
-connection of a pair ends without a goodbye. A blackhole is nothing but silence.
+No task is made per message. Two lanes lead to each address: what is said about tables and data may be long and waits, in
+order, for the receiver to read; whatever keeps the cluster together goes ahead of it. A message to an address without a
+connection waits, in a bounded queue, for the dial that it started; when the dial fails, what waited is dropped and the
+member is told why. It is told as well, once, when the connection of a pair ends without a goodbye. A blackhole is nothing
+but silence.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from backend.core.address import Address, host_of, numeric_order, port_of
 from backend.core.events import LinkChanged
 from backend.core.messages import Message
 from backend.live.connection import Connection, HandshakeRefused, reason_of
-from backend.live.frames import frame_of
 from backend.live.handshake import PROTOCOL_VERSION, Hello, Refused, Welcome, refusal_of
 from backend.live.network import Network
+from backend.live.parcel import NOTHING, Parcel, parcel_of
 
 QUEUE_MESSAGES = 256
 """How many messages to one address wait for its dial; the oldest give way."""
@@ -67,13 +69,13 @@ class Peer:
     """The connection that our dial is making."""
     blackhole: asyncio.TimerHandle | None = None
     """A dial that the link conditions let run into nothing."""
-    queue: deque[bytes] = field(default_factory=lambda: deque(maxlen=QUEUE_MESSAGES))
-    delayed: deque[tuple[float, bytes]] = field(default_factory=deque)
-    """Frames under a delay, in order, each with the loop time at which it is due."""
+    queue: deque[Parcel] = field(default_factory=lambda: deque(maxlen=QUEUE_MESSAGES))
+    delayed: deque[tuple[float, Parcel]] = field(default_factory=deque)
+    """Parcels under a delay, in order, each with the loop time at which it is due."""
     timer: asyncio.TimerHandle | None = None
     message: Message | None = None
-    """The last message sent, and its frame."""
-    frame: bytes = b""
+    """The last message sent, and its parcel."""
+    parcel: Parcel = NOTHING
 
 
 class MemberTransport:
@@ -103,7 +105,7 @@ class MemberTransport:
         self._connections: set[Connection] = set()
         self._closed = False
         self._last_message: Message | None = None
-        self._last_frame = b""
+        self._last_parcel = NOTHING
 
     # What the member does
 
@@ -118,16 +120,16 @@ class MemberTransport:
         if self._closed:
             return
         peer = self._peers.get(address) or self._peer(address)
-        frame = self._frame(peer, message)
+        parcel = self._parcel(peer, message)
         condition = None if self._network.plain else self._network.condition(self.address, address)
         copies = 1 if condition is None else self._network.copies(condition, message)
         for _ in range(copies):
             if peer.delayed or (condition is not None and condition.delay):
-                self._send_late(peer, frame, condition.delay if condition else 0)
+                self._send_late(peer, parcel, condition.delay if condition else 0)
             elif condition is not None and condition.blocked:
                 self._send_blocked(peer, condition)
             else:
-                self._put(peer, frame)
+                self._put(peer, parcel)
 
     def link_changed(self, condition: LinkChanged, target: Address) -> None:
         """The link to `target` is now in `condition`: break what a reset breaks, release what a delay held."""
@@ -256,45 +258,45 @@ class MemberTransport:
     def _precedes(self, other: Address) -> bool:
         return numeric_order(self.address) < numeric_order(other)
 
-    def _frame(self, peer: Peer, message: Message) -> bytes:
-        """The frame of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
+    def _parcel(self, peer: Peer, message: Message) -> Parcel:
+        """The parcel of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
         if message is not peer.message:
             if message is not self._last_message:
-                self._last_frame = frame_of(message)
+                self._last_parcel = parcel_of(message)
                 self._last_message = message
-            peer.message, peer.frame = message, self._last_frame
-        return peer.frame
+            peer.message, peer.parcel = message, self._last_parcel
+        return peer.parcel
 
-    def _put(self, peer: Peer, frame: bytes) -> None:
+    def _put(self, peer: Peer, parcel: Parcel) -> None:
         connection = peer.connection
         if connection is not None and not connection.closed:
-            connection.send(frame)
+            parcel.hand_to(connection)
             return
-        peer.queue.append(frame)
+        peer.queue.append(parcel)
         if peer.attempt is None:
             self._begin_dial(peer)
 
-    def _send_late(self, peer: Peer, frame: bytes, delay_us: int) -> None:
+    def _send_late(self, peer: Peer, parcel: Parcel, delay_us: int) -> None:
         due = self._loop.time() + delay_us / 1_000_000
         if peer.delayed:
             due = max(due, peer.delayed[-1][0])
-        peer.delayed.append((due, frame))
+        peer.delayed.append((due, parcel))
         if peer.timer is None:
             peer.timer = self._loop.call_at(due, self._release, peer)
 
     def _release(self, peer: Peer, everything: bool = False) -> None:
-        """Send the delayed frames that are due, in order; a link that was cut meanwhile swallows them."""
+        """Send the delayed parcels that are due, in order; a link that was cut meanwhile swallows them."""
         if peer.timer is not None:
             peer.timer.cancel()
             peer.timer = None
         now = self._loop.time()
         while peer.delayed and (everything or peer.delayed[0][0] <= now):
-            _, frame = peer.delayed.popleft()
+            _, parcel = peer.delayed.popleft()
             condition = self._network.condition(self.address, peer.address)
             if condition is not None and condition.blocked:
                 self._send_blocked(peer, condition)
             else:
-                self._put(peer, frame)
+                self._put(peer, parcel)
         if peer.delayed:
             peer.timer = self._loop.call_at(peer.delayed[0][0], self._release, peer)
 
@@ -371,7 +373,7 @@ class MemberTransport:
             replaced.abort()
         self._forget_attempt(peer, but=connection)
         while peer.queue:
-            connection.send(peer.queue.popleft())
+            peer.queue.popleft().hand_to(connection)
 
     def _forget_attempt(self, peer: Peer, but: Connection | None = None) -> None:
         """Give up whatever dial is under way; `but` is the connection that it has just made, if it has."""

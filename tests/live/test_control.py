@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from backend.core.address import Address
-from backend.core.commands import ChangeState, Operate, SearchClusters, SetJoinList, StopMember
+from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
+    ChangeState,
+    KillAt,
+    Operate,
+    SearchClusters,
+    SetJoinList,
+    StopMember,
+)
+from backend.core.data.operations import Answer, Put, PutAll, Size
 from backend.core.events import LinkChanged, ListInstalled, Record
 from backend.core.member import Birth
 from backend.core.membership.identity import Member
@@ -14,8 +24,10 @@ from backend.live.clock import RunClock
 from backend.live.control import (
     ORDER,
     REPORT,
+    Answered,
     Began,
     Begin,
+    Call,
     Do,
     Done,
     Links,
@@ -42,7 +54,15 @@ LIST = ListInstalled(1, "life/1", ATHENS, (Member(ATHENS, "life", 1),), ATHENS, 
         Do(2, SetJoinList("athens", (ATHENS,))),
         Do(3, ChangeState("athens", "FROZEN")),
         Do(4, SearchClusters("athens")),
+        Begin(
+            BIRTH, RunClock.started_now(), {}, (), "seed", Patience(), KillAt("athens", "member-started", after=True)
+        ),
         Do(5, Operate("athens")),
+        Do(6, ArrangePartitions("athens")),
+        Do(7, CallMap("athens", PutAll("m", (("k", b"\xff\n"), ("l", b""))))),
+        Do(8, KillAt("athens", "migration-copied")),
+        Call(1, Put("m", "k\n", b"\x00\xff"), watched=True),
+        Call(2, Size("m"), watched=False),
         Links((CUT,)),
     ],
 )
@@ -61,6 +81,8 @@ def test_an_order_is_one_line_and_survives(order: Order) -> None:
         Stranger("127.0.0.1:9", 'said "no"\n'),
         Done(1),
         Done(2, "athens is no master"),
+        Answered(1, Answer(b"\x00\xff\n", keys=("k",))),
+        Answered(2, Answer(problem="athens has ended", untouched=True)),
         Over(),
     ],
 )

@@ -129,7 +129,7 @@ def test_a_member_that_turns_to_garbage_is_dropped_and_may_come_back() -> None:
             await until(lambda: not b.transport.connected)
             b.say(a, "2")
             await until(lambda: a.words == ["1", "2"])
-            assert a.strangers == ["announced a frame of 4294967295 bytes; the limit is 4194304"]
+            assert a.strangers == ["announced a frame of 4294967295 bytes; the limit is 33554432"]
 
     run(story)
 
