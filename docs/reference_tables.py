@@ -23,7 +23,9 @@ def properties_page() -> str:
     production, training = (Settings.of(preset=preset).as_properties() for preset in ("production", "training"))
     rows = []
     for name, (_, kind) in PROPERTIES.items():
-        bound = " or ".join(kind.choices) or ("" if kind.unit == "yes or no" else f"{kind.at_least:g} or more")
+        bound = " or ".join(kind.choices) or (
+            "" if kind.unit in ("yes or no", "text") else f"{kind.at_least:g} or more"
+        )
         rows.append((f"`{name}`", kind.unit, _shown(production[name]), _shown(training[name]), bound))
     return f"""# Properties
 

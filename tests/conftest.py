@@ -11,7 +11,7 @@ ONE_AT_A_TIME = {
     "spark": ("tests/pipeline", "tests/cli/test_audit.py"),
     "live": (
         *("tests/live", "tests/training"),
-        *("tests/cli/test_runs.py", "tests/cli/test_terminal.py", "tests/house/test_make.py"),
+        *("tests/cli/test_runs.py", "tests/cli/test_map.py", "tests/cli/test_terminal.py", "tests/house/test_make.py"),
     ),
 }
 """Groups that keep to one process: a Java machine for each would not fit a small build server, and live members that share

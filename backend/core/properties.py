@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from typing import Any, Literal
 
+from backend.core.partitions.member_groups import group_patterns
+
 SECOND_US = 1_000_000
 MILLISECOND_US = 1_000
 
@@ -27,7 +29,7 @@ class BadProperty(ValueError):
         self.name = name
 
 
-Unit = Literal["seconds", "milliseconds", "", "yes or no", "choice"]
+Unit = Literal["seconds", "milliseconds", "", "yes or no", "choice", "text"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,10 @@ def _flag(name: str, default: bool, *, training: bool) -> Any:
 
 def _choice(name: str, default: str, *, training: str, choices: tuple[str, ...]) -> Any:
     return field(default=default, metadata={"property": Property(name, "choice", training, choices=choices)})
+
+
+def _text(name: str) -> Any:
+    return field(default="", metadata={"property": Property(name, "text", "")})
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,9 @@ class Settings:
         "quarterdeck.partition.group.type",
         "per-member",
         training="per-member",
-        choices=("per-member", "host-aware", "zone-aware"),
+        choices=("per-member", "host-aware", "zone-aware", "custom"),
     )
+    custom_groups: str = _text("quarterdeck.partition.groups")
     arranges_at_once: bool = _flag("quarterdeck.partition.arrange.at.once", False, training=False)
     parallel_migrations: int = _count("hazelcast.partition.max.parallel.migrations", 10, training=10, at_least=1)
     migration_interval_us: int = _seconds("hazelcast.partition.migration.interval", 0, training=0, at_least=0)
@@ -184,6 +191,15 @@ class Settings:
         return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
 
     def _check_together(self) -> None:
+        try:
+            patterns = group_patterns(self.custom_groups)
+        except ValueError as problem:
+            raise BadProperty("quarterdeck.partition.groups", str(problem)) from problem
+        if self.partition_groups == "custom" and not patterns:
+            raise BadProperty(
+                "quarterdeck.partition.groups",
+                "no group is named, but the group type is custom; write something like rack1=10.0.1.*; rack2=10.0.2.*",
+            )
         if self.max_no_heartbeat_us <= self.heartbeat_interval_us:
             raise BadProperty(
                 "hazelcast.max.no.heartbeat.seconds",
@@ -214,6 +230,10 @@ def _read(kind: Property, value: PropertyValue) -> PropertyValue:
     if kind.unit == "choice":
         if value not in kind.choices:
             raise BadProperty(kind.name, f"{value!r} is not known; write one of {', '.join(kind.choices)}")
+        return value
+    if kind.unit == "text":
+        if not isinstance(value, str):
+            raise BadProperty(kind.name, f"{value!r} is no text")
         return value
     if kind.unit == "yes or no":
         flag = value if isinstance(value, bool) else FLAGS.get(str(value).lower())

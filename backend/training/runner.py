@@ -28,8 +28,8 @@ LOOK_EVERY_SECONDS = 0.05
 HOLD_US = 100_000
 """How late a record of one member may come behind those of others."""
 
-COMMAND_PATIENCE_SECONDS = 15.0
-"""How long one command may take before the run is given up."""
+COMMAND_PATIENCE_SECONDS = 75.0
+"""How long one command may take before the run is given up; a graceful stop waits a minute to be relieved."""
 
 
 class CommandStuck(RuntimeError):

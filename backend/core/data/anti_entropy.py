@@ -35,7 +35,8 @@ def on_anti_entropy_timer(state: Membership, now: int) -> None:
     _forget_sessions(state, now)
     checks: dict[Address, list[CheckedReplica]] = {}
     for partition, office in state.data.offices.items():
-        if state.data.last_stamp(partition).number and not state.partitions.is_migrating(partition):
+        # An empty one too: a backup may have a write of an owner before this one that nobody else has heard of.
+        if not state.partitions.is_migrating(partition):
             check = backups.checked(state, partition)
             for address in backups.backup_addresses(office):
                 checks.setdefault(address, []).append(check)

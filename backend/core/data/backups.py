@@ -241,15 +241,21 @@ def on_backup_write(state: Membership, now: int, sender: Address, message: Backu
     if store is None:
         state.send(sender, BackupAck(state.uuid, (), (partition,)))
         return
-    early = state.data.early.setdefault(partition, {})
+    _take_in_order(state, store, message)
+    state.send(sender, BackupAck(state.uuid, ((partition, store.stamp),)))
+
+
+def _take_in_order(state: Membership, store: PartitionStore, message: BackupWrite) -> None:
+    """Take the write, and those that wait for it. One that has overtaken others waits for them, but for no other owner's."""
+    early = state.data.early.setdefault(message.partition, {})
+    for stamp, one in list(early.items()):
+        if one.stamp.writer != message.stamp.writer or stamp.number < store.stamp.number or len(early) > MOST_EARLY:
+            del early[stamp]
     early[message.previous] = message
     while (fitting := early.pop(store.stamp, None)) is not None:
         _take(store, fitting)
-    for stamp in [stamp for stamp in early if stamp.number < store.stamp.number or len(early) > MOST_EARLY]:
-        del early[stamp]
     if not early:
-        del state.data.early[partition]
-    state.send(sender, BackupAck(state.uuid, ((partition, store.stamp),)))
+        del state.data.early[message.partition]
 
 
 def _take(store: PartitionStore, message: BackupWrite) -> None:

@@ -18,7 +18,8 @@ class Randomness(Protocol):
 class Member(Struct, frozen=True, gc=False):
     """One entry of a member list. The pair (address, uuid) is its identity.
 
-    `join_version` is the version of the list that introduced it. `zone` is where it stands: a rack, a room, whatever fails as one.
+    `join_version` is the version of the list that introduced it. `zone` is where it stands: a rack, a room, whatever
+    fails as one.
     """
 
     address: Address

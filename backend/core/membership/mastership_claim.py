@@ -20,13 +20,14 @@ from backend.core.membership import (
 from backend.core.membership.member_list import MemberList, mint_lineage
 from backend.core.membership.state import Claim, Membership
 from backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
-from backend.core.properties import SECOND_US
+from backend.core.properties import MILLISECOND_US, SECOND_US
 
 CLAIM = "claim"
 """Name of the timer that asks again those who have not settled their answer."""
 
+FIRST_ASK_AGAIN_US = 100 * MILLISECOND_US
 ASK_AGAIN_US = 1 * SECOND_US
-"""How often: whoever does not suspect the old master yet will soon."""
+"""How often: whoever does not suspect the old master yet will soon, so the first times follow one another quickly."""
 
 
 def start_if_due(state: Membership, now: int) -> None:
@@ -43,7 +44,7 @@ def start_if_due(state: Membership, now: int) -> None:
     asked = tuple(address for address in state.peers if address not in state.suspicions)
     state.note(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked))
     _ask_newly_known(state, now, claim)
-    state.timers.set(CLAIM, now + ASK_AGAIN_US)
+    state.timers.set(CLAIM, now + FIRST_ASK_AGAIN_US)
     conclude_when_settled(state, now)
 
 
@@ -58,7 +59,8 @@ def on_claim_timer(state: Membership, now: int) -> None:
         return
     for address in _outstanding(state, claim):
         _ask(state, address, claim.asked[address])
-    state.timers.set(CLAIM, min(claim.deadline_us, now + ASK_AGAIN_US))
+    claim.delay_us = min(2 * claim.delay_us or 2 * FIRST_ASK_AGAIN_US, ASK_AGAIN_US)
+    state.timers.set(CLAIM, min(claim.deadline_us, now + claim.delay_us))
 
 
 def on_claim(state: Membership, now: int, sender: Address, request: MastershipClaim) -> None:

@@ -124,6 +124,8 @@ class Claim:
     refused: set[Address] = field(default_factory=set)
     refusals: dict[Address, str] = field(default_factory=dict)
     """The last reason of each who did not accept."""
+    delay_us: int = 0
+    """How long it waited before it asked again; 0 before the first time."""
 
 
 @dataclass(slots=True)

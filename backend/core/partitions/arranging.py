@@ -23,8 +23,9 @@ def ask_for_arrangement(state: Membership, now: int) -> None:
 
 def on_arrange_request(state: Membership, now: int, sender: Address, request: ArrangeRequest) -> None:
     """A member needs partitions. The master makes them as soon as it may; see `leading`."""
-    if state.is_master and sender in state.peers:
+    if state.is_master and sender in state.peers and state.partitions.table is None:
         ask_for_arrangement(state, now)
+        state.timers.set(ARRANGE, now)  # nothing is sent yet, but there is something to do
 
 
 def on_arrange_timer(state: Membership, now: int) -> None:

@@ -29,7 +29,11 @@ ASK_AGAIN_US = 1 * SECOND_US
 def must_drain(state: Membership) -> bool:
     """Whether others may need what this member holds."""
     table = state.partitions.table
-    if not state.joined or table is None or state.birth.lite:
+    if not state.joined or state.birth.lite:
+        return False
+    if state.data.brought is not None:
+        return True  # what it brings along from another cluster is not placed yet
+    if table is None:
         return False
     return any(index_of(state.uuid, row) >= 0 for row in table.rows) and len(data_members(state)) > 1
 
@@ -42,7 +46,7 @@ def begin_drain(state: Membership, now: int) -> None:
 
 def on_drain_timer(state: Membership, now: int) -> None:
     """Ask again; there may be another master meanwhile."""
-    if state.partitions.draining_until_us is not None:
+    if state.partitions.draining_until_us is not None and not state.partitions.drained:
         _ask(state, now)
 
 
@@ -50,14 +54,15 @@ def on_shutdown_granted(state: Membership, now: int, sender: Address, granted: S
     """Nothing is left to stay for."""
     if state.partitions.draining_until_us is not None and granted.uuid == state.uuid and sender == state.master:
         state.partitions.drained = True
+        state.timers.set(DRAIN, now)  # nothing is sent, but there is something to do
 
 
 def may_leave(state: Membership, now: int) -> bool:
-    """Whether a member that drains may go: it is relieved, or has waited long enough."""
+    """Whether a member that drains may go: it is relieved, and all that it brought is placed; or it has waited long enough."""
     partitions = state.partitions
     if partitions.draining_until_us is None:
         return False
-    return partitions.drained or now >= partitions.draining_until_us
+    return (partitions.drained and state.data.brought is None) or now >= partitions.draining_until_us
 
 
 def _ask(state: Membership, now: int) -> None:
@@ -100,6 +105,7 @@ def let_go(state: Membership, now: int, leading: Leading) -> None:
     for uuid, address in list(leading.leavers.items()):
         if not state.members.holds(address, uuid):
             del leading.leavers[uuid]
+            leading.relieved.discard(uuid)
             continue
         holds = table is not None and uuid in table.holders()
         reason = _why_not_wait(state, leading)

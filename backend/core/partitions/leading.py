@@ -80,7 +80,7 @@ def _step(state: Membership, now: int, leading: Leading) -> None:
     look_at_own_copies(state, now)
     if leading.repair_due:
         repair(state, now, {member.uuid for member in data_members(state)})
-        leading.repair_due = bool(leading.running)
+        leading.repair_due = False
     if state.admission is not None:
         return  # who has just joined does not know it yet
     if leading.newcomers:

@@ -32,7 +32,7 @@ def learn(
     places = [(row.partition, index_of(state.uuid, table.rows[row.partition])) for row in newer]
     completed = state.partitions.completed
     news = [one for one in decided if one.migration.id not in completed]
-    news += _without_decision(state, newer, {one.migration.partition for one in news})
+    news += _without_decision(state, newer, {one.migration.id for one in news})
     # A decision may come back after it was evicted here: what it did then must not be done again.
     late = {one.migration.id for one in news if one.final_version <= table.versions[one.migration.partition]}
     for row in newer:
@@ -49,13 +49,13 @@ def learn(
         _note(state, now, table, newer, author, cause)
 
 
-def _without_decision(state: Membership, newer: Sequence[VersionedRow], known: set[int]) -> list[Decided]:
+def _without_decision(state: Membership, newer: Sequence[VersionedRow], known: set[str]) -> list[Decided]:
     """The ends of own migrations that nobody tells any more, but that the newer rows show."""
     active = state.partitions.active
     found = []
     for row in newer:
         one = active.get(row.partition)
-        if one is not None and row.partition not in known:
+        if one is not None and one.migration.id not in known:
             arrived = index_of(one.migration.destination.uuid, row.replicas) == one.migration.destination_new
             found.append(Decided(one.migration, arrived))
     return found

@@ -52,6 +52,23 @@ def by_patterns(hosts: Mapping[str, str], patterns: Mapping[str, Sequence[str]])
     return _halved_if_alone(grouped)
 
 
+def group_patterns(text: str) -> dict[str, tuple[str, ...]]:
+    """Groups and the texts that hosts of theirs match, from something like ``rack1=10.0.1.*,10.0.2.*; rack2=10.0.3.*``.
+
+    Raises ValueError.
+    """
+    groups: dict[str, tuple[str, ...]] = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, equals, patterns = part.partition("=")
+        texts = tuple(filter(None, map(str.strip, patterns.split(","))))
+        if not equals or not name.strip() or not texts:
+            raise ValueError(f"{part!r} is no group; write a name, = and what its hosts match, as in rack1=10.0.1.*")
+        if name.strip() in groups:
+            raise ValueError(f"the group {name.strip()} is named twice")
+        groups[name.strip()] = texts
+    return groups
+
+
 def _halved_if_alone(grouped: list[GroupedMember]) -> list[GroupedMember]:
     """A single group with several members is split in half, so that there can be one backup."""
     if len({member.group for member in grouped}) != 1 or len(grouped) < 2:

@@ -272,6 +272,7 @@ def _ask_to_copy(state: Membership, now: int, running: Running) -> None:
 def _take_report(state: Membership, now: int, running: Running, report: MigrationReport) -> None:
     if report.retry:
         running.ask_again_us = now + SOON_US
+        plan_timer(state, now)
     elif report.problem:
         conclude(state, now, running, False, report.problem)
     else:

@@ -83,6 +83,7 @@ def on_chunk_ack(state: Membership, now: int, sender: Address, ack: MigrationChu
             _plan_timer(state)
         else:
             _report(state, active.migration, sending, ack.problem)
+            state.timers.set(TRANSFER, now)  # a master that is the owner looks at its copies then
         return
     if ack.enough and (chunk := sending.in_flight.get(ack.number)):
         sending.satisfied.add(chunk.service)

@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from backend.core.address import Address
+from backend.core.address import Address, host_of
 from backend.core.cluster_profile import allows_migrations, allows_promotions
 from backend.core.membership.identity import Member
 from backend.core.membership.state import Membership
 from backend.core.partitions.arrangement import Arrangement, arrange
 from backend.core.partitions.events import MigrationsPlanned, PlannedMigration
-from backend.core.partitions.member_groups import by_attribute, host_aware, per_member
+from backend.core.partitions.member_groups import (
+    by_attribute,
+    by_patterns,
+    group_patterns,
+    host_aware,
+    per_member,
+)
 from backend.core.partitions.migration_planner import Step, plan_migrations
 from backend.core.partitions.partition_table import PartitionTable
 from backend.core.partitions.replica import Replica, Replicas, VersionedRow
@@ -92,6 +98,9 @@ def _grouped(state: Membership) -> list[tuple[str, str]]:
         case "zone-aware":
             zones = {member.uuid: {"zone": member.zone or member.address} for member in members}
             grouped = by_attribute(zones, "zone")
+        case "custom":
+            hosts = {member.uuid: host_of(member.address) for member in members}
+            grouped = by_patterns(hosts, group_patterns(state.settings.custom_groups))
         case _:
             grouped = per_member([member.uuid for member in members])
     return [(name, group) for name, group in grouped]

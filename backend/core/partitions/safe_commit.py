@@ -13,7 +13,7 @@ from backend.core.partitions.events import MigrationCommitting, MigrationDecided
 from backend.core.partitions.learning import learn
 from backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
 from backend.core.partitions.migration import Decided, Migration
-from backend.core.partitions.replica import VersionedRow
+from backend.core.partitions.replica import Replica, VersionedRow
 from backend.core.partitions.state import Running
 from backend.core.partitions.table_publishing import change, publish_to
 from backend.core.properties import SECOND_US
@@ -52,7 +52,10 @@ def decide(state: Membership, now: int, running: Running, committed: bool, reaso
     del leading.running[migration.partition]
     reason = "" if committed else reason
     state.note(now, MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason))
-    change(state, now, [_row_after(state, decided)], [decided], "migration")
+    row = _row_after(state, decided)
+    change(state, now, [row], [decided], "migration")
+    if not all(one is None or _is_member(state, one) for one in row.replicas):
+        leading.repair_due = True  # somebody left while nothing could be done about this row
     participants = {migration.destination.uuid, running.owner_uuid}
     if migration.source is not None:
         participants.add(migration.source.uuid)
@@ -67,6 +70,10 @@ def _row_after(state: Membership, decided: Decided) -> VersionedRow:
     if decided.committed and table.versions[migration.partition] == migration.version:
         replicas = migration.applied_to(replicas)
     return VersionedRow(migration.partition, decided.final_version, replicas)
+
+
+def _is_member(state: Membership, replica: Replica) -> bool:
+    return state.members is not None and state.members.holds(replica.address, replica.uuid)
 
 
 # The destination

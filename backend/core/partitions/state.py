@@ -99,6 +99,8 @@ class Follower:
     told: int = -1
     """The number of the last change that was sent to it."""
     resend_us: int = 0
+    unanswered: int = 0
+    """How often it was sent the whole table since it answered last."""
 
 
 @dataclass(slots=True)

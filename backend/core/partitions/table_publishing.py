@@ -26,11 +26,15 @@ TABLE = "partition table"
 
 RESEND_US = 1 * SECOND_US
 NEWCOMER_RESEND_US = 100 * MILLISECOND_US
-"""A newcomer may get its first table before it knows that it has joined, and cannot take it yet."""
+"""A newcomer may get its first table before it knows that it has joined, and cannot take it yet. Each time it waits longer."""
+MOST_DOUBLINGS = 8
 FLUSH_US = 50 * MILLISECOND_US
 """How long those wait to be told who have no part in a change."""
 FLUSH_CHANGES = 10
 """So many changes are told at once, however little time has passed."""
+
+Made = dict[int, TableUpdate]
+"""The publications of one moment, by the number of the last change that their receivers have acknowledged."""
 
 
 # The master
@@ -57,9 +61,10 @@ def publish(state: Membership, now: int) -> None:
     leading = state.partitions.leading
     assert leading is not None
     leading.flush_us = 0
+    made: Made = {}
     for address, follower in leading.followers.items():
         if follower.told < leading.changes:
-            _tell(state, now, leading, address, follower)
+            _tell(state, now, leading, address, follower, made)
     plan_timer(state, now)
 
 
@@ -68,9 +73,10 @@ def publish_to(state: Membership, now: int, first: Iterable[str]) -> None:
     leading = state.partitions.leading
     assert leading is not None
     urgent = set(first)
+    made: Made = {}
     for address, follower in leading.followers.items():
         if follower.uuid in urgent and follower.told < leading.changes:
-            _tell(state, now, leading, address, follower)
+            _tell(state, now, leading, address, follower, made)
     waiting = [one for one in leading.followers.values() if one.told < leading.changes]
     if any(leading.changes - one.told >= FLUSH_CHANGES for one in waiting):
         publish(state, now)
@@ -85,7 +91,8 @@ def on_ack(state: Membership, now: int, sender: Address, ack: TableAck) -> None:
     follower = leading.followers.get(sender) if leading is not None else None
     if leading is None or follower is None or follower.uuid != ack.uuid or ack.number > leading.changes:
         return
-    if not ack.equal and ack.number == leading.changes and not leading.running:
+    follower.unanswered = 0
+    if not ack.equal and ack.number == leading.changes and not _is_ahead(leading, sender):
         follower.acknowledged = -1
         follower.told, follower.resend_us = leading.changes, now + RESEND_US
         plan_timer(state, now)
@@ -105,9 +112,10 @@ def on_table_timer(state: Membership, now: int) -> None:
     if compares:
         leading.next_comparison_us = now + state.settings.table_send_interval_us
         _forget_what_all_know(state, now, leading)  # whoever had not acknowledged may have left
+    made: Made = {}
     for address, follower in leading.followers.items():
         if compares or (follower.acknowledged < follower.told and follower.resend_us <= now):
-            _tell(state, now, leading, address, follower)
+            _tell(state, now, leading, address, follower, made)
     plan_timer(state, now)
 
 
@@ -138,19 +146,35 @@ def plan_timer(state: Membership, now: int) -> None:
     state.timers.set(TABLE, max(now, min(due)))
 
 
-def _tell(state: Membership, now: int, leading: Leading, address: Address, follower: Follower) -> None:
+def _tell(state: Membership, now: int, leading: Leading, address: Address, follower: Follower, made: Made) -> None:
+    since = follower.acknowledged
+    if since not in made:
+        made[since] = _update(state, leading, since)
+    follower.told = leading.changes
+    follower.resend_us = now + RESEND_US
+    if since < 0:
+        follower.resend_us = now + min(RESEND_US, NEWCOMER_RESEND_US << follower.unanswered)
+        follower.unanswered = min(follower.unanswered + 1, MOST_DOUBLINGS)
+    state.send(address, made[since])
+
+
+def _update(state: Membership, leading: Leading, since: int) -> TableUpdate:
+    """For everybody who has acknowledged the change of number `since` and none after it; -1 for the whole table."""
     table = state.partitions.table
     assert table is not None
-    if follower.acknowledged < 0:
+    if since < 0:
         rows = packed(table.all_rows())
     else:
         latest_first = reversed(leading.changed_at.items())
-        changed = [partition for partition, _ in takewhile(lambda one: one[1] > follower.acknowledged, latest_first)]
-        rows = packed(map(table.row, changed))
+        rows = packed(table.row(partition) for partition, _ in takewhile(lambda one: one[1] > since, latest_first))
     completed = tuple(state.partitions.completed.values())
-    follower.told = leading.changes
-    follower.resend_us = now + (NEWCOMER_RESEND_US if follower.acknowledged < 0 else RESEND_US)
-    state.send(address, TableUpdate(state.uuid, leading.changes, rows, completed, table.digest, len(table)))
+    return TableUpdate(state.uuid, leading.changes, rows, completed, table.digest, len(table))
+
+
+def _is_ahead(leading: Leading, address: Address) -> bool:
+    """Whether the member may know the end of its own migration before this master does."""
+    running = leading.running.values()
+    return any(one.phase == "committing" and one.migration.destination.address == address for one in running)
 
 
 def _forget_what_all_know(state: Membership, now: int, leading: Leading) -> None:
@@ -163,6 +187,7 @@ def _forget_what_all_know(state: Membership, now: int, leading: Leading) -> None
         for one in evicted:
             del leading.decided_at[one]
             state.partitions.completed.pop(one, None)
+            state.partitions.unlisted.discard(one)
         state.note(now, CompletedEvicted(evicted))
 
 

@@ -62,6 +62,8 @@ def on_table_answer(state: Membership, now: int, sender: Address, answer: TableA
     recovery.completed.update((one.migration.id, one) for one in answer.completed)
     recovery.active.update((one.id, one) for one in answer.active)
     recovery.answered[sender] = version
+    if not recovery.waiting:
+        state.timers.set(RECOVERY, now)  # nothing is sent yet, but there is something to do
 
 
 def on_recovery_timer(state: Membership, now: int) -> None:
