@@ -355,9 +355,12 @@ class MemberMachine:
         state = self._state
         end_of_life(state, now, "the member merges into another cluster", for_good=False)
         brought = merging_entries.collect(state)
+        draining_until_us = state.partitions.draining_until_us
         merging.depart(state, now, target)
         self._table_version = 0
         merging_entries.bring(state, now, brought)
+        if draining_until_us is not None:
+            graceful_shutdown.drain_until(state, now, draining_until_us)
 
     def _taken(self, now: int) -> Sequence[Effect]:
         """The effects of this call, those that follow from what has changed included.

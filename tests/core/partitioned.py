@@ -247,7 +247,7 @@ class Partitioned(Ensemble):
         return table
 
     def row(self, name: str, partition: int) -> str:
-        """The row of a partition as a member knows it: names by replica index, - for nobody, lower case for a life that is gone."""
+        """The row of a partition as a member knows it: by replica index, - for nobody, lower case for lives that are gone."""
         letters = []
         for replica in self.table(name).rows[partition]:
             if replica is None:
@@ -267,7 +267,7 @@ class Partitioned(Ensemble):
         living = self.living
         data = [name for name in living if not self.machines[name]._state.birth.lite]
         masters = {self.master_of(name) for name in living}
-        if len(masters) != 1:
+        if len(masters) != 1 or not masters <= set(living):
             return [f"masters {masters}"]
         if without := [name for name in living if self.machines[name].table is None]:
             return [f"{without} have no table"]

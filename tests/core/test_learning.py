@@ -57,6 +57,20 @@ def test_a_migration_whose_end_nobody_tells_any_more_ends_as_the_newer_row_shows
         assert not world.parts("D").active and (0 in world.ghosts["D"].held) == committed
 
 
+def test_the_end_of_another_migration_of_the_partition_does_not_stand_in_its_way() -> None:
+    world = quiet("BC")
+    world.migrate("A", "BD")
+    world.until(MigrationCommit)
+    earlier = world.messages(MigrationCommit)[0].migration
+    world.run(8)
+    world.migrate("A", "CD")
+    world.until(MigrationReport)
+    assert world.parts("C").active and earlier.id not in world.parts("C").completed
+    version, row = world.table("C").versions[0], tuple(map(world.replica, "BD"))
+    taught(world, "C", version + 2, row, Decided(earlier, True))
+    assert not world.parts("C").active and world.ghosts["C"].told[-1] == ("rollback", 0)
+
+
 def test_a_decision_counts_once() -> None:
     world = quiet("BC")
     world.migrate("A", "BD")

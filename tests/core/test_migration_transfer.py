@@ -248,7 +248,8 @@ def test_a_destination_that_objects_ends_the_copy_and_is_not_sent_more() -> None
     world.receive("B", "D", MigrationChunkAck(chunk.migration.id, -1, False, False, "no"))
     sent: list[object] = []
     world.loses = lambda sender, receiver, message: (
-        isinstance(message, MigrationChunk) and bool(sent.append(message) or True) or isinstance(message, MigrationReport)
+        (isinstance(message, MigrationChunk) and bool(sent.append(message) or True))
+        or isinstance(message, MigrationReport)
     )
     world.run(3.5)
     assert len(sent) <= 1

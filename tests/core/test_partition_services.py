@@ -9,13 +9,15 @@ from tests.core.partitioned import GhostData, Partitioned
 # A is master and holds nothing. Every member has the ghost, and beside it a second service.
 
 
-def two_services(names: str, *rows: str, backups: int = 1, judges: bool = True) -> tuple[Partitioned, dict[str, GhostData]]:
+def two_services(
+    names: str, *rows: str, backups: int = 1, judges: bool = True
+) -> tuple[Partitioned, dict[str, GhostData]]:
     world = Partitioned(len(rows), backups, transfer_window_chunks=1)
     world.shaped(names, *rows)
     others = {name: GhostData("other", judges=judges) for name in names}
     for name in names:
         world.machines[name]._state.services = (world.ghosts[name], others[name])
-        others[name].held = {p: (b"1", b"2", b"3") for p in world.ghosts[name].held}
+        others[name].held = dict.fromkeys(world.ghosts[name].held, (b"1", b"2", b"3"))
     return world, others
 
 

@@ -172,6 +172,21 @@ def test_who_left_during_a_migration_is_taken_out_of_a_row_that_was_decided_sinc
     assert world.row("E", 0) == "B-D"
 
 
+def test_when_only_lite_members_are_left_partitions_wait_for_somebody_who_can_hold_them() -> None:
+    world = Partitioned(3, 1)
+    for name in "ABC":
+        world.born(name, lite=name == "A")
+    world.arranged("ABC")
+    world.kill("B")
+    world.run(8)
+    world.kill("C")
+    world.run(8)
+    assert world.rows("A") == ["--"] * 3 and [one for one in lost(world) if one[1] == 6] == [(0, 6), (1, 6), (2, 6)]
+    world.join("D", "A")
+    world.run(8)
+    assert world.rows("D") == ["D-"] * 3 and not world.complaints(losses=False)
+
+
 def test_all_rows_of_one_departure_are_one_change() -> None:
     world = without_migrations(quiet(*["BC"] * 20))
     world.kill("B")

@@ -40,7 +40,12 @@ def must_drain(state: Membership) -> bool:
 
 def begin_drain(state: Membership, now: int) -> None:
     """Ask to be relieved. The end of it is `may_leave`."""
-    state.partitions.draining_until_us = now + state.settings.graceful_shutdown_us
+    drain_until(state, now, now + state.settings.graceful_shutdown_us)
+
+
+def drain_until(state: Membership, now: int, until_us: int) -> None:
+    """Ask to be relieved, and wait no longer for it than that. A life that follows one in a merge takes its wish over."""
+    state.partitions.draining_until_us = until_us
     _ask(state, now)
 
 
@@ -90,7 +95,10 @@ def on_shutdown_request(state: Membership, now: int, sender: Address, request: S
 def take_leaver(state: Membership, now: int, leading: Leading, address: Address, uuid: str) -> None:
     """Plan without this life from now on. One that asks again after it was relieved is told again."""
     if uuid in leading.relieved:
-        _grant(state, address, uuid)
+        if _holds(state, uuid) and not _why_not_wait(state, leading):
+            leading.relieved.discard(uuid)  # what it need not have waited for is possible now
+        else:
+            _grant(state, address, uuid)
     elif uuid not in leading.leavers:
         leading.leavers[uuid] = address
         state.note(now, DrainStarted(address))
@@ -100,16 +108,14 @@ def take_leaver(state: Membership, now: int, leading: Leading, address: Address,
 
 def let_go(state: Membership, now: int, leading: Leading) -> None:
     """Tell those who hold nothing any more that they may leave; those who have left are forgotten."""
-    table = state.partitions.table
     assert state.members is not None
     for uuid, address in list(leading.leavers.items()):
         if not state.members.holds(address, uuid):
             del leading.leavers[uuid]
             leading.relieved.discard(uuid)
             continue
-        holds = table is not None and uuid in table.holders()
         reason = _why_not_wait(state, leading)
-        if holds and not reason:
+        if not reason and _holds(state, uuid):
             continue
         if uuid not in leading.relieved:
             leading.relieved.add(uuid)
@@ -122,6 +128,11 @@ def _grant(state: Membership, address: Address, uuid: str) -> None:
         state.partitions.drained = True
     else:
         state.send(address, ShutdownGranted(uuid))
+
+
+def _holds(state: Membership, uuid: str) -> bool:
+    table = state.partitions.table
+    return table is not None and uuid in table.holders()
 
 
 def _why_not_wait(state: Membership, leading: Leading) -> str:
