@@ -154,7 +154,7 @@ def test_a_member_killed_while_it_gives_its_data_away_has_not_stopped(start: Sta
     holding.do(CutLink(("n1",), ("n2",)))
     stopping = holding.cluster.execute(StopMember("n2"))
     holding.do(KillMember("n2"))
-    with pytest.raises(CommandRefused, match="n2 (was killed before it had left|has ended)"):
+    with pytest.raises(CommandRefused, match=r"n2 (was killed before it had left|has ended)"):
         stopping.result(5)
 
 

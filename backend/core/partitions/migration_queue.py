@@ -53,13 +53,17 @@ def start_next(state: Membership, now: int) -> None:
     """Begin whatever may begin now."""
     leading = state.partitions.leading
     assert leading is not None
-    if not leading.queue or not allows_migrations(state.standing.state):
+    if not leading.queue or leading.members_busy or not allows_migrations(state.standing.state):
         return
+    leading.members_busy = True  # whatever may begin begins now; the rest, when something has ended
     holders = {member.uuid: Replica(member.address, member.uuid) for member in _members(state)}
     busy = Counter(_busy_members(leading))
     most = state.settings.parallel_migrations
     for partition in list(islice(leading.queue, LOOK_AHEAD)):
-        if partition in leading.running or not _clear_places(state, now, leading, partition):
+        if partition in leading.running:
+            continue
+        if not _clear_places(state, now, leading, partition):
+            leading.members_busy = False  # one that was not looked at has come nearer
             continue
         destination = leading.queue[partition][0].destination
         if destination is not None and busy[destination] >= most:
@@ -68,7 +72,10 @@ def start_next(state: Membership, now: int) -> None:
         if owner is None or destination is None or destination not in holders:
             cancel(state, now, f"partition {partition} is not as it was when its migration was planned")
             break
-        if busy[owner.uuid] < most and now >= leading.next_start_us:
+        if now < leading.next_start_us:
+            leading.members_busy = False
+            break
+        if busy[owner.uuid] < most:
             busy.update((owner.uuid, destination))
             leading.next_start_us = now + state.settings.migration_interval_us
             _start(state, now, leading, partition, owner, holders)
@@ -153,7 +160,7 @@ def plan_timer(state: Membership, now: int) -> None:
         due += [one.ask_again_us for one in leading.running.values() if one.phase == "committing"]
         if leading.wants_plan and not leading.running and state.admission is None:
             due.append(leading.not_before_us)
-        elif leading.queue and leading.next_start_us > now:  # else it waits for members that are busy, not for time
+        elif leading.queue and not leading.members_busy:
             due.append(leading.next_start_us)
     if due:
         state.timers.set(MIGRATIONS, max(now, min(due)))

@@ -55,7 +55,7 @@ def arrange_first(state: Membership, now: int, leading: Leading) -> bool:
 
 def plan(state: Membership, now: int, leading: Leading, why: str) -> None:
     """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be."""
-    leading.wants_plan = False
+    leading.wants_plan = leading.members_busy = False
     leading.queue.clear()
     table = state.partitions.table
     assert table is not None

@@ -50,6 +50,7 @@ def decide(state: Membership, now: int, running: Running, committed: bool, reaso
     migration = running.migration
     decided = Decided(migration, committed)
     del leading.running[migration.partition]
+    leading.members_busy = False
     reason = "" if committed else reason
     state.note(now, MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason))
     row = _row_after(state, decided)

@@ -120,6 +120,8 @@ class Leading:
     """What is planned and not begun, by partition. The names in the steps are uuids."""
     running: dict[int, Running] = field(default_factory=dict)
     """By partition."""
+    members_busy: bool = False
+    """Nothing in the queue may begin before something that runs has ended."""
     wants_plan: bool = True
     """Something has changed: the queue is void, and a new plan is made when nothing runs."""
     repair_due: bool = True
