@@ -102,7 +102,10 @@ def run(
     for trial in trials(seeds, sizes, min(jobs, len(seeds)), data=data):
         done.append(trial)
         if trial.verdict in FAILURES:
-            say(f"seed {trial.seed}: {trial.verdict} {trial.invariant}".rstrip() + f"; {reproduction(trial, sizes, data=data)}")
+            say(
+                f"seed {trial.seed}: {trial.verdict} {trial.invariant}".rstrip()
+                + f"; {reproduction(trial, sizes, data=data)}"
+            )
         if time.monotonic() - told > TELL_EVERY_SECONDS:
             told = time.monotonic()
             say(f"{len(done)} of {len(seeds)} seeds, {len(done) / (told - began):.1f} a second")

@@ -9,16 +9,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
-from backend.simulation.swarm import draw
-from backend.simulation.trial import Trial, run_seed, try_out
+from backend.simulation.trial import Trial, drawing_of, run_seed, try_out
 
 CHUNK = 10
 """Seeds that a process is given at a time."""
 
 
-def trials(seeds: range, sizes: tuple[int, int], jobs: int) -> Iterator[Trial]:
-    """Try every seed, in `jobs` processes; with one job in this one. In the order of `seeds`, as they are done."""
-    attempt = partial(run_seed, sizes=sizes)
+def trials(seeds: range, sizes: tuple[int, int], jobs: int, *, data: bool = False) -> Iterator[Trial]:
+    """Try every seed, with `data` in use or without, in `jobs` processes; with one job in this one. In the order of `seeds`."""
+    attempt = partial(run_seed, sizes=sizes, data=data)
     if jobs == 1:
         yield from map(attempt, seeds)
         return
@@ -29,12 +28,12 @@ def trials(seeds: range, sizes: tuple[int, int], jobs: int) -> Iterator[Trial]:
             processes.shutdown(wait=False, cancel_futures=True)
 
 
-def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path) -> Path:
+def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path, *, data: bool = False) -> Path:
     """Shrink the run that failed as `trial` says and write it into `folder`; the file. Raises OSError.
 
     Run again under its seed, the file fails in the same way.
     """
-    small = shrink(draw(trial.seed, sizes).scenario, fails_alike(trial))
+    small = shrink(drawing_of(trial.seed, sizes, data=data).scenario, fails_alike(trial))
     if trial.verdict == "no-convergence":
         small = with_ending(small)
     folder.mkdir(parents=True, exist_ok=True)

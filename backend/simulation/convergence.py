@@ -7,6 +7,7 @@ shows a fault and not an impatient checker.
 from __future__ import annotations
 
 from backend.core.membership.joining import REQUESTS_BEFORE_NEW_SEARCH, ROUND_US
+from backend.core.partitions.migration_queue import FAILURE_PAUSE_US, MOST_PAUSES
 from backend.core.properties import MILLISECOND_US, SECOND_US, Settings
 from backend.picture.picture import Picture
 from backend.simulation.expectations import list_labels, running, suspect_labels
@@ -64,6 +65,21 @@ def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
         # those that meet at the same time do so at once, so the number of clusters halves.
         "merges": (max(members - 1, 1).bit_length() + 1) * meeting,
     }
+
+
+def table_bound_us(settings: Settings) -> int:
+    """Within this time after the members became one cluster, their data is safe and evenly spread. Whole milliseconds, in us."""
+    terms = {
+        # A migration whose participant was gone is given up, and another begins after the longest pause.
+        "migrations": 2 * settings.migration_timeout_us + MOST_PAUSES * FAILURE_PAUSE_US,
+        # A member that wants to leave is drained, or goes when its patience is at an end.
+        "draining": settings.graceful_shutdown_us,
+        # Tables are compared, and so are replicas; whoever lags gets the whole.
+        "repairs": 2 * (settings.table_send_interval_us + settings.backup_sync_interval_us),
+        # What was under way when the members changed ends.
+        "calls": settings.call_timeout_us,
+    }
+    return int(MARGIN * CLOCK_SLACK * sum(terms.values())) // MILLISECOND_US * MILLISECOND_US
 
 
 def what_differs(picture: Picture) -> str:

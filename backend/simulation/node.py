@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backend.core.address import Address
+from backend.core.commands import KillAt
 from backend.core.effects import Deliveries
 from backend.core.member import Birth, MemberMachine
 from backend.core.messages import Message
@@ -70,8 +71,8 @@ class Node:
         self.deliveries: Deliveries = ()
         """The last round of heartbeats it sent, and what was made of it."""
         self.aims: Aims | None = None
-        self.dies_at = ""
-        """The kind of event at which the present life is killed; empty: none."""
+        self.dies_at: KillAt | None = None
+        """Where in a protocol the present life is killed, or the next one if none runs."""
         self.paused = False
         self.inbox: list[tuple[Node, Message | Refusal]] = []
         self.wake_at = NEVER

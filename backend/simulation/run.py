@@ -13,13 +13,16 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
-from backend.core.commands import Command, CommandRefused, StartMember
+from backend.core.commands import CallMap, Command, CommandRefused, StartMember
+from backend.core.data.operations import Get
 from backend.core.events import Record
 from backend.picture.picture import Picture
 from backend.simulation.expectations import forbidden, judge, list_labels, running, suspect_labels
 from backend.simulation.invariants import Violation, Watch
 from backend.simulation.scenario import Expect, Scenario, Step
 from backend.simulation.scenario_actions import Action
+from backend.simulation.table_expectations import data_missing, why_not_balanced, writes_missing
+from backend.simulation.workload import Workloads
 from backend.simulation.world import World
 
 SECOND_US = 1_000_000
@@ -27,6 +30,10 @@ JOIN_PATIENCE_US = 3 * SECOND_US
 """How long the start of the next member waits for the one before it to join."""
 JOIN_LOOK_US = 10_000
 """How often a start looks whether the member before it has joined."""
+READ_LOOK_US = 10_000
+"""How often it is looked whether all keys are read."""
+
+ONE_CLUSTER = Expect.model_validate({"one-cluster": True})
 
 
 class StepOutcome(Struct, frozen=True):
@@ -50,6 +57,8 @@ class MemberOutcome(Struct, frozen=True):
 
 
 class TableOutcome(Struct, frozen=True):
+    """`version` is the greatest table version that a running member has; 0 while there is no table."""
+
     version: int = 0
 
 
@@ -147,12 +156,17 @@ class Observer(Protocol):
 class Interpreter:
     """Leads a stage through the steps of a scenario."""
 
-    def __init__(self, scenario: Scenario, stage: Stage, ledger: Ledger, observer: Observer | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, stage: Stage, ledger: Ledger, observer: Observer | None = None, *, seed: int = 0
+    ) -> None:
+        """Workloads are drawn from `seed`."""
         self._scenario = scenario
         self._stage = stage
         self._ledger = ledger
         self._observer = observer
-        self._look_every_us = max(1, scenario.timing().heartbeat_interval_us // 4)
+        self._settings = scenario.timing()
+        self._look_every_us = max(1, self._settings.heartbeat_interval_us // 4)
+        self._workloads = Workloads(seed)
         self.outcomes: list[StepOutcome] = []
 
     def play(self) -> tuple[StepOutcome, ...]:
@@ -178,10 +192,19 @@ class Interpreter:
 
     def _do(self, number: int, action: Action) -> StepOutcome | None:
         """Carry out an action; an outcome only when the cluster refused it: scenarios expect their actions to work."""
-        if action.name == "wait":
-            self._stage.advance(action.wait)
-            return None
-        self._stage.advance(0)
+        match action.name:
+            case "wait":
+                self._advance(action.wait)
+                return None
+            case "wait_until_safe":
+                assert action.wait_until_safe is not None
+                self._wait_until(self._is_settled, action.wait_until_safe.within_us)
+                return None
+            case "load":
+                assert action.load is not None
+                self._workloads.begin(action.load, self._stage.now_us())
+                return None
+        self._advance(0)
         self._ledger.recent.clear()
         self._ledger.refusal = None
         for command in action.commands(self._is_running):
@@ -190,6 +213,28 @@ class Interpreter:
                 self._ledger.refusal = refused
                 return self._outcome(number, f"do {action.text()}", f"refused: {refused}")
         return None
+
+    def _advance(self, by_us: int) -> None:
+        """Let so much time pass, and the workloads go on in it. Members that cannot be asked then are not asked."""
+        stage = self._stage
+        until_us = stage.now_us() + by_us
+        while (planned := self._workloads.due(until_us)) is not None:
+            at_us, call = planned
+            if (ahead_us := at_us - stage.now_us()) > 0:
+                stage.advance(ahead_us)
+            self._refusal(call)
+        if not by_us or until_us > stage.now_us():
+            stage.advance(max(0, until_us - stage.now_us()))
+
+    def _is_settled(self) -> bool:
+        """Whether the members are one cluster whose data is safe and evenly spread."""
+        ledger = self._ledger
+        tables = ledger.watch.tables
+        return (
+            judge(ONE_CLUSTER, ledger.picture, ()).met
+            and not tables.why_not_safe()
+            and (not tables.in_use or not why_not_balanced(tables, leniently=True))
+        )
 
     def _refusal_is_expected(self, number: int) -> bool:
         """Whether the step after step `number`, words left aside, expects that one to be refused."""
@@ -209,26 +254,55 @@ class Interpreter:
 
     def _expect(self, number: int, expect: Expect) -> StepOutcome:
         ledger = self._ledger
-        self._stage.advance(0)
+        self._advance(0)
 
         def broken() -> bool:
             return bool(expect.never and forbidden(expect, ledger.picture, ledger.recent))
 
+        def missing() -> str:
+            of_members = judge(expect, ledger.picture, ledger.recent, ledger.refusal).missing
+            return "; ".join(
+                filter(None, (of_members, data_missing(expect, ledger.picture, ledger.watch, ledger.recent)))
+            )
+
         def settled() -> bool:
-            return broken() if expect.never else judge(expect, ledger.picture, ledger.recent, ledger.refusal).met
+            return broken() if expect.never else not missing()
 
         if expect.within_us is not None:
             self._wait_until(settled, expect.within_us)
-        missing = judge(expect, ledger.picture, ledger.recent, ledger.refusal).missing
-        return self._outcome(number, expect.text(), missing)
+        if expect.no_lost_writes:
+            self._read_everything()
+            return self._outcome(
+                number, expect.text(), "; ".join(filter(None, (missing(), writes_missing(ledger.watch))))
+            )
+        return self._outcome(number, expect.text(), missing())
+
+    def _read_everything(self) -> None:
+        """Read every key that was ever written through one member, and wait for the answers."""
+        read_everything(self._stage, self._ledger, self._settings.call_timeout_us, self._advance)
 
     def _wait_until(self, reached: Callable[[], bool], patience_us: int) -> None:
         until = self._stage.now_us() + patience_us
         while not reached() and (left_us := until - self._stage.now_us()) > 0:
-            self._stage.advance(min(self._look_every_us, left_us))
+            self._advance(min(self._look_every_us, left_us))
 
     def _outcome(self, number: int, text: str, missing: str) -> StepOutcome:
         return StepOutcome(number, text, not missing, round(self._stage.now_us() / SECOND_US, 6), missing)
+
+
+def read_everything(
+    stage: Stage, ledger: Ledger, patience_us: int, advance: Callable[[int], None] | None = None
+) -> None:
+    """Read every key that was ever written through one member, which the invariants judge; wait `patience_us` at most."""
+    reader = next((belief for belief in running(ledger.picture).values() if belief.status == "member"), None)
+    if reader is None:
+        return
+    writes, advance = ledger.watch.writes, advance or stage.advance
+    until_us = stage.now_us() + patience_us
+    for name, key in writes.written():
+        stage.execute(CallMap(reader.label, Get(name, key)))
+    while writes.reads_under_way(reader.uuid) and (left_us := until_us - stage.now_us()) > 0:
+        advance(min(READ_LOOK_US, left_us))
 
 
 def conclude(
@@ -247,12 +321,16 @@ def conclude(
         expectations=steps,
         violations=violations,
         members=ledger.beliefs(),
-        table=TableOutcome(),
+        table=TableOutcome(_table_version(ledger)),
         virtual_seconds=round(now_us / SECOND_US, 6),
         events=events,
         fingerprint=fingerprint,
         source=source,
     )
+
+
+def _table_version(ledger: Ledger) -> int:
+    return ledger.watch.tables.greatest_version(belief.uuid for belief in running(ledger.picture).values())
 
 
 class SimulatedStage:
@@ -303,7 +381,7 @@ def simulate(scenario: Scenario, seed: int, journal: Journal | None = None, *, r
     """
     ledger = Ledger(journal)
     stage = SimulatedStage(scenario, seed, ledger, run)
-    steps = Interpreter(scenario, stage, ledger).play()
+    steps = Interpreter(scenario, stage, ledger, seed=seed).play()
     world = stage.world
     return conclude(
         steps,

@@ -6,7 +6,7 @@ into an error with file, line and field. The same scenario drives a live cluster
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -22,6 +22,7 @@ from backend.simulation.scenario_values import (
     Label,
     Labels,
     Members,
+    Name,
     Part,
     Version,
     did_you_mean,
@@ -30,6 +31,23 @@ from backend.simulation.scenario_values import (
 )
 
 __all__ = ["ClockSettings", "Expect", "Jump", "LatencySettings", "Scenario", "Step", "did_you_mean"]
+
+
+class Migrations(Part):
+    """How many migrations may have begun since the last action."""
+
+    at_most: Version = Field(alias="at-most")
+
+
+class Found(Part):
+    """What the latest `get` of a key since the last action found; `is: null` stands for nothing."""
+
+    map: Name = "map"
+    key: Name
+    value: str | None = Field(alias="is")
+
+
+PartitionId = Annotated[int, Field(ge=0)]
 
 
 class Expect(Part):
@@ -53,12 +71,18 @@ class Expect(Part):
     refused: str | None = None
     event: dict[str, Any] = {}
     never: EventKinds = ()
+    table: dict[PartitionId, tuple[Label | None, ...]] = {}
+    balanced: bool | None = Field(default=None, strict=True)
+    safe: bool | None = Field(default=None, strict=True)
+    no_lost_writes: Literal[True] | None = Field(default=None, alias="no-lost-writes")
+    migrations: Migrations | None = None
+    value: Found | None = None
 
     @model_validator(mode="after")
     def _not_empty(self) -> Expect:
         if not self.model_fields_set - {"within_us"}:
             raise ValueError(
-                "expects nothing; name at least one of views, masters, versions, one-cluster, state, event, never"
+                "expects nothing; name at least one of views, masters, versions, one-cluster, state, event, never, table, safe"
             )
         return self
 
@@ -78,8 +102,23 @@ class Expect(Part):
         parts += [f"the last command is refused: {self.refused}"] * (self.refused is not None)
         parts += [event_text(self.event)] * bool(self.event)
         parts += [f"no {kind}" for kind in self.never]
+        parts += self._texts_about_data()
         within = f"within {duration_text(self.within_us)}: " if self.within_us is not None else ""
         return within + "; ".join(parts)
+
+    def _texts_about_data(self) -> list[str]:
+        parts = [
+            f"partition {partition} is held by {', '.join(label or '-' for label in labels)}"
+            for partition, labels in self.table.items()
+        ]
+        parts += [f"the table is {'' if self.balanced else 'not '}balanced"] * (self.balanced is not None)
+        parts += [f"all data is {'' if self.safe else 'not '}safe"] * (self.safe is not None)
+        parts += ["no acknowledged write is lost"] * (self.no_lost_writes is not None)
+        if self.migrations is not None:
+            parts.append(f"at most {self.migrations.at_most} migrations")
+        if self.value is not None:
+            parts.append(f"{self.value.key} of {self.value.map} was read as {self.value.value or 'nothing'}")
+        return parts
 
 
 def event_text(pattern: dict[str, Any]) -> str:

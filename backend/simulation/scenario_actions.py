@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 
 from backend.core.cluster_profile import ClusterState
 from backend.core.commands import (
+    ArrangePartitions,
     BlockMode,
+    CallMap,
     ChangeState,
     Command,
     CutLink,
@@ -30,6 +32,7 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
+from backend.core.data.operations import Get, Put, Remove
 from backend.simulation.scenario_values import (
     Duration,
     Entries,
@@ -37,6 +40,7 @@ from backend.simulation.scenario_values import (
     Label,
     Labels,
     MessageKinds,
+    Name,
     Part,
     duration_text,
     without_repeats,
@@ -106,6 +110,65 @@ class Healing(Part):
         return self
 
 
+class KillPoint(Part):
+    """Where a member dies: as it records the event, or with `after` when it has done all that it does in that instant."""
+
+    event: EventKind
+    after: bool = Field(default=False, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_word(cls, value: object) -> object:
+        return {"event": value} if isinstance(value, str) else value
+
+    def text(self) -> str:
+        return f"{'after' if self.after else 'at'} its next {self.event}"
+
+
+class Entry(Part):
+    """One key of a map, and the member that is asked for it as a client would."""
+
+    at: Label
+    map: Name = "map"
+    key: Name
+
+
+class NewValue(Entry):
+    value: str
+
+
+class Load(Part):
+    """A workload that goes on beside the following steps: at even intervals one of the members is asked for one of the keys.
+
+    Every value that is put is another one. `reads` is the share of gets among the operations.
+    """
+
+    at: Labels
+    map: Name = "map"
+    keys: int = Field(default=10, ge=1, le=100_000)
+    rate: float = Field(default=10, gt=0, le=100_000)
+    """Operations per second."""
+    lasting_us: Duration = Field(alias="for")
+    reads: float = Field(default=0.5, ge=0, le=1)
+    removes: float = Field(default=0, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _shares(self) -> Load:
+        if self.reads + self.removes > 1:
+            raise ValueError(
+                "more reads and removes than there are operations; their shares must not exceed 1 together"
+            )
+        return self
+
+    def text(self) -> str:
+        kind = f"{self.rate:g} operations a second on {self.keys} keys of {self.map}, {self.reads:.0%} of them reads"
+        return f"load via {', '.join(self.at)} for {duration_text(self.lasting_us)}: {kind}"
+
+
+class Patience(Part):
+    within_us: Duration = Field(alias="within")
+
+
 EXAMPLES = {
     "partition": "[[athens], [byzantium]]",
     "drop_messages": "{from: athens, to: byzantium, kinds: [heartbeat]}",
@@ -113,6 +176,10 @@ EXAMPLES = {
     "change_state": "{athens: FROZEN}",
     "kill_at": "{athens: claim-started}",
     "wait": "2s",
+    "put": "{at: athens, map: m, key: k, value: v}",
+    **dict.fromkeys(("get", "remove"), "{at: athens, map: m, key: k}"),
+    "load": "{at: [athens], keys: 10, rate: 10, for: 20s}",
+    "wait_until_safe": "{within: 60s}",
     **dict.fromkeys(("cut", "delay", "lose", "duplicate"), "{from: athens, to: byzantium, ...}"),
 }
 """How an action is written that is not done to members alone."""
@@ -141,7 +208,13 @@ class Action(Part):
     )
     search: Labels | None = None
     operate: Labels | None = None
-    kill_at: Annotated[dict[Label, EventKind], Field(min_length=1)] | None = Field(default=None, alias="kill-at")
+    kill_at: Annotated[dict[Label, KillPoint], Field(min_length=1)] | None = Field(default=None, alias="kill-at")
+    arrange: Labels | None = None
+    put: NewValue | None = None
+    get: Entry | None = None
+    remove: Entry | None = None
+    load: Load | None = None
+    wait_until_safe: Patience | None = Field(default=None, alias="wait-until-safe")
     heal: Annotated[Healing, Field(default_factory=Healing)]
     wait: Duration = 0
 
@@ -171,7 +244,7 @@ class Action(Part):
         return self.name.replace("_", "-")
 
     def commands(self, is_running: Callable[[str], bool]) -> Iterator[Command]:
-        """The operator's commands that this action consists of; none for `wait`.
+        """The operator's commands that this action consists of; none for `wait`, `wait-until-safe` and `load`.
 
         A restart kills the member only when `is_running` says so at the moment the command is asked for.
         """
@@ -183,6 +256,7 @@ class Action(Part):
             "resume": ResumeMember,
             "search": SearchClusters,
             "operate": Operate,
+            "arrange": ArrangePartitions,
         }
         what: Any = getattr(self, self.name)
         match self.name:
@@ -208,10 +282,16 @@ class Action(Part):
             case "change_state":
                 yield from (ChangeState(label, state) for label, state in what.items())
             case "kill_at":
-                yield from (KillAt(label, event) for label, event in what.items())
+                yield from (KillAt(label, point.event, point.after) for label, point in what.items())
+            case "put":
+                yield CallMap(what.at, Put(what.map, what.key, what.value.encode()))
+            case "get":
+                yield CallMap(what.at, Get(what.map, what.key))
+            case "remove":
+                yield CallMap(what.at, Remove(what.map, what.key))
             case "heal":
                 yield Heal() if what.sources is None else HealLink(what.sources, what.targets)
-            case "wait":
+            case "wait" | "wait_until_safe" | "load":
                 pass
             case name:
                 yield from (one_each[name](label) for label in what)
@@ -237,7 +317,16 @@ class Action(Part):
             case "change_state":
                 return "; ".join(f"change state via {label} to {state}" for label, state in what.items())
             case "kill_at":
-                return "; ".join(f"kill {label} at its next {event}" for label, event in what.items())
+                return "; ".join(f"kill {label} {point.text()}" for label, point in what.items())
+            case "put":
+                return f"put {what.key} = {what.value} into {what.map} via {what.at}"
+            case "get" | "remove":
+                return f"{self.name} {what.key} of {what.map} via {what.at}"
+            case "load":
+                text: str = what.text()
+                return text
+            case "wait_until_safe":
+                return f"wait until all data is safe, at most {duration_text(what.within_us)}"
             case "heal":
                 ends = f" {', '.join(what.sources)} and {', '.join(what.targets)}" if what.sources else ""
                 return f"heal{ends}"

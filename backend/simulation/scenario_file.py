@@ -15,8 +15,31 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from backend.core.events import EVENT_KINDS
 from backend.core.properties import BadProperty
-from backend.simulation.scenario import ClockSettings, Expect, Jump, LatencySettings, Scenario, Step
-from backend.simulation.scenario_actions import Action, Cut, Delay, Drop, Duplicate, Groups, Healing, Lose
+from backend.simulation.scenario import (
+    ClockSettings,
+    Expect,
+    Found,
+    Jump,
+    LatencySettings,
+    Migrations,
+    Scenario,
+    Step,
+)
+from backend.simulation.scenario_actions import (
+    Action,
+    Cut,
+    Delay,
+    Drop,
+    Duplicate,
+    Entry,
+    Groups,
+    Healing,
+    KillPoint,
+    Load,
+    Lose,
+    NewValue,
+    Patience,
+)
 from backend.simulation.scenario_values import Members, Part, did_you_mean
 
 Place = tuple[str | int, ...]
@@ -181,6 +204,13 @@ PARTS: dict[Place, type[Part]] = {
     ("do", "duplicate"): Duplicate,
     ("do", "drop-messages"): Drop,
     ("do", "heal"): Healing,
+    ("do", "put"): NewValue,
+    ("do", "get"): Entry,
+    ("do", "remove"): Entry,
+    ("do", "load"): Load,
+    ("do", "wait-until-safe"): Patience,
+    ("expect", "migrations"): Migrations,
+    ("expect", "value"): Found,
 }
 
 
@@ -191,6 +221,8 @@ def _model_around(place: Place) -> type[Part]:
         return Jump if len(place) > 3 else ClockSettings
     if place[:1] != ("steps",):
         return Scenario
+    if place[2:4] == ("do", "kill-at"):
+        return KillPoint
     return PARTS[place[2:-1]] if len(place) > 3 else Step
 
 

@@ -106,6 +106,8 @@ EventKinds = Annotated[tuple[EventKind, ...], BeforeValidator(_one_or_many), Fie
 MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(_one_or_many)]
 Entries = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 Version = Annotated[int, Field(ge=0, strict=True)]
+Name = Annotated[str, Field(min_length=1)]
+"""Of a map or a key: any text."""
 
 
 class Part(BaseModel):

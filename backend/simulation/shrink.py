@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from backend.simulation.convergence import convergence_bound_us
+from backend.simulation.convergence import convergence_bound_us, table_bound_us
 from backend.simulation.scenario import Scenario
 from backend.simulation.scenario_file import read_scenario
 from backend.simulation.scenario_text import scenario_of_tree, scenario_text, scenario_tree
@@ -87,11 +87,16 @@ def with_ending(scenario: Scenario) -> Scenario:
             paused |= dict.fromkeys(what)
         elif word in ("resume", "kill", "restart"):
             paused = {label: None for label in paused if label not in what}
-    bound_us = convergence_bound_us(scenario.timing(), len(scenario.members))
+    settings = scenario.timing()
+    bound_us = convergence_bound_us(settings, len(scenario.members))
+    expected: dict[str, Any] = {"one-cluster": True}
+    if any("load" in step.get("do", {}) for step in steps):
+        bound_us += table_bound_us(settings)
+        expected["safe"] = True
     steps.append({"do": {"heal": {}}})
     if paused:
         steps.append({"do": {"resume": list(paused)}})
-    steps.append({"expect": {"within": duration_text(bound_us), "one-cluster": True}})
+    steps.append({"expect": {"within": duration_text(bound_us), **expected}})
     return scenario_of_tree({**tree, "steps": steps})
 
 
@@ -180,6 +185,8 @@ def _has_sense(step: Tree) -> bool:
     if word == "partition":
         what["groups"] = [group for group in what["groups"] if group]
         return len(what["groups"]) > 1
+    if word in ("put", "get", "remove", "load"):
+        return bool(what.get("at"))
     if isinstance(what, dict) and "from" in what:
         return bool(what["from"] and what["to"])
     return bool(what)

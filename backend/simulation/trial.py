@@ -14,12 +14,15 @@ from msgspec import Struct
 
 from backend.core.commands import ChangeState, Command, CommandRefused, Heal, ResumeMember, SetJoinList
 from backend.core.events import Record
-from backend.simulation.convergence import convergence_bound_us, what_differs
+from backend.simulation.convergence import convergence_bound_us, table_bound_us, what_differs
+from backend.simulation.data_swarm import draw_with_data
 from backend.simulation.expectations import running
 from backend.simulation.invariants import Violation
-from backend.simulation.run import SECOND_US, Interpreter, Ledger, SimulatedStage
+from backend.simulation.replica_check import what_is_misplaced
+from backend.simulation.run import SECOND_US, Interpreter, Ledger, SimulatedStage, read_everything
 from backend.simulation.scenario import Scenario
-from backend.simulation.swarm import FEWEST, MOST, draw
+from backend.simulation.swarm import FEWEST, MOST, Drawing, draw
+from backend.simulation.table_expectations import why_not_balanced
 from backend.simulation.world import PLAIN_LATENCY
 
 Verdict = Literal["ok", "violation", "no-convergence", "crash", "unknown"]
@@ -27,6 +30,7 @@ VERDICTS: tuple[Verdict, ...] = ("ok", "violation", "no-convergence", "crash", "
 FAILURES: tuple[Verdict, ...] = ("violation", "no-convergence", "crash")
 
 LIVELOCK = "no livelock"
+REPLICAS_IN_PLACE = "replicas in place"
 MOST_EVENTS_A_SECOND = 200
 """Events in a virtual second for each pair of members: all-to-all heartbeats need two to four."""
 
@@ -54,16 +58,21 @@ class Trial(Struct, frozen=True):
     fingerprint: str
 
 
-def run_seed(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Trial:
-    """Draw the run of `seed` and try it."""
-    return try_out(draw(seed, sizes).scenario, seed)
+def run_seed(seed: int, sizes: tuple[int, int] = (FEWEST, MOST), *, data: bool = False) -> Trial:
+    """Draw the run of `seed`, of a cluster with `data` in use or without, and try it."""
+    return try_out(drawing_of(seed, sizes, data=data).scenario, seed)
+
+
+def drawing_of(seed: int, sizes: tuple[int, int], *, data: bool) -> Drawing:
+    """The run of `seed`, of a cluster with `data` in use or without."""
+    return draw_with_data(seed, sizes) if data else draw(seed, sizes)
 
 
 def try_out(scenario: Scenario, seed: int) -> Trial:
     """Run `scenario` under `seed` through both phases. Its expectations are left out: the trial judges by itself."""
     ledger = Ledger()
     stage = TrialStage(scenario, seed, ledger, elide_heartbeats=True)
-    judged = _Judged(scenario, stage, ledger)
+    judged = _Judged(scenario, stage, ledger, seed)
     try:
         judged.run()
     except Livelock as endless:
@@ -80,17 +89,20 @@ class Livelock(Exception):
 class TrialStage(SimulatedStage):
     """A simulated stage that gives up when far more happens than can be right."""
 
+    _second_ends_us = 0
+    _events_before = 0
+
     def advance(self, by_us: int) -> None:
         """Let so much time pass. Raises `Livelock`."""
         world = self.world
         until_us = world.now_us + by_us
         most = MOST_EVENTS_A_SECOND * (len(world.labels) ** 2 + 50)
         while True:
-            before = world.events
-            world.run_until(min(until_us, world.now_us + SECOND_US))
-            if world.events - before > most:
-                at = world.now_us / SECOND_US
-                raise Livelock(f"{world.events - before} events within a second, at {at:.1f} s")
+            if world.now_us >= self._second_ends_us:
+                self._second_ends_us, self._events_before = world.now_us + SECOND_US, world.events
+            world.run_until(min(until_us, self._second_ends_us), self._events_before + most)
+            if (count := world.events - self._events_before) > most:
+                raise Livelock(f"{count} events within a second, at {world.now_us / SECOND_US:.1f} s")
             if world.now_us >= until_us:
                 return
 
@@ -98,7 +110,8 @@ class TrialStage(SimulatedStage):
 class _Judged:
     """The run of one trial, and what is known of its outcome."""
 
-    def __init__(self, scenario: Scenario, stage: TrialStage, ledger: Ledger) -> None:
+    def __init__(self, scenario: Scenario, stage: TrialStage, ledger: Ledger, seed: int) -> None:
+        self._seed = seed
         self._scenario = scenario
         self._stage = stage
         self._ledger = ledger
@@ -114,7 +127,7 @@ class _Judged:
         steps = tuple(step for step in self._scenario.steps if step.expect is None)
         if steps:
             faults = self._scenario.model_copy(update={"steps": steps})
-            Interpreter(faults, self._stage, self._ledger).play()
+            Interpreter(faults, self._stage, self._ledger, seed=self._seed).play()
         else:
             self._stage.start_members()
         self._make_peace()
@@ -122,6 +135,8 @@ class _Judged:
             self.fail("unknown", "", "no member is running after the faults")
         elif differs := self._wait_for_convergence():
             self.fail("no-convergence", "", differs)
+        elif self._ledger.watch.tables.in_use:
+            self._check_data()
 
     def fail(self, verdict: Verdict, invariant: str, text: str) -> None:
         self._verdict, self._invariant, self._text = verdict, invariant, text
@@ -130,7 +145,7 @@ class _Judged:
         """The outcome. A violated invariant outweighs everything else but a crash."""
         witnesses: tuple[Record, ...] = ()
         violations: Sequence[Violation] = self._ledger.watch.violations
-        if not violations and self._verdict == "ok":
+        if not violations and self._verdict in ("ok", "unknown") and running(self._ledger.picture):
             # The members agree and have been left alone since: nobody may still owe anything.
             patience_us = self._settings.max_no_heartbeat_us
             violations = self._ledger.watch.conclude(self._stage.now_us(), patience_us).violations
@@ -161,16 +176,39 @@ class _Judged:
             if node.paused:
                 world.execute(ResumeMember(label))
 
+    def _check_data(self) -> None:
+        """All is quiet: every key can be read, and every replica is where the table says, and equal to its owner's."""
+        ledger, writes = self._ledger, self._ledger.watch.writes
+        read_everything(self._stage, ledger, self._settings.call_timeout_us)
+        if unread := next(writes.unreadable(), ""):
+            self.fail("no-convergence", "", f"after everything was mended, {unread}")
+        elif misplaced := what_is_misplaced(self._stage.world, ledger.watch.tables):
+            self.fail("violation", REPLICAS_IN_PLACE, misplaced)
+        elif doubt := writes.doubt():
+            self.fail("unknown", "", f"whether a write was lost cannot be judged: {doubt}")
+
+    def _what_differs(self) -> str:
+        """Why this is not one cluster, with its data safe and evenly spread if there is any; empty when it is."""
+        tables = self._ledger.watch.tables
+        differs = what_differs(self._ledger.picture)
+        if differs or not tables.in_use:
+            return differs
+        if problem := tables.why_not_safe():
+            return f"the data is not safe: {problem}"
+        return why_not_balanced(tables, leniently=True)
+
     def _wait_for_convergence(self) -> str:
         """Wait until the members are one cluster, and see that they stay so; what differs when the time is over."""
         stage, ledger, settings = self._stage, self._ledger, self._settings
         began_us = stage.now_us()
+        if ledger.watch.tables.in_use:
+            self._bound_us += table_bound_us(settings)
         until_us = began_us + self._bound_us
         look_us = max(1, settings.heartbeat_interval_us // 2)
         mend_every_us = settings.state_lease_us + 2 * settings.heartbeat_interval_us
         mend_at_us = began_us
         for _ in range(MOST_SETBACKS + 1):
-            while differs := what_differs(ledger.picture):
+            while differs := self._what_differs():
                 if stage.now_us() >= until_us:
                     return differs
                 if stage.now_us() >= mend_at_us:
@@ -179,7 +217,7 @@ class _Judged:
                 stage.advance(look_us)
             self._converged_us = stage.now_us() - began_us
             stage.advance(settings.max_no_heartbeat_us + 2 * settings.heartbeat_interval_us)
-            differs = what_differs(ledger.picture)
+            differs = self._what_differs()
             if not differs:
                 return ""
         return f"they were one cluster and fell apart again {MOST_SETBACKS + 1} times: {differs}"

@@ -15,6 +15,8 @@ import msgspec
 from backend.core.address import Address, make_address
 from backend.core.command_check import Condition, check
 from backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
     ChangeState,
     Command,
     CommandRefused,
@@ -28,7 +30,9 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.effects import Deliveries, Effect, Halt, Happened, Transmit
+from backend.core.data.map_service import entries_of, held_partitions
+from backend.core.data.operations import Answer, Operation
+from backend.core.effects import Answered, Deliveries, Effect, Halt, Happened, Transmit
 from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from backend.core.join_list import BadJoinList, resolve_join_list
 from backend.core.links import LinkConditions
@@ -52,8 +56,9 @@ TICK = 1 << 63
 class World:
     """A simulated cluster. `now_us` is virtual time; nothing happens until `run_until` is called.
 
-    `labels` are all members that may ever run; none is started. `on_record` gets every record as it happens. Members
-    without a clock in `clocks` share the run's time, and all records bear it.
+    `labels` are all members that may ever run; none is started. `on_record` gets every record as it happens, `on_answer` the
+    number of every call that has ended, and its answer. Members without a clock in `clocks` share the run's time, and all
+    records bear it.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class World:
         name: str = "dev",
         run: str | None = None,
         on_record: Callable[[Record], None] | None = None,
+        on_answer: Callable[[int, Answer], None] | None = None,
         latency: Latency = PLAIN_LATENCY,
         clocks: Mapping[str, Clock] | None = None,
         elide_heartbeats: bool = False,
@@ -80,6 +86,8 @@ class World:
         self.events = 0
         self.links = LinkConditions()
         self._on_record = on_record
+        self._on_answer = on_answer
+        self._calls = 0
         self._own_records = 0
         self._fingerprint = Fingerprint()
         self._settings = settings
@@ -126,6 +134,11 @@ class World:
         for node in self.nodes.values():
             node.deliveries = ()
 
+    def replicas(self, label: str) -> dict[int, dict[tuple[str, str], bytes]]:
+        """By partition, what the life at `label` holds of it, rightly or not: values by map and key. For checks at rest."""
+        state = self._running(label)[1]._state
+        return {partition: entries_of(state, partition) for partition in held_partitions(state)}
+
     # What an operator does
 
     def execute(self, command: Command) -> None:
@@ -153,11 +166,31 @@ class World:
                 self._ask(label, lambda machine, now: machine.search(now))
             case Operate(label):
                 self._ask(label, lambda machine, now: machine.operate(now))
-            case KillAt(label, event):
-                self.nodes[label].dies_at = event
+            case ArrangePartitions(label):
+                self._ask(label, lambda machine, now: machine.arrange(now))
+            case CallMap(label, operation):
+                self._call(label, operation, watched=True)
+            case KillAt(label):
+                self.nodes[label].dies_at = command
             case _:
                 for change in self.links.apply(command):
                     self._note(change)
+
+    def call(self, label: str, operation: Operation, *, watched: bool = False) -> int:
+        """Ask `label` for an operation on a map; the number under which `on_answer` tells how it ended.
+
+        Nobody tells how the calls of a life end that dies before. Events are recorded only of the `watched`.
+        Raises `CommandRefused`.
+        """
+        check(CallMap(label, operation), self.labels, self._condition_of)
+        self._end_calm()
+        return self._call(label, operation, watched=watched)
+
+    def _call(self, label: str, operation: Operation, *, watched: bool) -> int:
+        self._calls += 1
+        number = self._calls
+        self._ask(label, lambda machine, now: machine.call(now, number, operation, watched))
+        return number
 
     def _kill(self, node: Node) -> None:
         self._end_life(node)
@@ -222,10 +255,12 @@ class World:
 
     # Time
 
-    def run_until(self, at_us: int) -> None:
-        """Let everything happen that is due until `at_us`, which then is now."""
+    def run_until(self, at_us: int, most_events: int = NEVER) -> None:
+        """Let everything happen that is due until `at_us`, which then is now; or stop when `events` exceeds `most_events`."""
         queue = self._queue
         while queue and queue[0][0] <= at_us:
+            if self.events > most_events:
+                return
             at, order, node, sender, content = heappop(queue)
             if sender is None:
                 self.now_us, self._now_order = at, order
@@ -309,17 +344,25 @@ class World:
             self._carry_out(node, machine.receive(node.local_us(self.now_us), sender.address, content))
 
     def _carry_out(self, node: Node, effects: Sequence[Effect]) -> None:
+        dies = False
         for effect in effects:
             if effect.__class__ is Transmit:
                 self._transmit(node, effect)
             elif isinstance(effect, Happened):
                 self._record_of(node, effect.record)
-                if node.dies_at and node.dies_at == effect.record.event.__struct_config__.tag:
-                    self._kill(node)
-                    return  # what it was about to do besides is never done
+                if node.dies_at is not None and node.dies_at.event == effect.record.event.__struct_config__.tag:
+                    if not node.dies_at.after:
+                        self._kill(node)
+                        return  # what it was about to do besides is never done
+                    dies = True
             elif isinstance(effect, Halt):
                 self._end_life(node)
+            elif isinstance(effect, Answered):
+                if self._on_answer is not None:
+                    self._on_answer(effect.call, effect.answer)
             # All others are about connections, and there are none here.
+        if dies and node.machine is not None:
+            self._kill(node)
         self._plan_wake(node)
 
     def _transmit(self, node: Node, effect: Transmit) -> None:
@@ -397,7 +440,7 @@ class World:
     def _end_life(self, node: Node) -> None:
         self._running_nodes -= 1
         node.machine = None
-        node.dies_at = ""
+        node.dies_at = None
         node.set_paused(False)
         node.inbox.clear()
         node.wake_at = NEVER

@@ -27,7 +27,8 @@ from backend.core.events import (
     SuspicionRaised,
 )
 from backend.core.membership.identity import Member
-from backend.simulation.invariants import Violation, Watch
+from backend.simulation.invariants import Lives, Violation, Watch
+from backend.simulation.invariants.watch import membership_checkers
 
 A, B, C, D = (
     Member(Address(f"127.0.0.1:{5701 + place}"), f"uuid-{name}", place + 1) for place, name in enumerate("abcd")
@@ -271,7 +272,7 @@ def test_a_planted_violation_is_found_with_its_witnesses(what: str) -> None:
 
 def test_each_invariant_is_planted_somewhere() -> None:
     others = {"numbering", "view agreement"}
-    assert others | {name for name, _ in PLANTED.values()} == {checker.name for checker in Watch().checkers}
+    assert others | {name for name, _ in PLANTED.values()} == {checker.name for checker in membership_checkers(Lives())}
 
 
 EXCUSED: dict[str, tuple[Happened, ...]] = {

@@ -1,4 +1,4 @@
-"""Invariants of membership, checked record by record while a run goes on (design section 7; seed 000, Theory).
+"""Invariants of membership, partitions and data, checked record by record (design section 7; seeds 000 and 004).
 
 Each checker remembers what it needs; what it returns names the records that contradict each other. Lists are compared only
 within a life (a uuid) or within a lineage: after a split both halves rightly publish one version with different content.
@@ -10,6 +10,6 @@ tell them.
 
 from backend.simulation.invariants.checker import Checker, Violation
 from backend.simulation.invariants.lives import Lives
-from backend.simulation.invariants.watch import Conclusion, Watch, all_checkers
+from backend.simulation.invariants.watch import Conclusion, Watch
 
-__all__ = ["Checker", "Conclusion", "Lives", "Violation", "Watch", "all_checkers"]
+__all__ = ["Checker", "Conclusion", "Lives", "Violation", "Watch"]

@@ -12,7 +12,18 @@ from backend.simulation.invariants.checker import Checker, Rule, Violation
 from backend.simulation.invariants.disconnections import FullyConnected, NoFlapping
 from backend.simulation.invariants.lives import Lives
 from backend.simulation.invariants.mastership import ClaimSoundness, LineageChange, MergedVersion, OldestLeads
+from backend.simulation.invariants.migrations import CommitOrder, Eviction, OneAtATime, OneDecision
 from backend.simulation.invariants.numbering import Numbering
+from backend.simulation.invariants.table_watch import Tables
+from backend.simulation.invariants.tables import (
+    LatestTable,
+    Replicas,
+    RowSanity,
+    TableAuthor,
+    TableContent,
+    TableMonotone,
+    TableSteps,
+)
 from backend.simulation.invariants.turnover import AdmissionTold, ClosedDoors, RemovalReason
 from backend.simulation.invariants.views import (
     AgeOrder,
@@ -23,6 +34,7 @@ from backend.simulation.invariants.views import (
     ViewIntegrity,
     ViewOrder,
 )
+from backend.simulation.invariants.writes import NoLostWrite
 
 
 class Conclusion(Struct, frozen=True):
@@ -47,11 +59,13 @@ class Watch:
 
     def __init__(self) -> None:
         self._lives = Lives()
-        self.checkers = all_checkers(self._lives)
+        self.tables = Tables(self._lives)
+        self.writes = NoLostWrite(self.tables)
+        self.checkers = (*membership_checkers(self._lives), *partition_checkers(self.tables), self.writes)
         self.violations: list[Violation] = []
         rules: dict[type, list[Rule]] = {}
-        # What is known of the lives comes first: checkers rely on it.
-        for several in (self._lives.rules(), *(checker.rules() for checker in self.checkers)):
+        # What is known of the lives comes first, then the tables: checkers rely on it.
+        for several in (self._lives.rules(), self.tables.rules(), *(checker.rules() for checker in self.checkers)):
             for kind, rule in several.items():
                 rules.setdefault(kind, []).append(rule)
         self._rules = {kind: tuple(heeding) for kind, heeding in rules.items()}
@@ -82,8 +96,8 @@ class Watch:
         return Conclusion(tuple(violations), tuple(still_open))
 
 
-def all_checkers(lives: Lives) -> tuple[Checker, ...]:
-    """Every invariant. `lives` must be shown each record before they are."""
+def membership_checkers(lives: Lives) -> tuple[Checker, ...]:
+    """Every invariant of membership. `lives` must be shown each record before they are."""
     return (
         Numbering(),
         ViewIntegrity(),
@@ -103,4 +117,21 @@ def all_checkers(lives: Lives) -> tuple[Checker, ...]:
         ClosedDoors(lives),
         FullyConnected(lives),
         NoFlapping(lives),
+    )
+
+
+def partition_checkers(tables: Tables) -> tuple[Checker, ...]:
+    """Every invariant of the partition table and of migrations. `tables` must be shown each record before they are."""
+    return (
+        TableMonotone(tables),
+        TableContent(tables),
+        TableAuthor(tables),
+        TableSteps(tables),
+        RowSanity(tables),
+        Replicas(tables),
+        LatestTable(tables),
+        OneDecision(tables),
+        CommitOrder(tables),
+        OneAtATime(),
+        Eviction(tables),
     )
