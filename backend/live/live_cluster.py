@@ -74,6 +74,7 @@ class Options(TypedDict, total=False):
     join_lists: Mapping[str, Sequence[str]] | None
     late: Collection[str]
     lite: Collection[str]
+    zones: Mapping[str, str] | None
     seed: int | None
     patience: Patience
 
@@ -82,7 +83,8 @@ class LiveCluster(ABC):
     """Members on ports from `base_port` up, started in the order of `labels`, each once the one before it has joined.
 
     `labels` may be a number: 3 stands for n1, n2, n3. `join_lists` names, by label, whom a member asks for its cluster;
-    by default all. Who is `late` is started by a command only, who is `lite` holds no data. Records go to `drain` and to
+    by default all. Who is `late` is started by a command only, who is `lite` holds no data; `zones` says where members
+    stand, for groups that are zone-aware. Records go to `drain` and to
     `journal`, which names the run and stays the caller's to close. `seed` determines uuids, losses and duplicates.
 
     Raises ValueError for labels that cannot be, `PortsExhausted` when there are not enough free ports. `started` is
@@ -103,6 +105,7 @@ class LiveCluster(ABC):
         join_lists: Mapping[str, Sequence[str]] | None = None,
         late: Collection[str] = (),
         lite: Collection[str] = (),
+        zones: Mapping[str, str] | None = None,
         seed: int | None = None,
         patience: Patience = DEFAULT_PATIENCE,
     ) -> None:
@@ -110,6 +113,7 @@ class LiveCluster(ABC):
         self._join_lists = checked_join_lists(join_lists or {}, self._labels)
         self._prompt = tuple(label for label in self._labels if label not in late)
         self._lite = frozenset(lite)
+        self._zones = zones or {}
         self._ports = HeldPorts(len(self._labels), base_port, HOST)
         self.addresses: Mapping[str, Address] = {
             label: make_address(HOST, port) for label, port in zip(self._labels, self._ports.ports, strict=True)
@@ -375,6 +379,7 @@ class LiveCluster(ABC):
             settings=self._settings,
             utc_origin_us=self._clock.utc_origin_us,
             lite=label in self._lite,
+            zone=self._zones.get(label, ""),
             cluster_name=self._name,
         )
         host = self._hosts[label] = self._host(birth, self._lives[label], self._dies_at.get(label))

@@ -349,6 +349,7 @@ class SimulatedStage:
             settings=scenario.timing(),
             join_lists=scenario.join_lists,
             lite=scenario.lite,
+            zones=scenario.zones,
             run=run,
             on_record=ledger.take_in,
             latency=scenario.latency.latency(),

@@ -177,7 +177,7 @@ class ClockSettings(Part):
 
 class Scenario(Part):
     """A whole scenario. `members` start in this order, but for those that are `late`: they wait for a `start` step.
-    Those that are `lite` hold no data.
+    Those that are `lite` hold no data. `zones` names where members stand, for groups that are zone-aware.
 
     `join_lists` holds only those that do not list everybody. `latency` and `clocks` are for simulated runs: live members
     have the network and the clock of their machine.
@@ -190,6 +190,7 @@ class Scenario(Part):
     join_lists: dict[Label, Labels] = Field(default={}, alias="join-lists")
     late: AnyLabels = ()
     lite: AnyLabels = ()
+    zones: dict[Label, str] = {}
     latency: LatencySettings = LatencySettings()
     clocks: dict[Label, ClockSettings] = {}
     steps: tuple[Step, ...] = Field(min_length=1)

@@ -195,7 +195,7 @@ def _has_sense(step: Tree) -> bool:
 def _fewer_parts(search: _Search) -> None:
     """Leave out what has a default: latency, clocks, late members, join lists, and settings, each whole and by parts."""
     search.accept_with(summary="")
-    for name in ("latency", "clocks", "late", "join-lists", "settings"):
+    for name in ("latency", "clocks", "late", "join-lists", "zones", "settings"):
         if name not in search.best or search.accept_with(**{name: {}}):
             continue
         for part in list(search.best[name]):

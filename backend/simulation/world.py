@@ -69,6 +69,7 @@ class World:
         settings: Settings,
         join_lists: Mapping[str, Sequence[str]] | None = None,
         lite: Collection[str] = (),
+        zones: Mapping[str, str] | None = None,
         name: str = "dev",
         run: str | None = None,
         on_record: Callable[[Record], None] | None = None,
@@ -105,7 +106,9 @@ class World:
         for place, (label, address) in enumerate(addresses.items()):
             known = (join_lists or {}).get(label)
             join_list = everybody if known is None else tuple(addresses[one] for one in known)
-            birth = Birth(self.run, label, address, join_list, settings, lite=label in lite)
+            birth = Birth(
+                self.run, label, address, join_list, settings, lite=label in lite, zone=(zones or {}).get(label, "")
+            )
             self.nodes[label] = Node(place, birth, (clocks or {}).get(label))
         self._at: dict[Address, Node] = {node.address: node for node in self.nodes.values()}
         self._running_nodes = 0

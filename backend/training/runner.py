@@ -62,6 +62,7 @@ def run_live(
         join_lists=scenario.join_lists,
         late=scenario.late,
         lite=scenario.lite,
+        zones=scenario.zones,
         journal=journal,
         base_port=base_port,
     )
