@@ -20,9 +20,6 @@ ENDED_KEPT = 100
 BEGUN_KEPT = 1_000
 """Migrations whose end was not told; more than that have lost their master without a word of it."""
 
-ALL_LOST = 6
-"""The number of lost backups that means that no replica is left (behaviour 8.13)."""
-
 Phase = Literal["copying", "committing"]
 
 
@@ -128,7 +125,7 @@ class MigrationHistory:
                     self._end(migration_id, record, True, "the new master found it committed")
                 for migration_id in rolled_back_ids:
                     self._end(migration_id, record, False, "its master was gone before the commit")
-            case told.PartitionLost(partition, lost_backups) if lost_backups >= ALL_LOST:
+            case told.PartitionLost(partition, lost_backups) if lost_backups >= told.ALL_LOST:
                 self.lost.append(Lost(partition, record.at, record.member))
                 self.lost_count += 1
 

@@ -7,7 +7,6 @@ from backend.core.data.events import DataEvent
 from backend.core.partitions import events as told
 from backend.core.partitions.events import MigrationStarted, PartitionEvent
 from backend.picture.amounts import bytes_text, counted, duration_text
-from backend.picture.migrations import ALL_LOST
 from backend.picture.naming import NameOf, names_text
 
 TEXT_SHOWN = 60
@@ -26,7 +25,7 @@ def tell_partition_or_data(event: PartitionEvent | DataEvent, name_of: NameOf) -
                 return f"has table v{version}: p{partition} is {held} ({cause})"
             return f"has table v{version}: {counted(len(rows), 'partition')} changed ({cause})"
         case told.PartitionLost(partition, lost_backups):
-            if lost_backups >= ALL_LOST:
+            if lost_backups >= told.ALL_LOST:
                 return f"loses p{partition}: no replica is left, it begins empty"
             return f"p{partition} has lost its owner" + (f" and backups up to {lost_backups}" if lost_backups else "")
         case told.TableRecoveryStarted(asked):

@@ -37,6 +37,10 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
     cause: TableCause
 
 
+ALL_LOST = 6
+"""What a lost partition is told with: no backup is left, up to the coldest that there can be."""
+
+
 class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost"):
     """Replicas up to index `lost_backups` are gone (behaviour 8.13): 0, the owner only; 6, all, and it begins empty."""
 

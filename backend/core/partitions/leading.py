@@ -65,7 +65,9 @@ def _react(state: Membership, now: int, leading: Leading, before: MemberList | N
     held_before = {member.uuid for member in before.members if not member.lite} if before is not None else set()
     if present != held_before:
         cancel(state, now, _what_changed(present, held_before))
-    leading.wants_plan = True
+    else:
+        leading.wants_plan = True
+        leading.plan_reason = f"the cluster is {state.standing.state}, and as many members hold data as before"
     leading.repair_due = True
     leading.failures = leading.not_before_us = 0
 
@@ -73,7 +75,7 @@ def _react(state: Membership, now: int, leading: Leading, before: MemberList | N
 def _what_changed(present: Set[str], before: Set[str]) -> str:
     joined, left = len(present - before), len(before - present)
     parts = [f"{count} {verb}" for count, verb in ((joined, "joined"), (left, "left")) if count]
-    return f"of the members that hold data {' and '.join(parts)}"
+    return f"{' and '.join(parts)} of those that hold data"
 
 
 def _step(state: Membership, now: int, leading: Leading) -> None:
@@ -87,7 +89,7 @@ def _step(state: Membership, now: int, leading: Leading) -> None:
         leading.newcomers = False
         publish(state, now)
     if leading.wants_plan and not leading.running and leading.not_before_us <= now:
-        plan(state, now, leading, "the members or the table have changed")
+        plan(state, now, leading)
     start_next(state, now)
     if leading.leavers and not (leading.running or leading.queue or leading.wants_plan):
         let_go(state, now, leading)

@@ -45,6 +45,7 @@ def cancel(state: Membership, now: int, reason: str) -> None:
     remaining = sum(map(len, leading.queue.values()))
     leading.queue.clear()
     leading.wants_plan = True
+    leading.plan_reason = reason
     if remaining:
         state.note(now, MigrationsCancelled(remaining, reason))
 

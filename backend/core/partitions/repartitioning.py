@@ -48,12 +48,13 @@ def arrange_first(state: Membership, now: int, leading: Leading) -> bool:
     partitions.table = PartitionTable(state.settings.partition_count, state.settings.backups + 1)
     rows = [VersionedRow(partition, 1, _full_row(state, row, members)) for partition, row in enumerate(wanted.table)]
     partitions.wants_arrangement = False
+    leading.plan_reason = "the partitions are arranged"
     change(state, now, rows, (), "arranged")
     publish(state, now)
     return True
 
 
-def plan(state: Membership, now: int, leading: Leading, why: str) -> None:
+def plan(state: Membership, now: int, leading: Leading) -> None:
     """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be."""
     leading.wants_plan = leading.members_busy = False
     leading.queue.clear()
@@ -77,7 +78,7 @@ def plan(state: Membership, now: int, leading: Leading, why: str) -> None:
             if steps:
                 leading.queue[partition] = deque(steps)
     planned = _shown(state, leading, table)
-    state.note(now, MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, why))
+    state.note(now, MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, leading.plan_reason))
 
 
 def _arranged(state: Membership, current: Sequence[Row] | None, leading: Leading) -> Arrangement | None:

@@ -124,6 +124,8 @@ class Leading:
     """Nothing in the queue may begin before something that runs has ended."""
     wants_plan: bool = True
     """Something has changed: the queue is void, and a new plan is made when nothing runs."""
+    plan_reason: str = "a new master leads"
+    """What has changed since the last plan."""
     repair_due: bool = True
     """Holders may have left since the table was repaired last."""
     replicas_wanted: int = 0

@@ -11,13 +11,9 @@ from collections.abc import Set
 
 from backend.core.cluster_profile import allows_promotions
 from backend.core.membership.state import Membership
-from backend.core.partitions.events import PartitionLost
+from backend.core.partitions.events import ALL_LOST, PartitionLost
 from backend.core.partitions.replica import Replicas, VersionedRow
 from backend.core.partitions.table_publishing import change, publish
-
-ALL_LOST = 6
-"""What a lost partition is told with: no backup is left, up to the coldest that there can be."""
-
 
 def repair(state: Membership, now: int, present: Set[str]) -> bool:
     """Repair every partition that has no migration running; whether anything changed.
