@@ -15,6 +15,7 @@ from backend.core.partitions.events import ALL_LOST, PartitionLost
 from backend.core.partitions.replica import Replicas, VersionedRow
 from backend.core.partitions.table_publishing import change, publish
 
+
 def repair(state: Membership, now: int, present: Set[str]) -> bool:
     """Repair every partition that has no migration running; whether anything changed.
 
