@@ -303,6 +303,22 @@ class LinkChanged(Struct, frozen=True, tag_field="kind", tag="link-changed"):
     """Names of the kinds of messages that are dropped always."""
 
 
+class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked"):
+    """Somebody asked a member for something that is not just to look: who, what, and whether it was done."""
+
+    command: str
+    role: str
+    remote: str
+    accepted: bool
+    reason: str
+
+
+class SettingsChanged(Struct, frozen=True, tag_field="kind", tag="settings-changed"):
+    """Properties of this member have other values now, as text by name."""
+
+    properties: dict[str, str]
+
+
 class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refused"):
     """Somebody on the member port who is not one of us."""
 
@@ -348,6 +364,8 @@ Event = (
     | ProcessResumed
     | LinkChanged
     | StrangerRefused
+    | OperatorAsked
+    | SettingsChanged
     | PartitionEvent
     | DataEvent
 )

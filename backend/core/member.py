@@ -6,7 +6,7 @@ effects, to be carried out in order. After every call `next_deadline` says when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from backend.core.address import Address
@@ -17,7 +17,7 @@ from backend.core.data.map_service import MapService
 from backend.core.data.operations import Operation
 from backend.core.data.rules import DATA_RULES, DATA_TIMED, end_of_life, on_list_changed, on_table_changed
 from backend.core.effects import Effect
-from backend.core.events import MemberStarted, MemberStopped
+from backend.core.events import MemberStarted, MemberStopped, SettingsChanged
 from backend.core.membership import (
     admission,
     cluster_state,
@@ -38,6 +38,7 @@ from backend.core.membership import (
     suspicion,
 )
 from backend.core.membership.identity import Randomness
+from backend.core.membership.member_list import MemberList
 from backend.core.membership.state import Birth, Membership, Stopwatch
 from backend.core.messages import (
     ClaimAccepted,
@@ -106,6 +107,7 @@ from backend.core.partitions.messages import (
     TableUpdate,
 )
 from backend.core.partitions.partition_table import PartitionTable
+from backend.core.properties import PropertyValue, Settings
 
 __all__ = ["Birth", "MemberMachine"]
 
@@ -224,6 +226,34 @@ class MemberMachine:
         return self._state.joined
 
     @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._state.settings
+
+    @property
+    def master(self) -> Address | None:
+        """Whom this member follows; itself when it is master, or claims to be."""
+        return self._state.master
+
+    @property
+    def is_master(self) -> bool:
+        return self._state.is_master
+
+    @property
+    def members(self) -> MemberList | None:
+        """The installed list."""
+        return self._state.members
+
+    @property
+    def cluster_state(self) -> ClusterState:
+        return self._state.standing.state
+
+    @property
+    def join_list(self) -> tuple[Address, ...]:
+        """Where it looks for its cluster: the configured list, as it was edited last."""
+        return self._state.join_list
+
+    @property
     def view(self) -> tuple[Address, ...] | None:
         """The addresses on the installed list, the oldest first; None before the first list."""
         return self._state.members.addresses if self._state.members is not None else None
@@ -304,6 +334,16 @@ class MemberMachine:
                 f"{self._state.birth.label} is no master; ask {self._state.master or 'another member'}"
             )
         split_brain.search(self._state, now)
+        return self._taken(now)
+
+    def reconfigure(self, now: int, properties: Mapping[str, PropertyValue]) -> Sequence[Effect]:
+        """Change properties while the member runs. Raises `BadProperty`, and then nothing is changed.
+
+        What is under way goes on as it began; timers that are set keep their times.
+        """
+        state = self._state
+        state.settings = state.settings.changed_at_runtime(properties)
+        state.note(now, SettingsChanged({name: str(value) for name, value in properties.items()}))
         return self._taken(now)
 
     def operate(self, now: int) -> Sequence[Effect]:

@@ -186,6 +186,13 @@ class Settings:
         settings._check_together()
         return settings
 
+    def changed_at_runtime(self, properties: Mapping[str, PropertyValue]) -> Settings:
+        """These settings with some properties changed, of those that a running member can change. Raises `BadProperty`."""
+        for name in properties:
+            if name in FIXED_AT_START:
+                raise BadProperty(name, "cannot be changed while the member runs; set it and start the member anew")
+        return self.with_properties(properties)
+
     def as_properties(self) -> dict[str, PropertyValue]:
         """The settings as people write them."""
         return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
@@ -219,6 +226,24 @@ PROPERTIES: dict[str, tuple[str, Property]] = {
     one.metadata["property"].name: (one.name, one.metadata["property"]) for one in fields(Settings)
 }
 """Property name to (field of `Settings`, how it is written)."""
+
+
+FIXED_AT_START = frozenset(
+    (
+        "hazelcast.partition.count",
+        "quarterdeck.backup.count",
+        "quarterdeck.partition.group.type",
+        "quarterdeck.partition.groups",
+        "hazelcast.heartbeat.interval.seconds",
+        "hazelcast.max.no.heartbeat.seconds",
+        "hazelcast.heartbeat.failuredetector.type",
+        "hazelcast.heartbeat.phiaccrual.failuredetector.threshold",
+        "hazelcast.heartbeat.phiaccrual.failuredetector.sample.size",
+        "hazelcast.heartbeat.phiaccrual.failuredetector.min.std.dev.millis",
+        "quarterdeck.heartbeat.topology",
+    )
+)
+"""Properties on which all members must agree, or that are built into what a member has set up."""
 
 
 SCALES = {"seconds": SECOND_US, "milliseconds": MILLISECOND_US}

@@ -1,0 +1,78 @@
+"""How one member is set up: everything that a file, the environment and flags may say (design 5.4), once it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from backend.core.address import Address
+from backend.core.properties import Settings
+
+EndpointGroup = Literal["CLUSTER_READ", "CLUSTER_WRITE", "HEALTH_CHECK", "DATA"]
+
+GROUPS_BY_DEFAULT: Mapping[EndpointGroup, bool] = {
+    "CLUSTER_READ": True,
+    "CLUSTER_WRITE": False,
+    "HEALTH_CHECK": True,
+    "DATA": False,
+}
+"""As in the product (behaviour 7.1)."""
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody who may use the HTTP face. Exactly one of `password` and `token` is set."""
+
+    name: str
+    role: Literal["read", "write", "fault"]
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Security:
+    """Who may talk to this member. Everything empty: anybody who reaches it, and therefore loopback only."""
+
+    users: tuple[User, ...] = ()
+    cluster_secret: str = field(default="", repr=False)
+    """Shared by all members; proven by challenge and response, never sent."""
+    certificate: Path | None = None
+    key: Path | None = None
+    authority: Path | None = None
+    """Who signs the certificates of members and, if asked for, of clients."""
+    mutual: bool = True
+    """Members have to show a certificate to one another."""
+    open_to_all: bool = False
+    """Said in so many words: listen beyond loopback although nobody has to identify themselves."""
+
+
+@dataclass(frozen=True)
+class MemberConfiguration:
+    """One member, as it is to run."""
+
+    cluster_name: str
+    label: str
+    bind_host: str
+    address: Address
+    """What others call it by."""
+    join_list: tuple[str, ...]
+    """As configured: addresses, with or without a port."""
+    settings: Settings
+    tcp_ip_enabled: bool = True
+    lite: bool = False
+    zone: str = ""
+    rest_enabled: bool = True
+    rest_port: int | None = None
+    """None: the member's own port."""
+    endpoint_groups: Mapping[EndpointGroup, bool] = field(default_factory=lambda: dict(GROUPS_BY_DEFAULT))
+    security: Security = field(default_factory=Security)
+    allow_faults: bool = False
+    read_only: bool = False
+    """Nobody changes anything through the HTTP face, whatever their role."""
+    journal: Path | None = None
+    log_format: Literal["console", "json"] = "console"
+    log_level: str = "INFO"
+    source: Path | None = None
+    """The file that it was read from, for a reload."""
