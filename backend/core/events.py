@@ -309,7 +309,7 @@ class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked")
     command: str
     role: str
     remote: str
-    accepted: bool
+    granted: bool
     reason: str
 
 

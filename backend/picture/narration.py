@@ -155,6 +155,10 @@ def _tell_from_outside(event: events.Event) -> str:
             return f"{target} runs on"
         case events.LinkChanged():
             return f"link {event.source} to {event.target} {_condition(event)}"
+        case events.OperatorAsked(command, role, remote, granted, reason):
+            return f"{remote}, as {role}, asks for {command}" + ("" if granted else f"; refused: {reason}")
+        case events.SettingsChanged(properties):
+            return f"has other settings: {', '.join(f'{name} {value}' for name, value in properties.items())}"
         case events.StrangerRefused(remote, reason):
             return f"refuses the stranger {remote}: {reason}"
         case _:

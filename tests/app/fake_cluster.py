@@ -112,7 +112,7 @@ class FakeCluster:
         event = MigrationStarted(
             migration_id=migration_id, partition=partition, type="MOVE" if source else "COPY", partition_version=1,
             source=giver, source_current=place, source_new=-1, destination=self.address(destination),
-            destination_current=-1, destination_new=index, owner=giver or self.address(label), available=2, wanted=2,
+            destination_current=-1, destination_new=index, owner=giver or self.address(label), available=2, replicas_wanted=2,
             unavoidable=False,
         )  # fmt: skip
         self.happen(label, event)

@@ -82,6 +82,8 @@ SAMPLES: list[Event] = [
     events.ProcessPaused("n1"),
     events.ProcessResumed("n1"),
     LinkChanged("n1", "n2", "blackhole", 1_500, 0.25, 0.5, ("heartbeat",)),
+    events.OperatorAsked("change-state FROZEN", "write", "10.0.0.9:51234", True, ""),
+    events.SettingsChanged({"hazelcast.merge.next.run.delay.seconds": "5"}),
     events.StrangerRefused("1.2.3.4:9", "no handshake"),
 ]
 

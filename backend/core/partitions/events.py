@@ -114,7 +114,7 @@ class MigrationStarted(Struct, frozen=True, tag_field="kind", tag="migration-sta
     """Who sends the data."""
     available: int
     """Replicas of the partition before."""
-    wanted: int
+    replicas_wanted: int
     """Replicas that the plan has of every partition."""
     unavoidable: bool
 

@@ -261,7 +261,7 @@ def _note_start(state: Membership, now: int, running: Running, available: int, w
             destination_new=one.destination_new,
             owner=running.owner,
             available=available,
-            wanted=wanted,
+            replicas_wanted=wanted,
             unavoidable=one.unavoidable,
         ),
     )

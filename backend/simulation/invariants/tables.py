@@ -210,7 +210,7 @@ class Replicas(Checker):
             if before is None or row.replicas >= before.replicas:
                 continue
             started = lead.latest.get(partition) if lead is not None else None
-            if started is None or (row.replicas < started[1].wanted and not started[1].unavoidable):
+            if started is None or (row.replicas < started[1].replicas_wanted and not started[1].unavoidable):
                 text = f"a migration left partition {partition} {row.replicas} of {before.replicas} replicas"
                 return Violation(self.name, text, (started[0], record) if started else (record,))
         return None
