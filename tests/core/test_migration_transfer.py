@@ -147,7 +147,8 @@ def test_a_stale_version_is_rejected() -> None:
 def test_a_request_for_a_version_that_is_past_fails() -> None:
     world = a_move()
     sender, receiver, request = world.take_message(MigrationRequest)
-    world.parts("A").leading.running.clear()  # type: ignore[union-attr]
+    world.leading("A").running.clear()
+    world.leading("A").members_busy = False
     world.migrate("A", "CB", partition=1)
     world.migrate("A", "BD")
     world.run(3)

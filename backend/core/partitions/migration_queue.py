@@ -54,7 +54,7 @@ def start_next(state: Membership, now: int) -> None:
     """Begin whatever may begin now."""
     leading = state.partitions.leading
     assert leading is not None
-    if not leading.queue or leading.members_busy or not allows_migrations(state.standing.state):
+    if not leading.queue or leading.members_busy or not _may_begin(state):
         return
     leading.members_busy = True  # whatever may begin begins now; the rest, when something has ended
     holders = {member.uuid: Replica(member.address, member.uuid) for member in _members(state)}
@@ -161,12 +161,17 @@ def plan_timer(state: Membership, now: int) -> None:
         due += [one.ask_again_us for one in leading.running.values() if one.phase == "committing"]
         if leading.wants_plan and not leading.running and state.admission is None:
             due.append(leading.not_before_us)
-        elif leading.queue and not leading.members_busy:
+        elif leading.queue and not leading.members_busy and _may_begin(state):
             due.append(leading.next_start_us)
     if due:
         state.timers.set(MIGRATIONS, max(now, min(due)))
     else:
         state.timers.clear(MIGRATIONS)
+
+
+def _may_begin(state: Membership) -> bool:
+    """Not while somebody is let in who does not know it yet, nor in a state of the cluster that forbids migrations."""
+    return state.admission is None and allows_migrations(state.standing.state)
 
 
 def _members(state: Membership) -> tuple[Member, ...]:
@@ -278,7 +283,7 @@ def _ask_to_copy(state: Membership, now: int, running: Running) -> None:
 
 
 def _take_report(state: Membership, now: int, running: Running, report: MigrationReport) -> None:
-    if report.retry:
+    if report.retry and allows_migrations(state.standing.state):
         running.ask_again_us = now + SOON_US
         plan_timer(state, now)
     elif report.problem:

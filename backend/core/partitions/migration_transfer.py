@@ -78,7 +78,7 @@ def on_chunk_ack(state: Membership, now: int, sender: Address, ack: MigrationChu
     if sending.finished or sending.problem:
         return
     if ack.problem:
-        if ack.retry:
+        if ack.retry and allows_migrations(state.standing.state):
             sending.resend_us = now + SOON_US
             _plan_timer(state)
         else:
@@ -221,7 +221,7 @@ def _objection(state: Membership, master: Address, migration: Migration) -> Obje
     if master != state.master or not state.members.holds(master, migration.master.uuid):
         return Objection(f"{migration.master.address} is not its master", False)
     if not allows_migrations(state.standing.state):
-        return Objection(f"the cluster is {state.standing.state}", False)
+        return Objection(f"the cluster is {state.standing.state}", True)  # the master may know better
     version = table.versions[migration.partition] if table is not None else -1
     if version > migration.version:
         return Objection(f"it is at version {version} of the partition, not {migration.version}", False)

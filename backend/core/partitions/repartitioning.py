@@ -55,7 +55,10 @@ def arrange_first(state: Membership, now: int, leading: Leading) -> bool:
 
 
 def plan(state: Membership, now: int, leading: Leading) -> None:
-    """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be."""
+    """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be.
+
+    The partitions with the fewest replicas come first, as copies come first within each (seed 004, 3.2.3).
+    """
     leading.wants_plan = leading.members_busy = False
     leading.queue.clear()
     table = state.partitions.table
@@ -77,6 +80,7 @@ def plan(state: Membership, now: int, leading: Leading) -> None:
             steps = plan_migrations(row, full).steps
             if steps:
                 leading.queue[partition] = deque(steps)
+    leading.queue = dict(sorted(leading.queue.items(), key=lambda one: _replicas_in(table.rows[one[0]])))
     planned = _shown(state, leading, table)
     state.note(now, MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, leading.plan_reason))
 
@@ -119,6 +123,10 @@ def _full_row(state: Membership, row: Row, members: dict[str | None, Replica]) -
 
 def _names(replicas: Replicas) -> Row:
     return tuple([replica.uuid if replica is not None else None for replica in replicas])
+
+
+def _replicas_in(row: Replicas) -> int:
+    return len(row) - row.count(None)
 
 
 def _give_lost_partitions_owners(state: Membership, now: int, table: PartitionTable, wanted: Arrangement) -> None:
