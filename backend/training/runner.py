@@ -15,7 +15,7 @@ from typing import Protocol
 
 from backend.clusters.cluster import Cluster
 from backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
-from backend.core.commands import Command
+from backend.core.commands import Command, StopMember
 from backend.core.events import Record
 from backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
 from backend.simulation.scenario import Scenario, Step
@@ -28,8 +28,11 @@ LOOK_EVERY_SECONDS = 0.05
 HOLD_US = 100_000
 """How late a record of one member may come behind those of others."""
 
-COMMAND_PATIENCE_SECONDS = 75.0
-"""How long one command may take before the run is given up; a graceful stop waits a minute to be relieved."""
+COMMAND_PATIENCE_SECONDS = 15.0
+"""How long one command may take before the run is given up."""
+
+LEAVING_SECONDS = 0.2
+"""How long a graceful stop is waited for before the next step: enough to hear of a refusal."""
 
 
 class CommandStuck(RuntimeError):
@@ -112,10 +115,16 @@ class LiveStage:
         return self._cluster.now_us()
 
     def execute(self, command: Command) -> None:
-        """Do `command`, and wait until it is done. Raises `CommandRefused` or `CommandStuck`."""
+        """Do `command`, and wait until it is done; a member that stops may go on giving its data away meanwhile.
+
+        Raises `CommandRefused` or `CommandStuck`.
+        """
+        leaves = isinstance(command, StopMember)
         try:
-            self._cluster.execute(command).result(COMMAND_PATIENCE_SECONDS)
+            self._cluster.execute(command).result(LEAVING_SECONDS if leaves else COMMAND_PATIENCE_SECONDS)
         except FutureTimeout as stuck:
+            if leaves:
+                return
             raise CommandStuck(f"{command} was not done within {COMMAND_PATIENCE_SECONDS:g} s") from stuck
         self._collect()
 
