@@ -35,7 +35,6 @@ from backend.core.membership import (
     readmission,
     runtime_join_list,
     split_brain,
-    suspicion,
 )
 from backend.core.membership.identity import Randomness
 from backend.core.membership.member_list import MemberList
@@ -121,7 +120,7 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     JoinRequest: admission.on_join_request,
     JoinRefused: joining.on_join_refused,
     FinalizeJoin: joining.on_finalize_join,
-    Leave: suspicion.on_leave,
+    Leave: graceful_shutdown.on_goodbye,
     MembersUpdate: publishing.on_members_update,
     MembersUpdateAck: admission.on_acknowledgement,
     Heartbeat: heartbeats.on_heartbeat,
@@ -363,6 +362,11 @@ class MemberMachine:
             self._leave(now)
         return self._taken(now)
 
+    def stop_all(self, now: int) -> Sequence[Effect]:
+        """End this life at once, and have every member of the cluster that hears of it do the same."""
+        self._leave(now, all_stop=True)
+        return self._taken(now)
+
     def arrange(self, now: int) -> Sequence[Effect]:
         """See to it that the partitions are arranged, if they are not yet."""
         arranging.ask_for_arrangement(self._state, now)
@@ -381,11 +385,11 @@ class MemberMachine:
         """The partition table as this member knows it; None before the first arrangement. Not to be changed."""
         return self._state.partitions.table
 
-    def _leave(self, now: int) -> None:
+    def _leave(self, now: int, *, all_stop: bool = False) -> None:
         state = self._state
         end_of_life(state, now, "the member stops", for_good=True)
         mastership_claim.abandon(state, now, "asked to stop")
-        state.send_all(tuple(state.peers), Leave(state.uuid))
+        state.send_all(tuple(state.peers), Leave(state.uuid, all_stop))
         state.note(now, MemberStopped("asked to stop"))
         state.halt("asked to stop", failed=False)
         state.departing_for = None

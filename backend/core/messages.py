@@ -79,6 +79,8 @@ class Leave(Struct, frozen=True, tag="leave", array_like=True):
     """A member that stops gracefully says goodbye, so that nobody has to wait for a timeout."""
 
     uuid: str
+    all_stop: bool = False
+    """An operator stops the whole cluster: who hears this stops as well."""
 
 
 # Publishing (seed 000, Membership Update Process; seed 003, results collector)

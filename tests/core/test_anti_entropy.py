@@ -99,3 +99,19 @@ def test_a_call_of_somebody_who_has_left_is_not_done() -> None:
     assert len(network.messages(MapCall)) == 1
     network.settle()
     assert ("m", "k") not in network.entries("A")
+
+
+def test_calls_of_lives_that_left_before_this_member_came_are_forgotten_too() -> None:
+    network = filled(["A"])
+    network.put("C", "k", "v")
+    gone = network.states["C"].uuid
+    network.kill("C")
+    network.list_all()
+    network.born("D")
+    network.list_all()
+    network.learn_all()
+    network.migrate(0, "D", "D")
+    network.learn_all()
+    assert gone in network.states["D"].data.stores[0].sessions
+    network.pass_seconds(15.1)
+    assert network.states["D"].data.stores[0].sessions.keys() == {network.states["A"].uuid}

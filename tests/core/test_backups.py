@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from backend.core.cluster_profile import ClusterStanding
 from backend.core.data.events import BackupInStep, BackupOutOfStep
 from backend.core.data.messages import (
     BackupAck,
@@ -49,6 +50,34 @@ def test_a_read_waits_for_the_writes_that_it_saw() -> None:
     assert read not in network.answers
     network.pass_seconds(0.5)
     assert network.answers[read].value == b"v"
+
+
+def test_in_a_frozen_cluster_a_backup_that_has_left_is_not_waited_for() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    for name in "ABC":
+        network.states[name].standing = ClusterStanding("FROZEN")
+    begun_before = network.call("C", Put("m", "k", b"v"))
+    network.kill("B")
+    network.pass_seconds(1)
+    assert begun_before not in network.answers  # nobody knows yet that it is gone
+    network.list_all()
+    network.pass_seconds(4)
+    assert network.answers[begun_before] == Answer()
+    assert network.put("C", "k", "w").value == b"v" and network.get("A", "k") == b"w"
+    assert not network.states["A"].data.offices[0].log and network.names_in(0) == "AB"
+
+
+def test_in_an_active_cluster_a_backup_counts_that_is_not_on_the_list_yet() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.kill("B")
+    network.list_all()
+    call = network.call("C", Put("m", "k", b"v"))
+    network.pass_seconds(5)
+    assert call not in network.answers
+    network.set_row(0, "A-")
+    network.learn_all()
+    network.pass_seconds(1)
+    assert network.answers[call] == Answer()
 
 
 @pytest.mark.parametrize("lost", [BackupWrite, BackupAck])

@@ -290,3 +290,19 @@ def test_who_leaves_during_a_merge_of_clusters_leaves_all_the_same() -> None:
     world.loses = lambda *_: False
     world.run(60)
     assert "B" in world.halted
+
+
+def test_when_the_whole_cluster_stops_nobody_waits_for_anything() -> None:
+    world = arranged()
+    world.take("C", world.machines["C"].stop_all(world.now))
+    world.run(1)
+    assert world.living == ""
+    assert not any(world.seen(name, DrainStarted) for name in "ABCD")
+
+
+def test_who_has_not_heard_of_it_or_is_another_life_by_now_lives_on() -> None:
+    world = arranged()
+    stranger = Leave("another life", all_stop=True)
+    world.take("A", world.machines["A"].receive(world.now, world.machines["C"].address, stranger))
+    world.run(3)
+    assert world.living == "ABCD"

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from backend.core.cluster_profile import ClusterStanding
@@ -10,6 +11,7 @@ from backend.core.data.events import CallFinished, CallStarted
 from backend.core.data.messages import BackupWrite, MapAnswer, MapCall
 from backend.core.data.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from backend.core.data.partition_store import partition_of
+from backend.core.effects import Answered
 from backend.core.messages import MESSAGE_KINDS
 from backend.core.partitions.messages import ArrangeRequest
 from tests.core.ensemble import trained
@@ -205,12 +207,29 @@ def test_refused_before_it_begins() -> None:
         problem="the cluster is PASSIVE and serves no operations", untouched=True
     )
     state.standing = ClusterStanding()
+    table, state.partitions.table = state.partitions.table, None
+    everybody, state.members = state.members, None
+    assert everybody is not None
+    lite = tuple(msgspec.structs.replace(member, lite=True) for member in everybody.members)
+    state.members = msgspec.structs.replace(everybody, members=lite)
+    assert "no member of the cluster holds data" in network.ask("A", Get("m", "k")).problem
+    state.members, state.partitions.table = everybody, table
     state.operating = False
     assert "not enough members" in network.ask("A", Get("m", "k")).problem
     state.operating = True
     too_long = network.ask("A", Put("m", "k", bytes(map_calls.MOST_ENTRY_BYTES)))
     assert "too large" in too_long.problem and too_long.untouched
     assert "valid text" in network.ask("A", Get("m", "\udc80")).problem
+
+
+def test_names_that_are_no_text_are_refused_and_leave_no_trace_in_the_journal() -> None:
+    network = MapNetwork("A", ["A"])
+    state = network.states["A"]
+    for number, bad in enumerate((Put("m", "\udcff", b""), Get("\udcff", "k"), PutAll("m", (("\udcff", b""),)))):
+        map_calls.call(state, 0, number, bad, watched=True)
+        answer = state.effects.pop()
+        assert isinstance(answer, Answered) and answer.answer.untouched and "valid text" in answer.answer.problem
+        assert not state.effects and not state.data.asked
 
 
 def test_an_owner_that_sees_too_few_members_does_nothing() -> None:

@@ -5,14 +5,14 @@ from itertools import pairwise
 
 import pytest
 
-from backend.core.messages import MembersUpdate
+from backend.core.messages import MembersUpdate, StateDecision
 from backend.core.partitions.events import (
     MigrationDecided,
     MigrationsCancelled,
     MigrationsPlanned,
     MigrationStarted,
 )
-from backend.core.partitions.messages import MigrationChunk, MigrationReport, MigrationRequest
+from backend.core.partitions.messages import MigrationChunk, MigrationCommit, MigrationReport, MigrationRequest
 from backend.core.properties import SECOND_US
 from tests.core.partitioned import Partitioned
 
@@ -189,6 +189,49 @@ def test_a_lite_member_that_comes_cancels_nothing() -> None:
     world.start("E")
     world.run(3)
     assert world.list_of("A")[1] == "ABCDE" and not world.seen("A", MigrationsCancelled)
+
+
+def comes_to_rest(world: Partitioned, seconds: float) -> bool:
+    """Whether `seconds` pass with no more than a few hundred steps."""
+    until = world.now + round(seconds * SECOND_US)
+    return not any((world.step() or world.skip(until)) and count == 500 for count in range(501))
+
+
+def queued_behind(world: Partitioned) -> None:
+    """B sends to D for ever, E to F, and a third migration waits for B."""
+    world.migrate("A", "DC", "FC", "DC")
+    world.until(MigrationCommit, to="F")
+    assert len(world.leading("A").running) == 2 and world.leading("A").queue
+
+
+def test_a_queue_that_waits_for_a_lite_member_to_be_let_in_does_not_turn_in_circles() -> None:
+    world = quiet("BC", "EC", "BC", members="ABCDEF", parallel_migrations=1)
+    world.loses = lambda sender, receiver, message: isinstance(message, MigrationChunk) and receiver == "D"
+    queued_behind(world)
+    _, _, order = world.take_message(MigrationCommit)
+    world.loses = lambda sender, receiver, message: isinstance(message, MembersUpdate) and receiver == "B"
+    world.born("G", "A", lite=True)
+    world.haunted("G")
+    world.start("G")
+    world.until(MembersUpdate, to="B")
+    world.receive("F", "A", order)
+    assert world.machines["A"]._state.admission is not None
+    assert comes_to_rest(world, 0.5)
+    world.loses = lambda *_: False
+    world.run(8)
+    assert not world.complaints()
+
+
+def test_a_queue_that_waits_for_another_state_does_not_turn_in_circles() -> None:
+    world = quiet("BC", "EC", "BC", members="ABCDEF", parallel_migrations=1)
+    world.loses = lambda sender, receiver, message: isinstance(message, MigrationChunk) and receiver == "D"
+    queued_behind(world)
+    _, _, order = world.take_message(MigrationCommit)
+    world.change_state("A", "FROZEN")
+    world.until(StateDecision)
+    world.receive("F", "A", order)
+    assert comes_to_rest(world, 2)
+    assert len(world.leading("A").running) == 1 and world.row("A", 1) == "FC"
 
 
 def test_nothing_begins_while_somebody_joins() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from backend.core.partitions.events import MigrationsPlanned, MigrationStarted, PartitionLost
+from tests.core.ensemble import trained
 from tests.core.partitioned import Partitioned
 
 
@@ -142,3 +143,18 @@ def test_a_new_master_finds_the_state_and_keeps_to_it() -> None:
     world.change_state("B", "ACTIVE")
     world.run(8)
     assert not world.complaints()
+
+
+@pytest.mark.parametrize("backups", [0, 3])
+def test_a_master_that_is_set_to_other_numbers_keeps_to_those_of_the_table(backups: int) -> None:
+    world = arranged("AB", 5, 1)
+    world.settings = trained(partition_count=7, backups=backups)
+    world.join("C", "AB")
+    world.run(8)
+    for victim, newcomer in ("AD", "BE"):
+        world.kill(victim)
+        world.run(12)
+        world.join(newcomer, "ABCD")
+        world.run(10)
+    assert not world.complaints() and world.living == "CDE"
+    assert {len(row) for row in world.rows("C")} == {2} and len(world.rows("C")) == 5

@@ -38,7 +38,7 @@ def on_anti_entropy_timer(state: Membership, now: int) -> None:
         # An empty one too: a backup may have a write of an owner before this one that nobody else has heard of.
         if not state.partitions.is_migrating(partition):
             check = backups.checked(state, partition)
-            for address in backups.backup_addresses(office):
+            for address in backups.backup_addresses(state, office):
                 checks.setdefault(address, []).append(check)
     backups.send_checks(state, checks)
     if state.data.stores:
@@ -47,6 +47,11 @@ def on_anti_entropy_timer(state: Membership, now: int) -> None:
 
 def _forget_sessions(state: Membership, now: int) -> None:
     data = state.data
+    # Copies of partitions bring sessions along of lives that left before this member came.
+    for uuid in sorted(
+        set().union(*(store.sessions for store in data.stores.values())) - data.lives - data.gone.keys()
+    ):
+        data.gone[uuid] = now
     long_gone = [uuid for uuid, since in data.gone.items() if now - since >= state.settings.call_timeout_us]
     for uuid in long_gone:
         del data.gone[uuid]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from backend.core.address import Address
+from backend.core.cluster_profile import allows_promotions
 from backend.core.data import map_answers, replica_sync
 from backend.core.data.messages import (
     BackupAck,
@@ -87,7 +88,7 @@ def write(
     removed = tuple((map, key) for map, key, entry in found if entry is None)
     message = BackupWrite(partition, previous, store.stamp, entries, removed, caller, number, answers)
     office.log.append(message)
-    state.send_all(tuple(backup.address for backup in _backups(office.row)), message)
+    state.send_all(backup_addresses(state, office), message)
     _settle(state, now, partition, office)
 
 
@@ -112,7 +113,7 @@ def on_backup_ack(state: Membership, now: int, sender: Address, ack: BackupAck) 
     data = state.data
     for partition, position in ack.positions:
         office = data.offices.get(partition)
-        if office is None or Replica(sender, ack.backup) not in _backups(office.row):
+        if office is None or Replica(sender, ack.backup) not in _backups(state, office.row):
             continue
         if _is_of_this_office(office, position):
             if position.number > office.confirmed.get(ack.backup, -1):
@@ -136,7 +137,7 @@ def on_table_changed(state: Membership, now: int) -> None:
         if row is office.row or row == office.row or row[0] is None or row[0].uuid != state.uuid:
             continue
         office.row = row
-        here = {backup.uuid for backup in _backups(row)}
+        here = {backup.uuid for backup in _backups(state, row)}
         office.confirmed = {uuid: number for uuid, number in office.confirmed.items() if uuid in here}
         _settle(state, now, partition, office)
         if partition in state.data.unsafe:
@@ -147,13 +148,16 @@ def on_backups_timer(state: Membership, now: int) -> None:
     """Send again what backups have not confirmed; ask those of whom nothing is known."""
     unsafe = state.data.unsafe
     checks: dict[Address, list[CheckedReplica]] = {}
-    for partition, due_us in unsafe.items():
+    for partition, due_us in list(unsafe.items()):
         if due_us > now:
             continue
         office = state.data.offices[partition]
+        _settle(state, now, partition, office)  # somebody may have left the list
+        if partition not in unsafe:
+            continue
         unsafe[partition] = now + office.delay_us
         office.delay_us = min(2 * office.delay_us, LONGEST_RESEND_US)
-        for backup in _backups(office.row):
+        for backup in _backups(state, office.row):
             if (partition, backup.uuid) in state.data.outgoing:
                 continue
             if not _send_rest(state, office, backup):
@@ -175,8 +179,8 @@ def send_checks(state: Membership, checks: dict[Address, list[CheckedReplica]]) 
             state.send(address, BackupCheck(state.uuid, tuple(ones[start : start + CHECKS_IN_A_MESSAGE])))
 
 
-def backup_addresses(office: Office) -> tuple[Address, ...]:
-    return tuple(backup.address for backup in _backups(office.row))
+def backup_addresses(state: Membership, office: Office) -> tuple[Address, ...]:
+    return tuple(backup.address for backup in _backups(state, office.row))
 
 
 def lose_trust(state: Membership, now: int, partition: int, backup: str) -> None:
@@ -186,14 +190,22 @@ def lose_trust(state: Membership, now: int, partition: int, backup: str) -> None
     _settle(state, now, partition, office)
 
 
-def _backups(row: Replicas) -> Iterator[Replica]:
-    return (replica for replica in row[1:] if replica is not None)
+def _backups(state: Membership, row: Replicas) -> Iterator[Replica]:
+    """Those whose word counts.
+
+    While the state of the cluster keeps the names of those who left in the rows, lives off the list are not waited for: they
+    never come back, and nobody is promoted meanwhile. Otherwise the row alone counts, for the list may come later than the row.
+    """
+    backups = (replica for replica in row[1:] if replica is not None)
+    if allows_promotions(state.standing.state):
+        return backups
+    return (one for one in backups if (peer := state.peers.get(one.address)) is not None and peer.uuid == one.uuid)
 
 
 def _settle(state: Membership, now: int, partition: int, office: Office) -> None:
     """See what is safe now: forget it in the log, answer those who waited for it."""
     last = state.data.last_stamp(partition).number
-    safe = min((office.confirmed.get(backup.uuid, 0) for backup in _backups(office.row)), default=last)
+    safe = min((office.confirmed.get(backup.uuid, 0) for backup in _backups(state, office.row)), default=last)
     while office.log and office.log[0].stamp.number <= safe:
         office.base = office.log.popleft().stamp
     while office.waiting and office.waiting[0][0] <= safe:

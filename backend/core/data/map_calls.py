@@ -18,6 +18,7 @@ from backend.core.data.state import Asked, Flight, Line, Piece
 from backend.core.membership.minimum_cluster_size import check_operation
 from backend.core.membership.state import Membership
 from backend.core.partitions.arranging import ask_for_arrangement
+from backend.core.partitions.repartitioning import data_members
 from backend.core.properties import SECOND_US
 from backend.core.timers import NEVER
 
@@ -41,9 +42,10 @@ def call(state: Membership, now: int, number: int, operation: Operation, watched
 
     A call that is `watched`, if it is for one key, also leaves its beginning and its end in the journal.
     """
-    asked = Asked(number, operation, now, now + state.settings.call_timeout_us, watched)
+    is_text = _is_text(operation)  # the journal can hold nothing else
+    asked = Asked(number, operation, now, now + state.settings.call_timeout_us, watched and is_text)
     map_answers.note_start(state, now, asked)
-    refusal = _refusal(state, operation)
+    refusal = _refusal(state, operation) if is_text else "a name that is no valid text; write it in UTF-8"
     if refusal:
         map_answers.end(state, now, asked, Answer(problem=refusal, untouched=True))
         return
@@ -115,7 +117,7 @@ def on_calls_timer(state: Membership, now: int) -> None:
         if flight is None:
             continue
         if all(piece.asked.ended for piece in flight.pieces):
-            line.flight = None  # nobody waits for it any more; the next number makes sure that it is not done later
+            line.flight = None  # nobody waits for it any more; whether it is still done nobody was promised
             _depart(state, now, partition)
         elif flight.resend_us <= now:
             if not flight.refused:
@@ -142,14 +144,24 @@ def _refusal(state: Membership, operation: Operation) -> str:
         return str(problem)
     if state.standing.state == "PASSIVE":
         return "the cluster is PASSIVE and serves no operations"
-    try:
-        longest = max((len(key.encode()) + size for key, size in _sizes(operation)), default=0)
-        longest += len(operation.map.encode())
-    except UnicodeEncodeError:
-        return "a name that is no valid text; write it in UTF-8"
+    if state.partitions.table is None and not data_members(state):
+        return "no member of the cluster holds data"
+    longest = max((len(key.encode()) + size for key, size in _sizes(operation)), default=0)
+    longest += len(operation.map.encode())
     if longest > MOST_ENTRY_BYTES:
         return f"an entry of {longest} bytes is too large; the most is {MOST_ENTRY_BYTES}"
     return ""
+
+
+def _is_text(operation: Operation) -> bool:
+    """Whether the names of the map and of its keys can be written in UTF-8."""
+    try:
+        operation.map.encode()
+        for key, _ in _sizes(operation):
+            key.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _sizes(operation: Operation) -> Iterator[tuple[str, int]]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from backend.core.address import Address
 from backend.core.cluster_profile import allows_migrations
+from backend.core.membership import suspicion
 from backend.core.membership.state import Membership
+from backend.core.messages import Leave
 from backend.core.partitions.events import DrainFinished, DrainStarted
 from backend.core.partitions.messages import ShutdownGranted, ShutdownRequest
 from backend.core.partitions.migration_queue import cancel
@@ -68,6 +70,16 @@ def may_leave(state: Membership, now: int) -> bool:
     if partitions.draining_until_us is None:
         return False
     return (partitions.drained and state.data.brought is None) or now >= partitions.draining_until_us
+
+
+def on_goodbye(state: Membership, now: int, sender: Address, goodbye: Leave) -> None:
+    """A member stops gracefully. When its whole cluster is to stop there is nobody left to give anything to."""
+    peer = state.peers.get(sender)
+    if goodbye.all_stop and peer is not None and peer.uuid == goodbye.uuid:
+        state.partitions.draining_until_us, state.partitions.drained = now, True
+        state.timers.set(DRAIN, now)  # nothing is sent, but there is something to do
+    else:
+        suspicion.on_leave(state, now, sender, goodbye)
 
 
 def _ask(state: Membership, now: int) -> None:

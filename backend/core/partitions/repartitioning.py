@@ -91,8 +91,11 @@ def _arranged(state: Membership, current: Sequence[Row] | None, leading: Leading
     members = _grouped(state)
     if all(uuid in leading.leavers for uuid, _ in members):
         return None
-    partitions = state.settings.partition_count if current is None else len(current)
-    return arrange(current, members, partitions, state.settings.backups, leaving=leaving)
+    if current is None:
+        partitions, backups = state.settings.partition_count, state.settings.backups
+    else:  # as the first master had it, whatever this one is set to
+        partitions, backups = len(current), len(current[0]) - 1
+    return arrange(current, members, partitions, backups, leaving=leaving)
 
 
 def _grouped(state: Membership) -> list[tuple[str, str]]:
