@@ -173,7 +173,9 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSess
     assert tables["views"].num_rows == 2 * installed
     view = next(row for row in tables["views"].to_pylist() if (row["uuid"], row["seq"]) == ("uuid-b1", 1))
     assert (view["version"], view["lineage"], view["master"]) == (2, "one/1", "10.0.0.1:5701")
-    assert view["members"][1] == {"address": "10.0.0.1:5702", "uuid": "uuid-b1", "join_version": 1, "lite": False}
+    assert view["members"][1] == {
+        "address": "10.0.0.1:5702", "uuid": "uuid-b1", "join_version": 1, "lite": False, "zone": "",
+    }  # fmt: skip
     episodes = [row for row in tables["suspicions"].to_pylist() if row["run"] == "clean"]
     assert sorted((row["member"], row["raised_seq"], row["cleared_seq"]) for row in episodes if row["cleared_seq"]) == [
         ("b", 3, 4)

@@ -73,7 +73,7 @@ def test_types_of_columns() -> None:
     assert RECORD["at"].dataType == LongType()
     assert EVENT["kind"].dataType == StringType()
     assert EVENT["members"].dataType.simpleString() == (
-        "array<struct<address:string,uuid:string,join_version:bigint,lite:boolean>>"
+        "array<struct<address:string,uuid:string,join_version:bigint,lite:boolean,zone:string>>"
     )
     assert EVENT["reasons"].dataType.simpleString() == "map<string,string>"
     assert EVENT["loss"].dataType.simpleString() == "double"

@@ -211,7 +211,7 @@ def owners_answer_before_their_backups_have_it(patch: Patch) -> None:
         "answer_when_safe",
         lambda state, now, partition, to, answer: backups.reply(state, now, to, answer),
     )
-    patch.setattr(map_owner.backups, "_backups", lambda row: iter(()))
+    patch.setattr(map_owner.backups, "_backups", lambda state, row: iter(()))
 
 
 def a_destination_takes_nothing_over(patch: Patch) -> None:
