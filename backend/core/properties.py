@@ -193,6 +193,12 @@ class Settings:
                 raise BadProperty(name, "cannot be changed while the member runs; set it and start the member anew")
         return self.with_properties(properties)
 
+    @property
+    def partitioning(self) -> str:
+        """How data is spread, in words: what all members of a cluster must have alike."""
+        groups = f"{self.partition_groups} {self.custom_groups}".strip()
+        return f"{self.partition_count} partitions with {self.backups} backups, groups {groups}"
+
     def as_properties(self) -> dict[str, PropertyValue]:
         """The settings as people write them."""
         return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
@@ -246,6 +252,9 @@ FIXED_AT_START = frozenset(
 """Properties on which all members must agree, or that are built into what a member has set up."""
 
 
+LONGEST_SECONDS = 1e9
+"""No duration is longer: some thirty years."""
+
 SCALES = {"seconds": SECOND_US, "milliseconds": MILLISECOND_US}
 FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 
@@ -275,7 +284,7 @@ def _read_number(kind: Property, value: PropertyValue) -> PropertyValue:
         number = float(value)
         if not isfinite(number):
             raise ValueError
-    except ValueError:
+    except (ValueError, OverflowError):
         raise BadProperty(kind.name, f"{value!r} is not a number{f' of {kind.unit}' if kind.unit else ''}") from None
     if number < kind.at_least:
         raise BadProperty(kind.name, f"{value} is too small; the least is {kind.at_least:g}")
@@ -285,6 +294,8 @@ def _read_number(kind: Property, value: PropertyValue) -> PropertyValue:
         if number != int(number):
             raise BadProperty(kind.name, f"{value} is not a whole number")
         return int(number)
+    if kind.unit in SCALES and number > LONGEST_SECONDS * SECOND_US / SCALES[kind.unit]:
+        raise BadProperty(kind.name, f"{value} is too long; the most is {LONGEST_SECONDS:g} seconds")
     return round(number * SCALES[kind.unit]) if kind.unit in SCALES else number
 
 

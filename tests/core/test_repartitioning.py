@@ -2,8 +2,9 @@
 
 import pytest
 
+from backend.core.events import JoinFailed
 from backend.core.partitions.events import MigrationsPlanned, MigrationStarted, PartitionLost
-from tests.core.ensemble import trained
+from tests.core.ensemble import address_of, trained
 from tests.core.partitioned import Partitioned
 
 
@@ -147,14 +148,19 @@ def test_a_new_master_finds_the_state_and_keeps_to_it() -> None:
 
 @pytest.mark.parametrize("backups", [0, 3])
 def test_a_master_that_is_set_to_other_numbers_keeps_to_those_of_the_table(backups: int) -> None:
-    world = arranged("AB", 5, 1)
-    world.settings = trained(partition_count=7, backups=backups)
-    world.join("C", "AB")
-    world.run(8)
-    for victim, newcomer in ("AD", "BE"):
-        world.kill(victim)
-        world.run(12)
-        world.join(newcomer, "ABCD")
-        world.run(10)
-    assert not world.complaints() and world.living == "CDE"
+    world = arranged("ABC", 5, 1)
+    world.machines["B"]._state.settings = trained(partition_count=7, backups=backups)
+    world.kill("A")
+    world.run(12)
+    assert world.machines["B"].is_master and not world.complaints()
     assert {len(row) for row in world.rows("C")} == {2} and len(world.rows("C")) == 5
+
+
+def test_who_is_set_to_other_numbers_is_not_let_in() -> None:
+    world = arranged("AB", 5, 1)
+    world.settings = trained(partition_count=7, backups=1, max_join_us=5_000_000)
+    world.join("C", "AB")
+    world.run(10)
+    assert not world.machines["C"].joined
+    reasons = world.seen("C", JoinFailed)[0].reasons
+    assert reasons[address_of("A")].startswith("the cluster has 5 partitions with 1 backups")

@@ -80,6 +80,10 @@ def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest
         suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
     if state.merge is not None or cluster_state.is_changing(state, now):
         return False
+    ours = state.settings.partitioning
+    if request.partitioning and request.partitioning != ours:
+        state.send(sender, JoinRefused(f"the cluster has {ours}, the newcomer is set to {request.partitioning}"))
+        return False
     if not allows_joins(state.standing.state) and sender not in state.missing:
         state.send(sender, JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers"))
         return False

@@ -169,7 +169,15 @@ def request(state: Membership, now: int) -> None:
     search.requests_to_master += 1
     state.note(now, JoinRequested(state.master, search.attempt))
     proven = tuple(sorted(search.held.proven)) if search.held else ()
-    state.send(state.master, JoinRequest(state.uuid, state.birth.lite, proven, state.seen_version, state.birth.zone))
+    request = JoinRequest(
+        state.uuid,
+        state.birth.lite,
+        proven,
+        state.seen_version,
+        state.birth.zone,
+        state.settings.partitioning,
+    )
+    state.send(state.master, request)
 
 
 def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:
