@@ -173,7 +173,7 @@ class Console(App[None]):
     def _tick(self) -> None:
         news = False
         self._backlog.extend(self.cluster.drain())
-        if self._backlog or len(self.cluster.labels) != self.beliefs.rows_shown:
+        if self._backlog or self.beliefs.behind:
             fresh = [self._backlog.popleft() for _ in range(min(RECORDS_A_TICK, len(self._backlog)))]
             for record in fresh:
                 self.picture.apply(record)
@@ -251,7 +251,7 @@ class Console(App[None]):
             return self.beliefs.table.cursor_key
 
         self._back_to_beliefs()
-        self.push_screen(DetailScreen(self.picture, self.cluster.now_us, step))
+        self.push_screen(DetailScreen(self.picture, self.cluster.now_us, self.beliefs.reach.facts, step))
 
     def _look_at_migrations(self) -> None:
         self._back_to_beliefs()

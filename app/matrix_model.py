@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
-from backend.picture.beliefs import DISSENT_GLYPH, CellState, Survey, cell, observer_facts, state_word, survey_beliefs
+from backend.picture.beliefs import (
+    DISSENT_GLYPH,
+    CellState,
+    ObserverFacts,
+    Survey,
+    cell,
+    observer_facts,
+    state_word,
+    survey_beliefs,
+)
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
 from widgets.line_table import Column, TableCell
@@ -41,6 +50,7 @@ class MatrixModel:
         self._widths_known: object = None
         self._facts_widths = (len("master") + 1, len("joining") + 1)
         self._ever_suspected: set[str] = set()
+        self._marks: Mapping[str, str] = {}
         self._table_width = 0
         """Of the column with the versions of partition tables; 0 until there is one."""
         self.survey: Survey = survey_beliefs(picture)
@@ -54,9 +64,13 @@ class MatrixModel:
     def keys(self) -> Sequence[str]:
         return self._labels
 
-    def update(self, labels: Sequence[str]) -> None:
-        """Compare the beliefs anew. Columns only ever grow wider, so that nothing jumps to and fro."""
+    def update(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
+        """Compare the beliefs anew. Columns only ever grow wider, so that nothing jumps to and fro.
+
+        `marks` says by label whose beliefs are only what was heard last, and how old that is.
+        """
         picture = self._picture
+        self._marks = marks
         self.survey = survey_beliefs(picture)
         if len(labels) != len(self._labels) or tuple(labels) != self._labels:
             self._labels = tuple(labels)
@@ -75,26 +89,33 @@ class MatrixModel:
 
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
         facts = observer_facts(self._picture, key)
+        greyed = facts.greyed or key in self._marks
         found: list[TableCell] = []
         fixed = self.fixed_columns
         if first < fixed:
-            tone = "faint" if facts.greyed else "plain"
+            tone = "faint" if greyed else "plain"
             mark = DISSENT_GLYPH if self.outlier(key) else ""
             still = (
                 TableCell(mark, "warning"),
                 TableCell(facts.label, tone),
                 TableCell(facts.master, tone),
-                TableCell(facts.list_version, tone),
+                TableCell(self._list_text(key, facts), "warning" if key in self._marks else tone),
                 TableCell(facts.table_version, "warning" if facts.table_differs else tone),
             )[:fixed]
             found.extend(still[first:last])
         for label in self._labels[max(first - fixed, 0) : max(last - fixed, 0)]:
             seen = cell(self._picture, key, label)
-            found.append(TableCell(seen.text, "faint" if facts.greyed else TONE_OF[seen.word]))
+            found.append(TableCell(seen.text, "faint" if greyed else TONE_OF[seen.word]))
         return found
 
     def outlier(self, key: str) -> bool:
         return key in self.survey.dissenters
+
+    def _list_text(self, key: str, facts: ObserverFacts) -> str:
+        """What the row says of the observer's list, after how old that is."""
+        mark = self._marks.get(key, "")
+        known = facts.list_version if key in self._picture.members or not mark else ""
+        return f"{mark} {known}".strip()
 
     def _widen_facts(self) -> None:
         beliefs = self._picture.members.values()
@@ -109,6 +130,9 @@ class MatrixModel:
             max(master, min(max(names, default=0), LONGEST_NAME) + 1),
             max(version, longest + 1 if newest else 0),
         )
+        for label in self._marks:
+            text = self._list_text(label, observer_facts(self._picture, label))
+            self._facts_widths = (self._facts_widths[0], max(self._facts_widths[1], len(text) + 1))
         tables = [belief.table.version for belief in beliefs if belief.table is not None]
         if tables:
             self._table_width = max(self._table_width, len(f"{DISSENT_GLYPH} t{max(tables)}") + 1, NO_TABLE_WIDTH)

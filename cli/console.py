@@ -1,4 +1,4 @@
-"""`quarterdeck console`: a live cluster on this machine with the console on top of it."""
+"""`quarterdeck console`: the console on top of a live cluster on this machine, or of one that runs elsewhere."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.connection import Connection, with_connection
 from cli.exits import CommandFailed, ExitCode, failing_as
 from cli.journal import JournalOption, NoJournalOption, new_run, recording
 from cli.live import LogOption, ProcessesOption, write_log
@@ -28,7 +29,9 @@ class PresetName(StrEnum):
     PRODUCTION = "production"
 
 
+@with_connection
 def console(
+    connection: Connection,
     members: Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")] = len(CITIES),
     preset: Annotated[
         PresetName, typer.Option(help="Timing properties: seconds for training, or the documented defaults.")
@@ -40,8 +43,21 @@ def console(
     no_journal: NoJournalOption = False,
     processes: ProcessesOption = False,
     log: LogOption = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="With --connect or --cluster: allow to change things.")
+    ] = False,
 ) -> None:
-    """Open the console on a new live cluster; without a terminal, run the demo `split` instead and report on stdout."""
+    """Open the console on a new live cluster, or on a running one; without a terminal, run the demo `split` instead of the former
+    and report on stdout."""
+    if connection.urls:
+        here_only = (processes, properties, journal, log)
+        if any(here_only):
+            problem = "--processes, --property, --journal and --log are for a cluster that is started here"
+            raise CommandFailed(ExitCode.BAD_INPUT, problem)
+        watch_running(connection, write=write)
+        return
+    if write:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--write is for a running cluster; name it with --connect or --cluster")
     settings = read_settings(properties or [], preset)
     write_log(log)
     if not has_terminal():
@@ -59,6 +75,23 @@ def console(
             run_console(cluster, cluster.started)
         finally:
             cluster.close()
+
+
+def watch_running(connection: Connection, *, write: bool) -> None:
+    """The console on the cluster that `connection` names; it goes on when the console ends."""
+    if write:
+        connection.to_change()
+    if not has_terminal():
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck cluster watch` and `cluster status`"
+        )
+    from app.console import run_console
+
+    cluster = connection.open(write=write)
+    try:
+        run_console(cluster, cluster.started)
+    finally:
+        cluster.close()
 
 
 def register(app: typer.Typer) -> None:

@@ -75,31 +75,12 @@ def print_records(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the records of a journal in order of time. Exits with 1 when a line could not be read."""
-    import msgspec
-
     from backend.journal.files import NoJournal
     from backend.journal.reader import read_journal
 
-    def row(record: Record) -> dict[str, object]:
-        if not output.is_flat:
-            whole: dict[str, object] = msgspec.to_builtins(record)
-            return whole
-        event = msgspec.to_builtins(record.event)
-        kind = event.pop("kind")
-        return {
-            "utc": _utc_text(record.utc),
-            "at_us": record.at,
-            "run": record.run,
-            "member": record.member,
-            "uuid": record.uuid,
-            "seq": record.seq,
-            "kind": kind,
-            "event": event,
-        }
-
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
         journal = read_journal(path)
-        write_rows(map(row, journal), RECORD_COLUMNS, output)
+        write_rows((record_row(record, flat=output.is_flat) for record in journal), RECORD_COLUMNS, output)
     _tell_problems(journal)
 
 
@@ -181,6 +162,27 @@ def _tell_problems(journal: Journal) -> None:
         say(f"{problem.file}:{problem.line}: {problem.reason}")
     if any(not problem.torn for problem in journal.problems):
         raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def record_row(record: Record, *, flat: bool) -> dict[str, object]:
+    """The record as a row of output: whole, or with the columns `RECORD_COLUMNS` when it is to be `flat`."""
+    import msgspec
+
+    if not flat:
+        whole: dict[str, object] = msgspec.to_builtins(record)
+        return whole
+    event = msgspec.to_builtins(record.event)
+    kind = event.pop("kind")
+    return {
+        "utc": _utc_text(record.utc),
+        "at_us": record.at,
+        "run": record.run,
+        "member": record.member,
+        "uuid": record.uuid,
+        "seq": record.seq,
+        "kind": kind,
+        "event": event,
+    }
 
 
 def new_run(name: str) -> str:

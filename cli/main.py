@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import typer
 
-from cli import __version__, audit, console, demo, journal, map_commands, paths, plan, simulate, swarm
+from cli import __version__, audit, cluster, console, demo, journal, map_commands, member, paths, plan, simulate, swarm
 from cli.exits import ExitCode, in_one_line
 from cli.output import say
 
@@ -37,7 +37,7 @@ def version() -> None:
     print(__version__)
 
 
-for group in (console, simulate, swarm, demo, map_commands, journal, audit, plan, paths):
+for group in (console, cluster, simulate, swarm, demo, member, map_commands, journal, audit, plan, paths):
     group.register(app)
 
 

@@ -1,4 +1,4 @@
-"""`quarterdeck map`: use the distributed map of a cluster. For now of one that lives as long as the command."""
+"""`quarterdeck map`: use the distributed map of a running cluster, or of one that lives as long as the command."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.connection import Connection, with_connection
 from cli.console import PresetName, read_settings
 from cli.exits import CommandFailed, ExitCode, failing_as
 from cli.live import ProcessesOption
@@ -20,7 +21,20 @@ if TYPE_CHECKING:
     from backend.core.data.operations import Operation
 
 MembersOption = Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")]
-MapOption = Annotated[str, typer.Option("--map", metavar="NAME", help="The name of the map.")]
+
+
+def _in_utf8(word: str) -> str:
+    """`word` as it was given. Raises `typer.BadParameter` when the shell gave bytes that are no UTF-8."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter(f"{word!r} is not valid UTF-8") from None
+    return word
+
+
+KeyArgument = Annotated[str, typer.Argument(callback=_in_utf8)]
+ValueArgument = Annotated[str, typer.Argument(callback=_in_utf8)]
+MapOption = Annotated[str, typer.Option("--map", metavar="NAME", help="The name of the map.", callback=_in_utf8)]
 KeysOption = Annotated[int, typer.Option(min=0, help="Put so many entries first: key-0, key-1 and so on.")]
 ValueBytesOption = Annotated[int, typer.Option(min=0, help="How long the values of those entries are.")]
 PropertyOption = Annotated[
@@ -38,14 +52,17 @@ DEFAULT_ENTRIES = 100_000
 ROW_COLUMNS = ("line", "do", "map", "key", "value", "size", "problem")
 
 group = typer.Typer(
-    help="Use a distributed map, on a cluster that is started for the command and ends with it.", rich_markup_mode=None
+    help="Use a distributed map: of a running cluster, or of one that is started for the command and ends with it.",
+    rich_markup_mode=None,
 )
 
 
 @group.command()
+@with_connection
 def put(
-    key: str,
-    value: str,
+    connection: Connection,
+    key: KeyArgument,
+    value: ValueArgument,
     name: MapOption = DEFAULT_MAP,
     keys: KeysOption = 0,
     members: MembersOption = DEFAULT_MEMBERS,
@@ -56,12 +73,14 @@ def put(
     """Store VALUE under KEY; print what was there before."""
     from backend.core.data.operations import Put
 
-    once(Put(name, key, value.encode()), Load(name, keys), members, processes, properties, output)
+    once(Put(name, key, value.encode()), Load(name, keys), members, processes, properties, connection, output)
 
 
 @group.command()
+@with_connection
 def get(
-    key: str,
+    connection: Connection,
+    key: KeyArgument,
     name: MapOption = DEFAULT_MAP,
     keys: KeysOption = 0,
     members: MembersOption = DEFAULT_MEMBERS,
@@ -72,12 +91,14 @@ def get(
     """Print the value under KEY."""
     from backend.core.data.operations import Get
 
-    once(Get(name, key), Load(name, keys), members, processes, properties, output)
+    once(Get(name, key), Load(name, keys), members, processes, properties, connection, output)
 
 
 @group.command()
+@with_connection
 def remove(
-    key: str,
+    connection: Connection,
+    key: KeyArgument,
     name: MapOption = DEFAULT_MAP,
     keys: KeysOption = 0,
     members: MembersOption = DEFAULT_MEMBERS,
@@ -88,11 +109,13 @@ def remove(
     """Take KEY out; print the value that was there."""
     from backend.core.data.operations import Remove
 
-    once(Remove(name, key), Load(name, keys), members, processes, properties, output)
+    once(Remove(name, key), Load(name, keys), members, processes, properties, connection, output)
 
 
 @group.command()
+@with_connection
 def size(
+    connection: Connection,
     name: MapOption = DEFAULT_MAP,
     keys: KeysOption = 0,
     members: MembersOption = DEFAULT_MEMBERS,
@@ -103,11 +126,13 @@ def size(
     """Print how many entries the map has."""
     from backend.core.data.operations import Size
 
-    once(Size(name), Load(name, keys), members, processes, properties, output)
+    once(Size(name), Load(name, keys), members, processes, properties, connection, output)
 
 
 @group.command("keys")
+@with_connection
 def print_keys(
+    connection: Connection,
     name: MapOption = DEFAULT_MAP,
     keys: KeysOption = 0,
     members: MembersOption = DEFAULT_MEMBERS,
@@ -118,11 +143,13 @@ def print_keys(
     """Print all keys of the map, sorted."""
     from backend.core.data.operations import Keys
 
-    once(Keys(name), Load(name, keys), members, processes, properties, output)
+    once(Keys(name), Load(name, keys), members, processes, properties, connection, output)
 
 
 @group.command()
+@with_connection
 def load(
+    connection: Connection,
     name: MapOption = DEFAULT_MAP,
     keys: KeysOption = DEFAULT_ENTRIES,
     value_bytes: ValueBytesOption = DEFAULT_VALUE_BYTES,
@@ -134,17 +161,20 @@ def load(
     """Put many entries, 500 at a time, count them, and print how quick that was."""
     from backend.core.data.operations import Size
 
-    with map_session(members, read_settings(properties or [], PresetName.TRAINING), processes=processes) as session:
+    settings = read_settings(properties or [], PresetName.TRAINING)
+    with map_session(members, settings, processes=processes, connection=connection) as session:
         row = session.load(name, keys, value_bytes)
         counted = session.ask(Size(name))
     problem = row["problem"] or counted.problem
-    write_document({"members": members, **row, "size": counted.size, "problem": problem}, output)
+    write_document({"members": len(session.running), **row, "size": counted.size, "problem": problem}, output)
     if problem:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
 @group.command("run")
+@with_connection
 def run_script(
+    connection: Connection,
     file: Annotated[Path, typer.Argument(metavar="FILE|-", help="The lines to do; - reads them from stdin.")],
     members: MembersOption = DEFAULT_MEMBERS,
     processes: ProcessesOption = False,
@@ -158,11 +188,11 @@ def run_script(
     start MEMBER, stop MEMBER, kill MEMBER. Members are called n1, n2 and so on. Nothing is done before all lines are read.
     """
     with failing_as(ExitCode.BAD_INPUT, OSError, UnicodeDecodeError, about=str(file)):
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        text = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode()
     lines = read_script(text, "stdin" if str(file) == "-" else str(file))
     settings = read_settings(properties or [], PresetName.TRAINING)
     problems: list[str] = []
-    with map_session(members, settings, processes=processes, journal=journal) as session:
+    with map_session(members, settings, processes=processes, journal=journal, connection=connection) as session:
         write_rows(results(session, lines, problems), ROW_COLUMNS, output)
     for problem in problems:
         say(problem)
@@ -180,10 +210,15 @@ def once(
     members: int,
     processes: bool,
     properties: list[str] | None,
+    connection: Connection,
     output: Format,
 ) -> None:
-    """One operation on a cluster of its own, after `before`. Exits with 1 when it had a problem."""
-    with map_session(members, read_settings(properties or [], PresetName.TRAINING), processes=processes) as session:
+    """One operation on the cluster that `connection` names, or else on one of its own, after `before`.
+
+    Exits with 1 when it had a problem.
+    """
+    settings = read_settings(properties or [], PresetName.TRAINING)
+    with map_session(members, settings, processes=processes, connection=connection) as session:
         loaded = session.load(before.map, before.entries, before.value_bytes)
         if loaded["problem"]:
             raise CommandFailed(ExitCode.CHECK_FAILED, f"--keys: {loaded['problem']}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cli.connection import Connection
 from cli.exits import CommandFailed, ExitCode, failing_as
 from cli.journal import new_run, recording
 
@@ -26,17 +27,17 @@ BATCH_ENTRIES = 500
 class MapSession:
     """One client of one cluster: it asks the first member that it believes to run, one thing after the other."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, running: Sequence[str]) -> None:
         self._cluster = cluster
-        self._running = list(cluster.labels)
+        self.running = list(running)
 
     def ask(self, operation: Operation) -> Answer:
         """Ask for `operation` and wait for its answer. Raises `CommandRefused` when there is nobody to be asked."""
         from backend.core.commands import CommandRefused
 
-        if not self._running:
+        if not self.running:
             raise CommandRefused("no member is left to be asked; start one")
-        return self._cluster.call(self._running[0], operation, watched=True).result(LONGEST_WAIT_SECONDS)
+        return self._cluster.call(self.running[0], operation, watched=True).result(LONGEST_WAIT_SECONDS)
 
     def do(self, command: Command) -> None:
         """Start, stop or kill a member, and wait until that is done. Raises `CommandRefused`."""
@@ -44,9 +45,9 @@ class MapSession:
 
         self._cluster.execute(command).result(LONGEST_WAIT_SECONDS)
         if isinstance(command, StartMember):
-            self._running.append(command.member)
+            self.running.append(command.member)
         elif isinstance(command, StopMember | KillMember):
-            self._running.remove(command.member)
+            self.running.remove(command.member)
 
     def load(self, name: str, entries: int, value_bytes: int) -> dict[str, object]:
         """Put `entries` entries, `BATCH_ENTRIES` at a time, and say how quick that was."""
@@ -75,12 +76,24 @@ class MapSession:
 
 @contextmanager
 def map_session(
-    members: int, settings: Settings, *, processes: bool = False, journal: Path | None = None
+    members: int,
+    settings: Settings,
+    *,
+    processes: bool = False,
+    journal: Path | None = None,
+    connection: Connection,
 ) -> Iterator[MapSession]:
-    """A session with a new cluster on this machine, which lives as long as the session. Raises `CommandFailed`.
+    """A session with the cluster that `connection` names; when it names none, with a new one on this machine, which lives as
+    long as the session. Raises `CommandFailed`.
 
     The only place that knows where the cluster of a `quarterdeck map` command comes from.
     """
+    if connection.urls:
+        if processes or journal is not None:
+            raise CommandFailed(ExitCode.BAD_INPUT, "--processes and --journal are for a cluster that is started here")
+        with _remote_session(connection) as session:
+            yield session
+        return
     from backend.clusters.local import LocalCluster, ProcessCluster
 
     kind = ProcessCluster if processes else LocalCluster
@@ -90,11 +103,27 @@ def map_session(
         try:
             with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
                 cluster.started.result()
-            yield MapSession(cluster)
+            yield MapSession(cluster, cluster.labels)
         except TimeoutError as silent:
             raise CommandFailed(ExitCode.UNREACHABLE, "the cluster gives no answer") from silent
         finally:
             cluster.close()
+
+
+@contextmanager
+def _remote_session(connection: Connection) -> Iterator[MapSession]:
+    """Each operation is asked of the first member that was reached."""
+    from backend.clusters.remote_client import BadAnswer, Unreachable
+    from backend.core.commands import CommandRefused
+
+    cluster = connection.open(write=not connection.read_only, records=False)
+    try:
+        connection.wait_for(cluster)
+        reached = [label for label, one in cluster.reach().items() if one.contact == "connected"]
+        with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadAnswer):
+            yield MapSession(cluster, reached)
+    finally:
+        cluster.close()
 
 
 def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:

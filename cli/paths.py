@@ -18,6 +18,13 @@ def journal_root() -> Path:
     return user_state_path(APPLICATION) / "journals"
 
 
+def configuration_file() -> Path:
+    """Where the user's own settings stand, if there are any."""
+    from platformdirs import user_config_path
+
+    return user_config_path(APPLICATION) / "config.yaml"
+
+
 def paths(output: FormatOption = Format.TABLE) -> None:
     """Print the folders of configuration, state, journals and caches."""
     import platformdirs

@@ -12,9 +12,7 @@ from cli.exits import ExitCode, failing_as
 from cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from cli.plan_migrations_input import Planned
-
-COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
+    from backend.planning.migrations import Planned
 
 
 def migrations(
@@ -24,7 +22,7 @@ def migrations(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read current and targeted replicas of a partition, or a list of such, as JSON from stdin; print the steps in order."""
-    from cli.plan_migrations_input import BadMigrations, read_and_plan
+    from backend.planning.migrations import COLUMNS, BadMigrations, explained_plan, read_and_plan, steps_of
 
     with failing_as(ExitCode.BAD_INPUT, BadMigrations, about="stdin"):
         planned = read_and_plan(sys.stdin.buffer.read())
@@ -33,9 +31,9 @@ def migrations(
         _tell_what_was_cancelled(one, f"[{number}]: " if isinstance(planned, list) else "")
     if explain:
         if isinstance(planned, list):
-            write_rows(map(explained, several), ("steps", "target_after_cycle_fix", "why"), output)
+            write_rows(map(explained_plan, several), ("steps", "target_after_cycle_fix", "why"), output)
         else:
-            write_document(explained(planned), output)
+            write_document(explained_plan(planned), output)
     elif not isinstance(planned, list):
         write_rows(steps_of(planned), COLUMNS, output)
     elif output.is_flat:
@@ -48,25 +46,6 @@ def migrations(
 
 def register(plan: typer.Typer) -> None:
     plan.command()(migrations)
-
-
-def steps_of(planned: Planned) -> list[dict[str, object]]:
-    """The steps, each with just the fields of a migration."""
-    import msgspec
-
-    steps = [msgspec.to_builtins(step) for step in planned.plan.steps]
-    return [{name: step[name] for name in COLUMNS} for step in steps]
-
-
-def explained(planned: Planned) -> dict[str, object]:
-    """The plan and its reasons; a step that loses a replica although nobody wants it to has `unavoidable`."""
-    import msgspec
-
-    from backend.core.partitions.migration_wording import why_each_step
-
-    document: dict[str, object] = msgspec.to_builtins(planned.plan)
-    document["why"] = why_each_step(planned.current, planned.plan)
-    return document
 
 
 def _tell_what_was_cancelled(planned: Planned, about: str) -> None:

@@ -10,6 +10,7 @@ from textual.widgets import Footer
 
 from app.event_tones import tone_of
 from app.matrix_model import MatrixModel
+from app.reach_view import ReachView
 from backend.clusters.cluster import Cluster
 from backend.core.events import Record
 from backend.picture.amounts import counted
@@ -34,6 +35,8 @@ class BeliefsScreen(Screen[None]):
         self._cluster = cluster
         self._picture = picture
         self._matrix = MatrixModel(picture)
+        self.reach = ReachView(cluster)
+        self._marks: dict[str, str] = {}
         self.header = StatusLine(id="header")
         self.verdict = StatusLine(id="verdict")
         self.apart = tuple(StatusLine(id=f"apart-{place}", classes="apart") for place in range(MASTERS_QUOTED))
@@ -53,9 +56,9 @@ class BeliefsScreen(Screen[None]):
         yield Footer(show_command_palette=False, compact=True)
 
     @property
-    def rows_shown(self) -> int:
-        """How many observers have a row."""
-        return len(self._matrix.keys)
+    def behind(self) -> bool:
+        """Whether there is something new to show besides records: other members, or news that have become older."""
+        return tuple(self._cluster.labels) != tuple(self._matrix.keys) or self.reach.marks() != self._marks
 
     def on_mount(self) -> None:
         self.show(())
@@ -64,7 +67,8 @@ class BeliefsScreen(Screen[None]):
 
     def show(self, records: Sequence[Record]) -> None:
         """Paint the picture as it is now; `records` are those that came since the last time."""
-        self._matrix.update(self._cluster.labels)
+        self._marks = self.reach.marks()
+        self._matrix.update(self._cluster.labels, self._marks)
         self.header.show(self._header_parts())
         survey = self._matrix.survey
         agreed = not survey.dissenters
@@ -94,18 +98,21 @@ class BeliefsScreen(Screen[None]):
     def _header_parts(self) -> list[TableCell]:
         cluster, picture = self._cluster, self._picture
         running = sum(belief.running for belief in picture.members.values())
+        badges = self.reach.badges()
         masters, lost = picture.masters(), picture.history.lost_count
         named = ", ".join(one_line(label) for label in masters[:4]) + (", …" if len(masters) > 4 else "")
         return [
             TableCell(one_line(cluster.name), "strong"),
             TableCell(cluster.source, "faint"),
+            *badges,
             TableCell(f"members {running}/{len(cluster.labels)}"),
             TableCell(
                 f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
             ),
+            *self.reach.troubles(),
             TableCell(progress_text(picture)),
             TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
-            TableCell("RW" if cluster.writable else "RO", "strong"),
+            *([] if badges else [TableCell("RW" if cluster.writable else "RO", "strong")]),
         ]
 
     def _verdict_parts(self) -> list[TableCell]:

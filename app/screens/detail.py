@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from backend.core.properties import SECOND_US
+from backend.picture.fact import Fact
 from backend.picture.member_detail import member_detail
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
@@ -29,10 +30,19 @@ class DetailScreen(Screen[None]):
         Binding("t", "other_text", "list text"),
     ]
 
-    def __init__(self, picture: Picture, now_us: Callable[[], int], step: Callable[[int], str | None]) -> None:
-        """`step` moves the cursor of the screen below by so many members and gives the one it is on."""
+    def __init__(
+        self,
+        picture: Picture,
+        now_us: Callable[[], int],
+        reached: Callable[[str], Iterable[Fact]],
+        step: Callable[[int], str | None],
+    ) -> None:
+        """`reached` says how a member is reached, if there is anything to say about that.
+
+        `step` moves the cursor of the screen below by so many members and gives the one it is on.
+        """
         super().__init__()
-        self._picture, self._now_us, self._step = picture, now_us, step
+        self._picture, self._now_us, self._reached, self._step = picture, now_us, reached, step
         self._legacy = False
         self._painted_second = -1
         self.label = step(0) or ""
@@ -60,7 +70,8 @@ class DetailScreen(Screen[None]):
         now_us = self._now_us()
         self._painted_second = now_us // SECOND_US
         self.title_line.show([TableCell(one_line(self.label), "strong"), TableCell("as it sees its cluster", "faint")])
-        self.sheet.show(member_detail(self._picture, self.label, now_us, legacy=self._legacy))
+        facts = member_detail(self._picture, self.label, now_us, legacy=self._legacy)
+        self.sheet.show((*self._reached(self.label), *facts))
 
     def action_close(self) -> None:
         self.dismiss()

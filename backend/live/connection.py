@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 from collections import deque
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,7 +27,8 @@ from backend.live.frames import (
     content_of,
     frame_of,
 )
-from backend.live.handshake import ANSWER, HELLO, Hello, Refused, Welcome, impostor_reason
+from backend.live.introduction import Agreement, Answering, Calling, HandshakeRefused, Stranger
+from backend.live.tls import tls_reason
 
 MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 
@@ -45,20 +48,17 @@ UNSENT_BYTES = 128 * 1024
 GOODBYE = bytes(PREFIX_BYTES)
 
 
-class HandshakeRefused(ConnectionError):
-    """The other side will not talk to us. `crossed` when its own dial takes precedence over ours."""
-
-    def __init__(self, reason: str, crossed: bool = False) -> None:
-        super().__init__(reason)
-        self.crossed = crossed
-
-
 def reason_of(problem: Exception | None) -> str:
     """Why a connection ended or could not be made, in the system's words; without a problem the other side ended it."""
     if problem is None:
-        return "connection closed by the other side"
+        return CLOSED
+    if isinstance(problem, ssl.SSLError):
+        return tls_reason(problem)
     number = problem.errno if isinstance(problem, OSError) else None
-    return os.strerror(number).lower() if number else str(problem)
+    return os.strerror(number).lower() if number else str(problem) or CLOSED
+
+
+CLOSED = "connection closed by the other side"
 
 
 class Owner(Protocol):
@@ -66,14 +66,17 @@ class Owner(Protocol):
 
     paused: bool
     hello_timeout_seconds: float
+    frame_timeout_seconds: float
     buffer: memoryview
 
-    def hello(self) -> Hello: ...
+    def calling(self, connection: Connection) -> Calling: ...
+    def answering(self, connection: Connection) -> Answering: ...
     def opened(self, connection: Connection) -> None: ...
-    def judge(self, connection: Connection, hello: Hello) -> Welcome | Refused: ...
     def agreed(self, connection: Connection) -> None: ...
     def received(self, connection: Connection, message: Message) -> None: ...
-    def offended(self, connection: Connection, reason: str) -> None: ...
+    def offended(self, connection: Connection, reason: str, hostile: bool = True) -> None:
+        """Somebody is no member, or no longer behaves as one; `hostile` when that was not just a mistake about the cluster."""
+
     def lost(self, connection: Connection, reason: str) -> None:
         """It is over. `reason` says what befell it; empty when one of the two sides ended it on purpose."""
 
@@ -86,7 +89,10 @@ class Connection(asyncio.BufferedProtocol):
         "_bulk_ahead_bytes",
         "_bulk_bytes",
         "_fault",
+        "_frame_timer",
+        "_hello_by",
         "_hello_timer",
+        "_introduction",
         "_owner",
         "_parser",
         "_remote",
@@ -97,23 +103,30 @@ class Connection(asyncio.BufferedProtocol):
         "outcome",
         "peer",
         "peer_uuid",
+        "settled",
     )
 
-    def __init__(self, owner: Owner, dialled: Address | None = None) -> None:
+    def __init__(self, owner: Owner, dialled: Address | None = None, hello_by: float = 0.0) -> None:
+        """`hello_by` is until when, in loop time, the one who has dialled us may take to introduce itself."""
         self.dialled = dialled
         self.peer: Address | None = None
         self.peer_uuid = ""
         self.choked = False
         self.closed = False
         self.outcome: asyncio.Future[None] | None = asyncio.get_running_loop().create_future() if dialled else None
+        self.settled: Callable[[], None] | None = None
+        """To be called when it is no stranger's any more, or over."""
         self._owner = owner
+        self._introduction: Calling | Answering | None = None
         self._bulk: deque[bytes] = deque()
         self._bulk_bytes = 0
         self._bulk_ahead_bytes = 0
         """The last frame of bulk that was written."""
         self._parser = FrameParser(MAX_HANDSHAKE_BYTES)
         self._transport: asyncio.Transport | None = None
+        self._hello_by = hello_by
         self._hello_timer: asyncio.TimerHandle | None = None
+        self._frame_timer: asyncio.TimerHandle | None = None
         self._remote = ""
         self._fault = ""
 
@@ -121,6 +134,16 @@ class Connection(asyncio.BufferedProtocol):
     def remote(self) -> str:
         """Where the other end is, as text for people."""
         return self._remote or self.dialled or "somebody"
+
+    @property
+    def host(self) -> str:
+        """The host of the other end, as the system knows it."""
+        return self._remote.rpartition(":")[0]
+
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """What the other side has shown of itself, as `ssl.SSLSocket.getpeercert` gives it."""
+        return self._transport.get_extra_info("peercert") if self._transport is not None else None
 
     # What the owner does with it
 
@@ -175,7 +198,7 @@ class Connection(asyncio.BufferedProtocol):
     def resume(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
-            if self.dialled and self.peer is None:
+            if self.dialled and self.peer is None and self._introduction is None:
                 self._say_hello()
 
     # What asyncio tells it
@@ -203,8 +226,12 @@ class Connection(asyncio.BufferedProtocol):
         return self._owner.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        self.take(self._owner.buffer[:nbytes])
+
+    def take(self, data: memoryview) -> None:
+        """Hear what the other side has said."""
         try:
-            for payload in self._parser.feed(self._owner.buffer[:nbytes]):
+            for payload in self._parser.feed(data):
                 if self.closed:
                     return
                 if self.peer is None:
@@ -215,6 +242,9 @@ class Connection(asyncio.BufferedProtocol):
                     self._hang_up()
         except BadFrame as problem:
             self._offend(str(problem))
+        else:
+            if self._parser.pending_bytes and self._frame_timer is None and self.peer is not None:
+                self._await_frame(self._parser.completed)
 
     def eof_received(self) -> None:
         if self._parser.pending_bytes and self.peer is None and not self.closed:
@@ -233,51 +263,80 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, problem: Exception | None) -> None:
         reason = self._fault or ("" if self.closed else reason_of(problem))
         self._end()
-        self._fail(ConnectionResetError("the connection was closed during the handshake"))
+        self._settle()
+        during = (
+            reason_of(problem)
+            if isinstance(problem, ssl.SSLError)
+            else "the connection was closed during the handshake"
+        )
+        self._fail(ConnectionResetError(during))
+        self._transport = None
         self._owner.lost(self, reason)
 
     # The handshake
 
     def _say_hello(self) -> None:
-        self.send(frame_of(self._owner.hello()))
+        introduction = self._introduction = self._owner.calling(self)
+        self.send(frame_of(introduction.hello))
 
     def _await_hello(self) -> None:
-        seconds = self._owner.hello_timeout_seconds
-        self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
+        self._introduction = self._owner.answering(self)
+        self._hello_timer = asyncio.get_running_loop().call_at(self._hello_by, self._hello_is_late)
 
     def _hello_is_late(self) -> None:
         if self._owner.paused:
-            self._await_hello()
+            seconds = self._owner.hello_timeout_seconds
+            self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
         else:
             self._offend(f"said no hello within {self._owner.hello_timeout_seconds:g} s")
 
     def _shake_hands(self, payload: memoryview) -> None:
-        if self.dialled is None:
-            self._answer(content_of(HELLO, payload))
-            return
-        answer = content_of(ANSWER, payload)
-        reason = answer.reason if isinstance(answer, Refused) else impostor_reason(answer, self.dialled)
-        if isinstance(answer, Welcome) and reason is None:
-            self._agree(answer.address, answer.uuid)
-            return
-        self._fail(HandshakeRefused(f"refused: {reason}", isinstance(answer, Refused) and answer.crossed))
-        self.abort()
-
-    def _answer(self, hello: Hello) -> None:
-        answer = self._owner.judge(self, hello)
-        self.send(frame_of(answer))
-        if isinstance(answer, Refused):
+        introduction = self._introduction
+        assert introduction is not None
+        try:
+            answer = introduction.take(payload)
+        except HandshakeRefused as refusal:
+            self._fail(refusal)
+            self.abort()
+        except Stranger as stranger:
+            if not stranger.answer.crossed:
+                self._owner.offended(self, stranger.answer.reason, stranger.hostile)
+            self.send(frame_of(stranger.answer))
             self.close()
         else:
-            self._agree(hello.address, hello.uuid)
+            if answer is not None:
+                self.send(frame_of(answer))
+            if introduction.agreement is not None:
+                self._agree(introduction.agreement)
 
-    def _agree(self, peer: Address, uuid: str) -> None:
-        self.peer, self.peer_uuid = peer, uuid
+    def _agree(self, agreement: Agreement) -> None:
+        self.peer, self.peer_uuid = agreement.address, agreement.uuid
+        self._introduction = None
         self._parser.limit = MAX_FRAME_BYTES
         self._forget_hello_timer()
+        self._settle()
         if self.outcome is not None and not self.outcome.done():
             self.outcome.set_result(None)
         self._owner.agreed(self)
+
+    def _settle(self) -> None:
+        if self.settled is not None:
+            self.settled()
+            self.settled = None
+
+    def _await_frame(self, completed: int) -> None:
+        """The frame after so many others is here in part. One timer at most, and none for frames that come at once."""
+        seconds = self._owner.frame_timeout_seconds
+        self._frame_timer = asyncio.get_running_loop().call_later(seconds, self._frame_is_late, completed)
+
+    def _frame_is_late(self, completed: int) -> None:
+        self._frame_timer = None
+        if not self._parser.pending_bytes or self.closed:
+            return
+        if self._parser.completed != completed or self._owner.paused:
+            self._await_frame(self._parser.completed)
+        else:
+            self._offend(f"did not finish a frame within {self._owner.frame_timeout_seconds:g} s")
 
     def _offend(self, reason: str) -> None:
         handshaking = self.dialled is not None and self.peer is None
@@ -300,8 +359,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _end(self) -> None:
         self.closed = True
+        self._introduction = None
         self._bulk.clear()
         self._forget_hello_timer()
+        if self._frame_timer is not None:
+            self._frame_timer.cancel()
+            self._frame_timer = None
 
     def _forget_hello_timer(self) -> None:
         if self._hello_timer is not None:

@@ -61,10 +61,12 @@ class FrameParser:
     `limit` may be changed between frames: it is small until the other side has introduced itself.
     """
 
-    __slots__ = ("_rest", "_wanted", "limit")
+    __slots__ = ("_rest", "_wanted", "completed", "limit")
 
     def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
         self.limit = limit
+        self.completed = 0
+        """How many frames were completed so far."""
         self._rest = bytearray()
         self._wanted = PREFIX_BYTES
 
@@ -94,6 +96,7 @@ class FrameParser:
             if stop > end:
                 self._wanted = PREFIX_BYTES + length
                 break
+            self.completed += 1
             yield view[place + PREFIX_BYTES : stop]
             place = stop
         if place < end:

@@ -1,4 +1,8 @@
-"""The handshake: the first frame in each direction of a connection, and the rules by which strangers are refused."""
+"""The handshake: what is said first on a connection, and the rules by which strangers are refused.
+
+The caller says `Hello`, the called one `Welcome` or `Refused`. When they share a secret, there are a `Challenge` and a
+`Proof` in between, and the welcome has a proof as well.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,10 @@ from backend.core.address import Address, BadAddress, parse_address
 PROTOCOL_VERSION = 1
 """Raised whenever members of the old and of the new version could not understand one another."""
 
+NO_SECRET_THERE = "does not prove that it knows the secret of the cluster"
+NO_SECRET_HERE = "asks for proof of a cluster secret, and no secret is configured here"
+WRONG_SECRET = "does not know the secret of the cluster"
+
 
 class Hello(Struct, frozen=True, tag="quarterdeck-hello", array_like=True):
     """The one who dialled introduces itself. `address` is where it listens, `uuid` its present life."""
@@ -18,6 +26,22 @@ class Hello(Struct, frozen=True, tag="quarterdeck-hello", array_like=True):
     cluster: str
     address: Address
     uuid: str
+    nonce: bytes = b""
+    """For the proof of the cluster's secret, when there is one."""
+
+
+class Challenge(Struct, frozen=True, tag="quarterdeck-challenge", array_like=True):
+    """The one who was dialled says who it is and asks for the proof of the cluster's secret."""
+
+    address: Address
+    uuid: str
+    nonce: bytes
+
+
+class Proof(Struct, frozen=True, tag="quarterdeck-proof", array_like=True):
+    """The one who dialled proves that it knows the secret."""
+
+    proof: bytes
 
 
 class Welcome(Struct, frozen=True, tag="quarterdeck-welcome", array_like=True):
@@ -25,6 +49,8 @@ class Welcome(Struct, frozen=True, tag="quarterdeck-welcome", array_like=True):
 
     address: Address
     uuid: str
+    proof: bytes = b""
+    """That it knows the secret as well, when there is one."""
 
 
 class Refused(Struct, frozen=True, tag="quarterdeck-refused", array_like=True):
@@ -36,7 +62,11 @@ class Refused(Struct, frozen=True, tag="quarterdeck-refused", array_like=True):
 
 
 HELLO = msgspec.msgpack.Decoder(Hello)
-ANSWER: msgspec.msgpack.Decoder[Welcome | Refused] = msgspec.msgpack.Decoder(Welcome | Refused)
+PROOF = msgspec.msgpack.Decoder(Proof)
+ANSWER: msgspec.msgpack.Decoder[Welcome | Refused | Challenge] = msgspec.msgpack.Decoder(Welcome | Refused | Challenge)
+
+QUOTED_LETTERS = 100
+"""How much of what a stranger has said is repeated to people."""
 
 
 def refusal_of(hello: Hello, ours: Hello) -> str | None:
@@ -44,22 +74,24 @@ def refusal_of(hello: Hello, ours: Hello) -> str | None:
     if hello.protocol != ours.protocol:
         return f"speaks protocol version {hello.protocol}, not {ours.protocol}"
     if hello.cluster != ours.cluster:
-        return f"belongs to the cluster {hello.cluster!r}, not {ours.cluster!r}"
+        return f"belongs to the cluster {hello.cluster[:QUOTED_LETTERS]!r}, not {ours.cluster!r}"
     try:
         canonical = parse_address(hello.address)
     except BadAddress as problem:
-        return f"gives an address that is none: {problem}"
+        return f"gives an address that is none: {str(problem)[: 2 * QUOTED_LETTERS]}"
     if canonical != hello.address:
-        return f"gives the address {hello.address!r} instead of {canonical!r}"
+        return f"gives the address {hello.address[:QUOTED_LETTERS]!r} instead of {canonical!r}"
     if hello.address == ours.address:
         return f"claims to be {ours.address} itself"
     if not hello.uuid:
         return "has no uuid"
+    if bool(hello.nonce) != bool(ours.nonce):
+        return NO_SECRET_THERE if ours.nonce else NO_SECRET_HERE
     return None
 
 
-def impostor_reason(welcome: Welcome, dialled: Address) -> str | None:
+def impostor_reason(welcome: Welcome | Challenge, dialled: Address) -> str | None:
     """Why the one who answered at `dialled` is not the member that was looked for, or None when it is."""
     if welcome.address != dialled:
-        return f"{welcome.address} answered instead"
+        return f"{welcome.address[:QUOTED_LETTERS]} answered instead"
     return None if welcome.uuid else "answered without a uuid"

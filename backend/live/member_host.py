@@ -26,8 +26,11 @@ from backend.core.effects import Answered, Effect, Halt, Happened, Reconnect, Tr
 from backend.core.events import Event, LinkChanged
 from backend.core.messages import Message
 from backend.live.clock import RunClock
+from backend.live.door import HttpHandover
 from backend.live.host import Keeper, MemberCommand, TakeAnswer
+from backend.live.limits import DEFAULT_LIMITS, Limits
 from backend.live.network import Network
+from backend.live.security import OPEN, WireSecurity
 from backend.live.transport import DEFAULT_PATIENCE, MemberTransport, Patience
 
 _LOG = logging.getLogger(__name__)
@@ -70,8 +73,15 @@ class MemberHost:
         keeper: Keeper,
         patience: Patience = DEFAULT_PATIENCE,
         dies_at: KillAt | None = None,
+        *,
+        http: HttpHandover | None = None,
+        security: WireSecurity = OPEN,
+        limits: Limits = DEFAULT_LIMITS,
+        bind_host: str = "",
     ) -> None:
-        """`dies_at` is where this life is to end, if that was asked for before it began."""
+        """`dies_at` is where this life is to end, if that was asked for before it began. The last four are as for
+        `MemberTransport`. Raises `BadCertificate`.
+        """
         self.label = label
         self.machine = machine
         self.ended = False
@@ -85,7 +95,18 @@ class MemberHost:
         self._numbers = itertools.count(1)
         self._calls: dict[int, TakeAnswer] = {}
         """Who waits for the answer to which call."""
-        self._transport = MemberTransport(machine.address, cluster, lambda: machine.uuid, network, self, patience)
+        self._transport = MemberTransport(
+            machine.address,
+            cluster,
+            lambda: machine.uuid,
+            network,
+            self,
+            patience,
+            http=http,
+            security=security,
+            limits=limits,
+            bind_host=bind_host,
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_us = 0
         self._missed: list[tuple[Address, str]] = []
@@ -95,24 +116,28 @@ class MemberHost:
     async def start(self) -> None:
         """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
         await self._transport.listen()
-        self._step(self.machine.start)
+        self.step(self.machine.start)
+
+    async def listen_for_http(self, port: int) -> None:
+        """Serve HTTP, which goes to the same hands, at another port too. Raises OSError when the port is not to be had."""
+        await self._transport.listen_for_http(port)
 
     async def obey(self, command: MemberCommand) -> None:
         """Do it at once, or begin to. Raises `CommandRefused`, and then nothing was changed."""
         machine = self.machine
         match command:
             case StopMember():
-                self._step(machine.stop)
+                self.step(machine.stop)
             case SetJoinList(_, addresses):
-                self._step(lambda now: machine.edit_join_list(now, tuple(map(Address, addresses))))
+                self.step(lambda now: machine.edit_join_list(now, tuple(map(Address, addresses))))
             case ChangeState(_, state):
-                self._step(lambda now: machine.change_state(now, state))
+                self.step(lambda now: machine.change_state(now, state))
             case SearchClusters():
-                self._step(machine.search)
+                self.step(machine.search)
             case Operate():
-                self._step(machine.operate)
+                self.step(machine.operate)
             case ArrangePartitions():
-                self._step(machine.arrange)
+                self.step(machine.arrange)
             case CallMap(_, operation):
                 self.call(operation, watched=True, take=_forget)
             case KillAt():
@@ -126,7 +151,7 @@ class MemberHost:
         number = next(self._numbers)
         self._calls[number] = take
         try:
-            self._step(lambda now: self.machine.call(now, number, operation, watched))
+            self.step(lambda now: self.machine.call(now, number, operation, watched))
         except CommandRefused as refusal:
             self._answer(number, Answer(problem=str(refusal), untouched=True))
 
@@ -157,7 +182,7 @@ class MemberHost:
         """The network, which has taken these already, now does so to what goes from here."""
         for condition in conditions:
             if condition.source == self.label:
-                self._transport.link_changed(condition, self._network.addresses[condition.target])
+                self._transport.link_changed(condition, self._network.address_of(condition.target))
 
     async def closed(self, within_seconds: float) -> None:
         """Return when all its connections are closed, or the time is over."""
@@ -196,7 +221,7 @@ class MemberHost:
         if self.paused:
             self._missed.append((address, reason))
         else:
-            self._step(lambda now: self.machine.unreachable(now, address, reason))
+            self.step(lambda now: self.machine.unreachable(now, address, reason))
 
     def stranger(self, remote: str, reason: str) -> None:
         self._keeper.stranger(remote, reason)
@@ -214,7 +239,7 @@ class MemberHost:
         """Deadlines that moved further away are only noticed here, so that receiving never has to move a timer."""
         self._timer = None
         if self.machine.next_deadline <= self._clock.now_us():
-            self._step(self.machine.tick)
+            self.step(self.machine.tick)
         else:
             self._arm()
 
@@ -225,7 +250,10 @@ class MemberHost:
 
     # Effects
 
-    def _step(self, door: Callable[[int], Sequence[Effect]]) -> None:
+    def step(self, door: Callable[[int], Sequence[Effect]]) -> None:
+        """Use one of the machine's doors, and do what comes out of it. Raises `CommandRefused`; whatever else the machine
+        raises ends the member.
+        """
         if self.ended:
             return
         try:

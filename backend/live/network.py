@@ -18,7 +18,7 @@ from backend.core.messages import Message
 
 
 class Network:
-    """Conditions between the labels in `addresses`; links to other addresses are plain."""
+    """Conditions between the labels in `addresses`; other members go by their addresses."""
 
     def __init__(self, addresses: Mapping[str, Address], randomness: Random) -> None:
         self.links = LinkConditions()
@@ -32,6 +32,9 @@ class Network:
         self.links.conditions[link] = condition
         if condition == LinkChanged(*link):
             del self.links.conditions[link]
+
+    def address_of(self, label: str) -> Address:
+        return self.addresses.get(label) or Address(label)
 
     @property
     def plain(self) -> bool:

@@ -41,6 +41,9 @@ from backend.live.live_cluster import LiveCluster
 ROOT = str(Path(backend.__file__).parents[1])
 """Where a new process finds the code that this one runs."""
 
+CHILD = "backend.service.local_member"
+"""What such a process runs. Its name only: this room knows nothing of what serves HTTP."""
+
 PATIENCE_SECONDS = 10.0
 """How long a process may take to begin, or to carry out a command, before it is given up."""
 
@@ -85,7 +88,7 @@ class ProcessHost:
     async def start(self) -> None:
         """Start the process. Raises OSError when it cannot be started, its member has no port, or nothing is heard of it."""
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "backend.live.member_process"),
+            *(sys.executable, "-P", "-m", CHILD),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

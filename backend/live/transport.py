@@ -10,9 +10,8 @@ but silence.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
@@ -20,13 +19,17 @@ from msgspec import Struct
 from backend.core.address import Address, host_of, numeric_order, port_of
 from backend.core.events import LinkChanged
 from backend.core.messages import Message
-from backend.live.connection import Connection, HandshakeRefused, reason_of
-from backend.live.handshake import PROTOCOL_VERSION, Hello, Refused, Welcome, refusal_of
+from backend.live.connection import Connection, reason_of
+from backend.live.door import TLS_SHUTDOWN_SECONDS, Door, HttpHandover
+from backend.live.handshake import PROTOCOL_VERSION, Hello, Refused
+from backend.live.introduction import Answering, Calling, HandshakeRefused
+from backend.live.limits import DEFAULT_LIMITS, Limits
 from backend.live.network import Network
 from backend.live.parcel import NOTHING, Parcel, parcel_of
-
-QUEUE_MESSAGES = 256
-"""How many messages to one address wait for its dial; the oldest give way."""
+from backend.live.peer import Peer
+from backend.live.proof import ClusterSecret
+from backend.live.security import OPEN, WireSecurity
+from backend.live.tls import Tls, stranger_by_certificate
 
 BUFFER_BYTES = 64 * 1024
 """How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""
@@ -44,6 +47,8 @@ class Patience(Struct, frozen=True):
     """For a dial to succeed, handshake included."""
     hello_seconds: float = 5.0
     """For somebody who has dialled us to introduce itself."""
+    frame_seconds: float = 120.0
+    """For a member to finish a frame: longer than any member may be silent without being suspected."""
 
 
 DEFAULT_PATIENCE = Patience()
@@ -57,27 +62,6 @@ class Receiver(Protocol):
     def stranger(self, remote: str, reason: str) -> None: ...
 
 
-@dataclass(eq=False)
-class Peer:
-    """All there is to know of one other address."""
-
-    address: Address
-    connection: Connection | None = None
-    attempt: asyncio.Task[None] | None = None
-    """Our dial, or the wait for the other side's dial when the two have crossed."""
-    dial: Connection | None = None
-    """The connection that our dial is making."""
-    blackhole: asyncio.TimerHandle | None = None
-    """A dial that the link conditions let run into nothing."""
-    queue: deque[Parcel] = field(default_factory=lambda: deque(maxlen=QUEUE_MESSAGES))
-    delayed: deque[tuple[float, Parcel]] = field(default_factory=deque)
-    """Parcels under a delay, in order, each with the loop time at which it is due."""
-    timer: asyncio.TimerHandle | None = None
-    message: Message | None = None
-    """The last message sent, and its parcel."""
-    parcel: Parcel = NOTHING
-
-
 class MemberTransport:
     """The network side of the member at `address`. `uuid` is asked at each handshake, as it changes with a merge."""
 
@@ -89,18 +73,31 @@ class MemberTransport:
         network: Network,
         receiver: Receiver,
         patience: Patience = DEFAULT_PATIENCE,
+        *,
+        http: HttpHandover | None = None,
+        security: WireSecurity = OPEN,
+        limits: Limits = DEFAULT_LIMITS,
+        bind_host: str = "",
     ) -> None:
+        """`http` takes over who speaks HTTP on the member's port; without it that is a stranger like others.
+
+        `bind_host` is where to listen when that is not the host of `address`. Raises `BadCertificate`.
+        """
         self.address = address
         self.paused = False
         self.buffer = memoryview(bytearray(BUFFER_BYTES))
         self.hello_timeout_seconds = patience.hello_seconds
+        self.frame_timeout_seconds = patience.frame_seconds
         self._cluster = cluster
         self._uuid = uuid
         self._network = network
         self._receiver = receiver
         self._connect_timeout_seconds = patience.connect_seconds
         self._loop = asyncio.get_running_loop()
-        self._server: asyncio.Server | None = None
+        self._bind_host = bind_host or host_of(address)
+        self._secret = ClusterSecret(security.secret, cluster) if security.secret else None
+        self._tls = Tls(security.tls) if security.tls is not None else None
+        self._door = Door(self, http, self._tls, limits)
         self._peers: dict[Address, Peer] = {}
         self._connections: set[Connection] = set()
         self._closed = False
@@ -111,9 +108,11 @@ class MemberTransport:
 
     async def listen(self) -> None:
         """Bind and accept. Raises OSError when the port is not to be had."""
-        self._server = await self._loop.create_server(
-            lambda: Connection(self), host_of(self.address), port_of(self.address), backlog=256
-        )
+        await self._door.listen(self._bind_host, port_of(self.address))
+
+    async def listen_for_http(self, port: int) -> None:
+        """Bind another port, for HTTP only. Raises OSError when it is not to be had."""
+        await self._door.listen(self._bind_host, port, frames=False)
 
     def send(self, address: Address, message: Message) -> None:
         """Send `message`, dialling first if need be. Raises `FrameTooLarge`; nothing else is known of its fate."""
@@ -144,11 +143,13 @@ class MemberTransport:
     def pause(self) -> None:
         """Neither read nor answer; sockets stay open and the kernel goes on accepting, as for a frozen process."""
         self.paused = True
+        self._door.pause()
         for connection in self._connections:
             connection.pause()
 
     def resume(self) -> None:
         self.paused = False
+        self._door.resume()
         for connection in tuple(self._connections):
             connection.resume()
 
@@ -166,7 +167,8 @@ class MemberTransport:
                 self._begin_dial(peer)
 
     def close(self) -> None:
-        """Stop listening, let go of everybody after what was sent so far is under way."""
+        """Stop listening, let go of everybody after what was sent so far is under way; who speaks HTTP is let be."""
+        self._door.close()
         self._shut(Connection.close)
 
     async def until_closed(self, within_seconds: float) -> None:
@@ -177,6 +179,7 @@ class MemberTransport:
 
     def abort(self) -> None:
         """Stop listening and break everything off, as when a process dies."""
+        self._door.abort()
         self._shut(Connection.abort)
 
     @property
@@ -188,24 +191,21 @@ class MemberTransport:
 
     # What connections tell it
 
-    def hello(self) -> Hello:
-        return Hello(PROTOCOL_VERSION, self._cluster, self.address, self._uuid())
+    def caller(self, until: float) -> Connection:
+        return Connection(self, hello_by=until)
+
+    def calling(self, connection: Connection) -> Calling:
+        assert connection.dialled is not None
+        return Calling(self._hello(), connection.dialled, self._secret)
+
+    def answering(self, connection: Connection) -> Answering:
+        return Answering(self._hello, self._secret, partial(self._judge, connection))
 
     def opened(self, connection: Connection) -> None:
         if self._closed:
             connection.abort()
         else:
             self._connections.add(connection)
-
-    def judge(self, connection: Connection, hello: Hello) -> Welcome | Refused:
-        """Refuse strangers, and the dial that crosses ours when ours is that of the lower address."""
-        reason = refusal_of(hello, self.hello())
-        if reason is not None:
-            self._receiver.stranger(connection.remote, reason)
-            return Refused(reason)
-        if self._peer(hello.address).dial is not None and self._precedes(hello.address):
-            return Refused("our own dial is under way", crossed=True)
-        return Welcome(self.address, self._uuid())
 
     def agreed(self, connection: Connection) -> None:
         """Take it as the pair's connection.
@@ -229,21 +229,28 @@ class MemberTransport:
     def received(self, connection: Connection, message: Message) -> None:
         sender = connection.peer
         assert sender is not None
-        if self._peers[sender].connection is not connection:
+        if self._peer(sender).connection is not connection:
             self._attach(connection)
         self._receiver.received(sender, message)
 
-    def offended(self, connection: Connection, reason: str) -> None:
-        self._receiver.stranger(connection.remote, reason)
+    def offended(self, connection: Connection, reason: str, hostile: bool = True) -> None:
+        if hostile and connection.peer is None:
+            self._door.failed(connection.remote, connection.host, reason)
+        else:
+            self.stranger(connection.remote, reason)
+
+    def stranger(self, remote: str, reason: str) -> None:
+        self._receiver.stranger(remote, reason)
 
     def lost(self, connection: Connection, reason: str) -> None:
         """Report the end of the pair's connection when nobody wanted it, unless a blackhole keeps us from noticing."""
         self._connections.discard(connection)
         if connection.peer is None:
             return
-        peer = self._peer(connection.peer)
-        if peer.connection is connection:
+        peer = self._peers.get(connection.peer)
+        if peer is not None and peer.connection is connection:
             peer.connection = None
+            self._forget_idle(peer)
             if reason and not self._network.hides_loss(peer.address, self.address):
                 self._unreachable(peer.address, reason)
 
@@ -254,6 +261,25 @@ class MemberTransport:
         if peer is None:
             peer = self._peers[address] = Peer(address)
         return peer
+
+    def _forget_idle(self, peer: Peer) -> None:
+        """Let go of an address with which there is nothing under way, so that those of long ago do not pile up."""
+        if peer.idle:
+            del self._peers[peer.address]
+
+    def _hello(self) -> Hello:
+        return Hello(PROTOCOL_VERSION, self._cluster, self.address, self._uuid())
+
+    def _judge(self, connection: Connection, hello: Hello) -> Refused | None:
+        """Refuse who stands elsewhere than its certificate says, and the dial that crosses ours when ours precedes."""
+        if self._tls is not None and self._tls.files.mutual:
+            reason = stranger_by_certificate(connection.certificate, host_of(hello.address))
+            if reason is not None:
+                return Refused(reason)
+        peer = self._peers.get(hello.address)
+        if peer is not None and peer.dial is not None and self._precedes(hello.address):
+            return Refused("our own dial is under way", crossed=True)
+        return None
 
     def _precedes(self, other: Address) -> bool:
         return numeric_order(self.address) < numeric_order(other)
@@ -322,7 +348,10 @@ class MemberTransport:
         try:
             async with asyncio.timeout(self._connect_timeout_seconds):
                 host, port = host_of(peer.address), port_of(peer.address)
-                await self._loop.create_connection(lambda: connection, host, port)
+                if self._tls is None:
+                    await self._loop.create_connection(lambda: connection, host, port)
+                else:
+                    await self._dial_with_tls(connection, self._tls, host, port)
                 await connection.outcome
         except HandshakeRefused as problem:
             reason, crossed = str(problem), problem.crossed
@@ -341,6 +370,17 @@ class MemberTransport:
         if reason and peer.attempt is asyncio.current_task():
             peer.attempt = None
             self._give_up(peer, reason)
+
+    async def _dial_with_tls(self, connection: Connection, tls: Tls, host: str, port: int) -> None:
+        await self._loop.create_connection(
+            lambda: connection,
+            host,
+            port,
+            ssl=tls.dialling,
+            server_hostname=host,
+            ssl_handshake_timeout=self._connect_timeout_seconds,
+            ssl_shutdown_timeout=TLS_SHUTDOWN_SECONDS,
+        )
 
     def _blackhole_is_over(self, peer: Peer) -> None:
         peer.blackhole = None
@@ -387,8 +427,6 @@ class MemberTransport:
 
     def _shut(self, end: Callable[[Connection], None]) -> None:
         self._closed = True
-        if self._server is not None:
-            self._server.close()
         for peer in self._peers.values():
             self._forget_attempt(peer)
             if peer.timer is not None:

@@ -121,10 +121,10 @@ def state_word(belief: Belief) -> str:
 
 
 def cell(picture: Picture, observer: str, member: str) -> Cell:
-    """How `observer` sees `member`, in its present life."""
+    """How `observer` sees `member`, in its present life. One that was never heard of may go by its address."""
     belief = picture.members.get(observer)
-    address = picture.address_of(member)
-    if belief is None or address is None:
+    address = picture.address_of(member) or Address(member)
+    if belief is None:
         return CELLS["unknown"]
     return CELLS[_state(belief, address)]
 

@@ -111,7 +111,7 @@ class Picture:
         if belief is not None and belief.status == "paused":
             belief.status = "member" if belief.version else "joining"
 
-    def _refuse(self, event: events.StrangerRefused) -> None:
+    def _only_told(self, event: events.StrangerRefused | events.OperatorAsked) -> None:
         """Told in the event tail; changes no belief, and the label it is recorded under may be no member's."""
 
     # Lives
@@ -216,7 +216,8 @@ FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
     events.ProcessPaused: Picture._pause,
     events.ProcessResumed: Picture._resume,
     LinkChanged: Picture._change_link,
-    events.StrangerRefused: Picture._refuse,
+    events.StrangerRefused: Picture._only_told,
+    events.OperatorAsked: Picture._only_told,
 }
 """What the operator and the network did, by kind of event."""
 

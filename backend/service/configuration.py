@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from backend.core.address import Address
 from backend.core.properties import Settings
 
 EndpointGroup = Literal["CLUSTER_READ", "CLUSTER_WRITE", "HEALTH_CHECK", "DATA"]
+
+ENDPOINT_GROUPS: tuple[EndpointGroup, ...] = get_args(EndpointGroup)
+
+OPEN_TO_ALL = "I know that anybody can control this member"
+"""What has to be said for a member to listen beyond loopback although nobody has to identify themselves."""
 
 GROUPS_BY_DEFAULT: Mapping[EndpointGroup, bool] = {
     "CLUSTER_READ": True,
@@ -54,12 +59,15 @@ class MemberConfiguration:
 
     cluster_name: str
     label: str
+    """What people call it; also in its records and its journal. Empty: its address."""
     bind_host: str
     address: Address
-    """What others call it by."""
+    """What others call it by; it listens on the port of it."""
     join_list: tuple[str, ...]
     """As configured: addresses, with or without a port."""
     settings: Settings
+    ports_tried: int = 1
+    """How many ports, from that of its address up, it may take when the first are somebody else's."""
     tcp_ip_enabled: bool = True
     lite: bool = False
     zone: str = ""
@@ -72,6 +80,8 @@ class MemberConfiguration:
     read_only: bool = False
     """Nobody changes anything through the HTTP face, whatever their role."""
     journal: Path | None = None
+    run: str = ""
+    """What its records belong to, the same for all members of a cluster; empty: the name of the cluster."""
     log_format: Literal["console", "json"] = "console"
     log_level: str = "INFO"
     source: Path | None = None

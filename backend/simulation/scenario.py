@@ -25,12 +25,11 @@ from backend.simulation.scenario_values import (
     Name,
     Part,
     Version,
-    did_you_mean,
     duration_text,
     plain_value,
 )
 
-__all__ = ["ClockSettings", "Expect", "Jump", "LatencySettings", "Scenario", "Step", "did_you_mean"]
+__all__ = ["ClockSettings", "Expect", "Jump", "LatencySettings", "Scenario", "Step"]
 
 
 class Migrations(Part):

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from backend.core.events import EVENT_KINDS
 from backend.core.properties import BadProperty
+from backend.documents.yaml_document import (
+    BadDocument,
+    Place,
+    YamlDocument,
+    did_you_mean,
+    field_text,
+    mistake_text,
+    mistakes,
+    text_of,
+)
 from backend.simulation.scenario import (
     ClockSettings,
     Expect,
@@ -40,42 +45,22 @@ from backend.simulation.scenario_actions import (
     NewValue,
     Patience,
 )
-from backend.simulation.scenario_values import Members, Part, did_you_mean
-
-Place = tuple[str | int, ...]
-"""Keys and positions that lead from the whole file to one field."""
-
-DEEPEST_NESTING = 20
+from backend.simulation.scenario_values import Members, Part
 
 
-class BadScenario(ValueError):
+class BadScenario(BadDocument):
     """A scenario file that cannot be used. The message names file, line and field, the problem, and a remedy."""
-
-    def __init__(self, file: str, line: int, field: str, problem: str) -> None:
-        super().__init__(f"{file}:{line}: {field + ': ' if field else ''}{problem}")
-        self.file = file
-        self.line = line
-        self.field = field
 
 
 def load_scenario(path: Path) -> Scenario:
     """The scenario in the file `path`. Raises `BadScenario`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise BadScenario(str(path), 1, "", f"cannot be read: {problem.strerror}; check the path") from problem
-    except UnicodeDecodeError as problem:
-        raise BadScenario(str(path), 1, "", f"is not UTF-8 text: {problem.reason} at byte {problem.start}") from problem
-    return read_scenario(text, str(path))
+    return read_scenario(text_of(path, BadScenario), str(path))
 
 
 def read_scenario(text: str, file: str) -> Scenario:
     """The scenario that `text` holds; `file` names it in errors. Raises `BadScenario`."""
-    try:
-        tree = _parse(text, file)
-        data = _plain(tree)
-    except RecursionError as too_deep:
-        raise BadScenario(file, 1, "", f"is nested more than {DEEPEST_NESTING} deep; check its anchors") from too_deep
+    document = YamlDocument(text, file, BadScenario)
+    data = document.data
     if not isinstance(data, dict):
         raise BadScenario(file, 1, "", "is no scenario; write title, members and steps as keys")
     problems: list[tuple[Place, str]] = []
@@ -91,58 +76,11 @@ def read_scenario(text: str, file: str) -> Scenario:
         else:
             problems = [*_property_problems(scenario), *_event_problems(scenario)]
     if problems:
-        place, problem = min(problems, key=lambda found: _line(tree, found[0]))
-        raise BadScenario(file, _line(tree, place), _field(place), problem)
+        # A partition may be written without its key `groups`.
+        placed = [(document.line(place, ("groups",)), place, problem) for place, problem in problems]
+        line, place, problem = min(placed, key=lambda found: found[0])
+        raise BadScenario(file, line, _field(place), problem)
     return scenario
-
-
-def _parse(text: str, file: str) -> Any:
-    try:
-        return YAML(typ="rt").load(text)
-    except MarkedYAMLError as failure:
-        mark = failure.problem_mark or failure.context_mark
-        line = mark.line + 1 if mark else 1
-        raise BadScenario(
-            file, line, "", f"is not YAML: {(failure.problem or str(failure)).splitlines()[0]}"
-        ) from failure
-    except (YAMLError, ValueError) as failure:
-        raise BadScenario(file, 1, "", f"is not YAML: {str(failure).splitlines()[0]}") from failure
-
-
-def _plain(node: Any, depth: int = 0) -> Any:
-    """The tree in plain Python types: the loader's own carry positions, and would show in error messages."""
-    if depth > DEEPEST_NESTING:
-        raise RecursionError
-    match node:
-        case CommentedMap():
-            return {_plain(key, depth + 1): _plain(value, depth + 1) for key, value in node.items()}
-        case CommentedSeq():
-            return [_plain(value, depth + 1) for value in node]
-        case bool():
-            return bool(node)
-        case int() | float() | str():
-            plain: type = next(kind for kind in (int, float, str) if isinstance(node, kind))
-            return plain(node)
-    return node
-
-
-# Where a field stands
-
-
-def _line(tree: Any, place: Place) -> int:
-    """The line, from 1, of the field at `place`, or of the innermost thing around it that has one."""
-    line, node = 0, tree
-    for step in place:
-        if isinstance(node, CommentedMap) and step in node.lc.data:
-            line = node.lc.key(step)[0]
-        elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
-            line = node.lc.item(step)[0]
-        elif step == "groups":  # a partition may be written without this key
-            continue
-        else:
-            break
-        node = node[step]
-    return int(line) + 1
 
 
 def _field(place: Place) -> str:
@@ -150,47 +88,20 @@ def _field(place: Place) -> str:
     if len(place) >= 2 and place[0] == "steps" and isinstance(place[1], int):
         rest = _field(place[2:])
         return f"step {place[1] + 1}{', ' + rest if rest else ''}"
-    text = ""
-    for step in place:
-        text += f"[{step + 1}]" if isinstance(step, int) else f"{'.' if text else ''}{step}"
-    return text
+    return field_text(place)
 
 
 # What is wrong
 
 
 def _explained(failure: ValidationError) -> Iterator[tuple[Place, str]]:
-    """The errors in words. Those about the whole of something of which a part is wrong only follow from the latter."""
-    found = [(tuple(step for step in error["loc"] if step != "[key]"), error) for error in failure.errors()]
-    for place, error in found:
-        if not any(len(other) > len(place) and other[: len(place)] == place for other, _ in found):
-            yield place, _problem(place, error)
-
-
-def _problem(place: Place, error: ErrorDetails) -> str:
-    context = error.get("ctx", {})
-    given = error["input"]
-    match error["type"]:
-        case "value_error":
-            return str(context["error"])
-        case "extra_forbidden":
+    """The mistakes in words."""
+    for place, error in mistakes(failure):
+        if error["type"] == "extra_forbidden":
             known = _names(_model_around(place))
-            return f"there is no such {_noun(place)}; {did_you_mean(str(place[-1]), known)}"
-        case "missing":
-            return "is missing; add it"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{given!r} does not fit here; write fields, as in {{name: value}}"
-        case "tuple_type" | "list_type":
-            return f"{given!r} does not fit here; write a list, as in [athens, byzantium]"
-        case "string_type":
-            return f"{given!r} is not a text; put quotes around it if it is meant as one"
-        case "too_short":
-            return f"has {context['actual_length']} entries; at least {context['min_length']} must be given"
-        case "literal_error":
-            return f"{given!r} is not known here; write {context['expected']}"
-        case _:
-            message = error["msg"]
-            return f"{given!r} does not fit here; {message[0].lower()}{message[1:]}"
+            yield place, f"there is no such {_noun(place)}; {did_you_mean(str(place[-1]), known)}"
+        else:
+            yield place, mistake_text(error)
 
 
 PARTS: dict[Place, type[Part]] = {

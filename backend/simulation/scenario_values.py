@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
 
 from backend.core.events import EVENT_KINDS
 from backend.core.messages import MESSAGE_KINDS
+from backend.documents.yaml_document import did_you_mean
 
 LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 DURATION_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 MOST_MEMBERS = 1_000
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error message: the known word that is closest to `word`, or else all of them."""
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
 def parse_duration(value: object) -> int:

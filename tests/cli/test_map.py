@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,12 @@ def test_a_script_that_is_not_there_is_bad_input(quarterdeck: Quarterdeck, tmp_p
 
 def test_lines_are_read_with_quotes_and_comments() -> None:
     assert read_script("# nothing\n\nload m 7\n", "session") == [Line(3, Load("m", 7))]
+
+
+def test_words_that_are_no_utf8_are_refused(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    for words in (["put", b"\xff", "v"], ["put", "k", b"\xff"], ["size", "--map", b"\xff"]):
+        refused = quarterdeck("map", *(os.fsdecode(word) for word in words))
+        assert (refused.returncode, "not valid UTF-8" in refused.stderr) == (2, True), refused.stderr
+    script = tmp_path / "session"
+    script.write_bytes(b"put m \xff v\n")
+    assert quarterdeck("map", "run", script).returncode == 2

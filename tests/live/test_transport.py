@@ -296,3 +296,47 @@ def test_dropped_kinds_alone_are_dropped() -> None:
             assert world.network.plain
 
     run(story)
+
+
+def test_a_frame_that_is_left_unfinished_ends_the_connection_and_slow_ones_that_go_on_do_not() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            b.say(a, "hello")
+            await until(lambda: a.words)
+            a.transport.frame_timeout_seconds = 0.2
+            (connection,) = b.transport._connections
+            stream = connection._transport
+            assert stream is not None
+            frame = frame_of(JoinRefused("slowly"))
+            for number in range(20):  # there is always half a frame, but never the same one for long
+                stream.write(frame[-4:] + frame[:-4] if number else frame[:-4])
+                await asyncio.sleep(0.03)
+            assert len(a.words) == 20 and not a.failed
+            await until(lambda: a.failed)
+            assert a.failed == [(b.address, "the other side did not finish a frame within 0.2 s")]
+            assert a.strangers == ["did not finish a frame within 0.2 s"]
+
+    run(story)
+
+
+def test_a_paused_member_does_not_hold_half_frames_against_others() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, _ = world.members
+            b.say(a, "hello")
+            await until(lambda: a.words)
+            a.transport.frame_timeout_seconds = 0.1
+            (connection,) = b.transport._connections
+            assert connection._transport is not None
+            frame = frame_of(JoinRefused("in two pieces"))
+            connection._transport.write(frame[:9])
+            await asyncio.sleep(0.05)
+            a.transport.pause()
+            await asyncio.sleep(0.3)
+            connection._transport.write(frame[9:])
+            a.transport.resume()
+            await until(lambda: a.words[1:] == ["in two pieces"])
+            assert not a.failed
+
+    run(story)

@@ -8,12 +8,16 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
+from typing import TypedDict, Unpack
 
 from backend.core.address import Address, make_address
 from backend.core.links import LinkCommand
 from backend.core.messages import JoinRefused, Message
+from backend.live.door import HttpHandover
+from backend.live.limits import Limits
 from backend.live.network import Network
 from backend.live.ports import HeldPorts
+from backend.live.security import WireSecurity
 from backend.live.transport import MemberTransport, Patience
 
 PATIENCE = Patience(connect_seconds=0.3, hello_seconds=0.3)
@@ -21,15 +25,21 @@ PATIENCE = Patience(connect_seconds=0.3, hello_seconds=0.3)
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
+class Wire(TypedDict, total=False):
+    http: HttpHandover | None
+    security: WireSecurity
+    limits: Limits
+
+
 class Member:
     """A transport that writes down what it is told."""
 
-    def __init__(self, address: Address, network: Network, cluster: str = "dev") -> None:
+    def __init__(self, address: Address, network: Network, cluster: str = "dev", **wire: Unpack[Wire]) -> None:
         self.uuid = f"life of {address}"
         self.got: list[tuple[Address, str]] = []
         self.failed: list[tuple[Address, str]] = []
         self.strangers: list[str] = []
-        self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, PATIENCE)
+        self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, PATIENCE, **wire)
         self.address = address
 
     def received(self, sender: Address, message: Message) -> None:
@@ -52,11 +62,11 @@ class Member:
 
 
 class Net:
-    def __init__(self) -> None:
+    def __init__(self, **wire: Unpack[Wire]) -> None:
         self.held = HeldPorts(3, 9_701 + 200 * WORKER, "127.0.0.1")
         self.addresses = [make_address("127.0.0.1", port) for port in self.held.ports]
         self.network = Network(dict(zip("abc", self.addresses, strict=True)), Random(1))
-        self.members = [Member(address, self.network) for address in self.addresses]
+        self.members = [Member(address, self.network, **wire) for address in self.addresses]
 
     def change(self, command: LinkCommand) -> None:
         places = dict(zip("abc", self.members, strict=True))
@@ -65,8 +75,8 @@ class Net:
 
 
 @asynccontextmanager
-async def net(listening: int = 2) -> AsyncIterator[Net]:
-    made = Net()
+async def net(listening: int = 2, **wire: Unpack[Wire]) -> AsyncIterator[Net]:
+    made = Net(**wire)
     for member in made.members[:listening]:
         await member.transport.listen()
     try:

@@ -1,14 +1,17 @@
-"""What `quarterdeck plan rebalance` reads from stdin, and the one error that bad input gets."""
+"""Who would hold which replica after members came or went (behaviour 8.7)."""
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from backend.simulation.scenario import did_you_mean
-from cli.plan_input import Name, Strict, check_each_once, explained, shortened
+from backend.core.partitions.arrangement import arrange
+from backend.documents.yaml_document import did_you_mean
+from backend.planning.input import BadInput, Name, Strict, check_each_once, explained, shortened
 
 EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 
@@ -19,7 +22,7 @@ LIST_EXAMPLES: dict[int | str, str] = {
 }
 
 
-class BadRebalance(ValueError):
+class BadRebalance(BadInput):
     """Input that describes no members and table. The message names the field and has a hint."""
 
 
@@ -82,6 +85,24 @@ def read_rebalance(text: bytes) -> Rebalance:
         return Rebalance.model_validate_json(text)
     except ValidationError as failure:
         raise BadRebalance(explained(failure.errors()[0], _problem)) from failure
+
+
+def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:
+    """The table to aim at as a document; `explain` adds what each member holds and which partitions were lost."""
+    began = time.monotonic()
+    found = arrange(given.table, given.grouped(), given.partitions, given.backups, leaving=given.leaving)
+    document: dict[str, object] = {
+        "table": found.table,
+        "moves": found.moves,
+        "lower_bound": found.lower_bound,
+        "imbalance": found.imbalance,
+        "seconds": round(time.monotonic() - began, 6),
+    }
+    if explain:
+        columns = [Counter(column) for column in zip(*found.table, strict=True)]
+        document["counts"] = {member.name: [column[member.name] for column in columns] for member in given.members}
+        document["lost"] = found.lost
+    return document
 
 
 def _problem(error: ErrorDetails) -> str | None:

@@ -1,20 +1,31 @@
-"""What `quarterdeck plan merge` reads from stdin, and the one error that bad input gets."""
+"""Which of two clusters that meet would merge into the other, and why (seed 002)."""
 
 from __future__ import annotations
 
 import json
 from typing import Annotated
 
+import msgspec
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from backend.core.address import Address, parse_address
 from backend.core.cluster_profile import ClusterProfile, ClusterState, ProfiledMember
-from backend.simulation.scenario import did_you_mean
-from cli.plan_input import Strict, check_each_once, explained, shortened
+from backend.core.membership.merge_decision import (
+    NO_ANSWER,
+    NO_ANSWER_PASSED,
+    MergeDecision,
+    decide_merge,
+    passed_before,
+)
+from backend.documents.yaml_document import did_you_mean
+from backend.planning.input import BadInput, Strict, check_each_once, explained, shortened
+
+NOT_MASTER = "not-master"
+NOT_MASTER_PASSED = "both are masters of their clusters"
 
 
-class BadMeeting(ValueError):
+class BadMeeting(BadInput):
     """Input that describes no meeting of two clusters. The message names the field and has a hint."""
 
 
@@ -91,6 +102,51 @@ def read_meeting(text: bytes) -> Meeting:
         return Meeting.model_validate_json(text)
     except ValidationError as failure:
         raise BadMeeting(explained(failure.errors()[0], _problem)) from failure
+
+
+def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:
+    """The decision as a document; `explain` adds the rules that were passed before one decided."""
+    decision = _decide(meeting)
+    document: dict[str, object] = msgspec.to_builtins(decision)
+    if explain:
+        document["passed"] = _passed_before(decision.rule)
+    return document
+
+
+def _decide(meeting: Meeting) -> MergeDecision:
+    """What comes of the meeting. Only masters that have joined come as far as the rules of the merge (behaviour 6.1, 6.5)."""
+    local, remote = meeting.local, meeting.remote
+    for side in (local, remote):
+        if side is not None and not side.joined:
+            why = f"{side.address} has not joined a cluster, so it neither looks for others nor answers them"
+            return MergeDecision("cannot-merge", NO_ANSWER, why)
+    if remote is None:
+        return decide_merge(local.profile(), None)
+    if not local.is_master:
+        why = f"{local.address} is not master, so it looks for no other cluster and answers with {_master_of(local)}"
+        return MergeDecision("cannot-merge", NOT_MASTER, why)
+    if not remote.is_master:
+        why = f"{remote.address} is not master, so it answers with {_master_of(remote)}, whom {local.address} asks next"
+        return MergeDecision("cannot-merge", NOT_MASTER, why)
+    return decide_merge(local.profile(), remote.profile())
+
+
+def _passed_before(rule: str) -> dict[str, str]:
+    """The rules that let the two clusters pass before `rule` decided: name and what held, in order."""
+    if rule == NOT_MASTER:
+        return {NO_ANSWER: NO_ANSWER_PASSED}
+    passed: dict[str, str] = {}
+    for name, held in passed_before(rule):
+        passed[name] = held
+        if name == NO_ANSWER:
+            passed[NOT_MASTER] = NOT_MASTER_PASSED
+    return passed
+
+
+def _master_of(side: Side) -> str:
+    """In words, the master of one who is not: the oldest on its list."""
+    oldest = side.members[0].address if side.members else side.address
+    return "the address of its master" if oldest == side.address else f"the address of its master, {oldest}"
 
 
 def _as_text(value: JsonValue) -> str:

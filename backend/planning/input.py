@@ -1,4 +1,4 @@
-"""What all `quarterdeck plan` commands share about their input: JSON on stdin, read strictly, one clear error when it is bad."""
+"""What all plans share about their input: JSON, read strictly, one clear error when it is bad."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from pydantic_core import ErrorDetails
 
 LONGEST_QUOTE = 60
 """How much of what was given an error repeats."""
+
+
+class BadInput(ValueError):
+    """Input that is not what the plan takes. The message names the field and has a hint."""
 
 
 class Strict(BaseModel):

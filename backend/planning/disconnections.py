@@ -1,17 +1,20 @@
-"""What `quarterdeck plan disconnections` reads from stdin, and the one error that bad input gets."""
+"""Who stays and who is removed when some members cannot reach one another (seed 001)."""
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from backend.simulation.scenario import did_you_mean
-from cli.plan_input import Name, Strict, check_each_once, explained, shortened, shortened_text
+from backend.core.membership.conflict_graph import Candidate, settle
+from backend.core.membership.conflict_wording import shortened as shortened_list
+from backend.documents.yaml_document import did_you_mean
+from backend.planning.input import BadInput, Name, Strict, check_each_once, explained, shortened, shortened_text
 
 
-class BadDisconnections(ValueError):
+class BadDisconnections(BadInput):
     """Input that describes no members and suspicions. The message names the field and has a hint."""
 
 
@@ -73,6 +76,34 @@ def read_disconnections(text: bytes) -> Disconnections:
         return Disconnections.model_validate_json(text)
     except ValidationError as failure:
         raise BadDisconnections(explained(failure.errors()[0], _problem)) from failure
+
+
+def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, object]:
+    """The decision as a document; `explain` adds why."""
+    began = time.monotonic()
+    until = began + given.timeout_seconds
+    settlement = settle(
+        [Candidate(member.name, member.lite) for member in given.members],
+        given.conflicts(),
+        out_of_time=(lambda: time.monotonic() > until) if given.timeout_seconds else None,
+    )
+    document: dict[str, object] = {
+        "keep": settlement.keep,
+        "remove": settlement.remove,
+        "exact": settlement.exact,
+        "seconds": round(time.monotonic() - began, 6),
+    }
+    if explain:
+        document["why"] = f"{settlement.why} {_one_way_in_words(given)}".strip()
+    return document
+
+
+def _one_way_in_words(given: Disconnections) -> str:
+    """The suspicions that nobody returned, and what they count; nothing if there are none."""
+    one_way = [f"{reporter} suspects {suspect}" for reporter, suspect in given.one_way()]
+    if not one_way:
+        return ""
+    return f"One-way only: {shortened_list(one_way)}; a link that fails one way counts as failed both ways."
 
 
 def _stranger(name: str, names: list[str]) -> str:

@@ -1,7 +1,9 @@
-"""One member in a process of its own: ``python -m backend.live.member_process``, started by `backend.live.process_cluster`.
+"""A member of a cluster on this machine, in a process of its own: ``python -m backend.service.local_member``, started by
+`backend.live.process_cluster`.
 
-Orders come in on stdin, reports go out on stdout (`backend.live.control`), complaints for people on stderr. The process
-ends with its member, or as soon as stdin does: nobody is left who could stop it.
+Orders come in on stdin, reports go out on stdout (`backend.live.control`), complaints for people on stderr; who likes may use
+the member's HTTP face as well, with everything switched on. The process ends with its member, or as soon as stdin does:
+nobody is left who could stop it.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ import sys
 from functools import partial
 from random import Random
 
+from backend.core.address import host_of
 from backend.core.commands import CommandRefused
 from backend.core.data.operations import Answer
-from backend.core.events import Record
-from backend.core.member import MemberMachine
+from backend.core.events import Record, StrangerRefused
 from backend.live.control import (
     LONGEST_LINE_BYTES,
     ORDER,
@@ -32,9 +34,9 @@ from backend.live.control import (
     Stranger,
     line_of,
 )
-from backend.live.host import Host
-from backend.live.member_host import MemberHost
 from backend.live.network import Network
+from backend.service.configuration import ENDPOINT_GROUPS, MemberConfiguration
+from backend.service.member_service import MemberService
 
 PARTING_SECONDS = 1.0
 """How long a member that has stopped waits for its last words to be under way."""
@@ -42,61 +44,78 @@ PARTING_SECONDS = 1.0
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-class MemberProcess:
+class LocalMember:
     """Leads the life that `begin` describes, and tells of it on `reports`, a file descriptor."""
 
     def __init__(self, begin: Begin, reports: int) -> None:
-        self.over = asyncio.Event()
         self._reports = reports
-        self._network = Network(begin.addresses, Random(f"{begin.seed}/network"))
-        for condition in begin.links:
-            self._network.take(condition)
         birth = begin.birth
-        machine = MemberMachine(birth, Random(begin.seed), begin.clock.now_us)
-        self._host = MemberHost(
-            birth.label, birth.cluster_name, machine, begin.clock, self._network, self, begin.patience, begin.dies_at
+        network = Network(begin.addresses, Random(f"{begin.seed}/network"))
+        for condition in begin.links:
+            network.take(condition)
+        self.service = MemberService(
+            MemberConfiguration(
+                cluster_name=birth.cluster_name,
+                label=birth.label,
+                bind_host=host_of(birth.address),
+                address=birth.address,
+                join_list=birth.join_list,
+                settings=birth.settings,
+                lite=birth.lite,
+                zone=birth.zone,
+                endpoint_groups=dict.fromkeys(ENDPOINT_GROUPS, True),
+                allow_faults=True,
+            ),
+            birth,
+            Random(begin.seed),
+            begin.clock,
+            network,
+            takers=(self._recorded,),
+            patience=begin.patience,
+            dies_at=begin.dies_at,
         )
 
-    async def begin(self) -> None:
+    async def begin(self) -> bool:
+        """Whether the life has begun."""
         try:
-            await self._host.start()
+            await self.service.start()
         except OSError as problem:
             self._report(Began(problem.strerror or str(problem), problem.errno))
-            self.over.set()
-        else:
-            self._report(Began())
+            return False
+        self._report(Began())
+        return True
+
+    async def over(self) -> None:
+        """Return when the life is over and its last words are said."""
+        await self.service.over.wait()
+        if not self.service.crashed:
+            self._report(Over())
+        await self.service.closed(PARTING_SECONDS)
 
     async def obey(self, order: Do | Call | Links) -> None:
+        host = self.service.host
         match order:
             case Links(conditions):
                 for condition in conditions:
-                    self._network.take(condition)
-                self._host.links_changed(conditions)
+                    self.service.network.take(condition)
+                host.links_changed(conditions)
             case Call(number, operation, watched):
-                self._host.call(operation, watched, partial(self._answered, number))
+                host.call(operation, watched, partial(self._answered, number))
             case Do(number, command):
                 try:
-                    await self._host.obey(command)
+                    await host.obey(command)
                 except CommandRefused as refusal:
                     self._report(Done(number, str(refusal)))
                 else:
                     self._report(Done(number))
 
-    async def closed(self) -> None:
-        await self._host.closed(PARTING_SECONDS)
-
     # What the member tells
 
-    def recorded(self, record: Record) -> None:
-        self._report(Recorded(record))
-
-    def stranger(self, remote: str, reason: str) -> None:
-        self._report(Stranger(remote, reason))
-
-    def ended(self, host: Host, crashed: bool) -> None:
-        if not crashed:
-            self._report(Over())
-        self.over.set()
+    def _recorded(self, record: Record) -> None:
+        if isinstance(record.event, StrangerRefused):
+            self._report(Stranger(record.event.remote, record.event.reason))  # told by the cluster, as all others of it
+        else:
+            self._report(Recorded(record))
 
     def _answered(self, number: int, answer: Answer) -> None:
         self._report(Answered(number, answer))
@@ -118,19 +137,20 @@ async def live(reports: int) -> None:
     first = ORDER.decode(await orders.readline())
     if not isinstance(first, Begin):
         raise TypeError(f"the first order has to be to begin, not {first}")
-    member = MemberProcess(first, reports)
-    await member.begin()
+    member = LocalMember(first, reports)
+    if not await member.begin():
+        return
     obeying = asyncio.create_task(_obey(member, orders))
-    ending = asyncio.create_task(member.over.wait())
+    ending = asyncio.create_task(member.over())
     await asyncio.wait((obeying, ending), return_when=asyncio.FIRST_COMPLETED)
     if obeying.done():
         obeying.result()
     else:
-        await member.closed()
+        ending.result()
         obeying.cancel()
 
 
-async def _obey(member: MemberProcess, orders: asyncio.StreamReader) -> None:
+async def _obey(member: LocalMember, orders: asyncio.StreamReader) -> None:
     while line := await orders.readline():
         order = ORDER.decode(line)
         if isinstance(order, Begin):

@@ -1,19 +1,24 @@
-"""What `quarterdeck plan migrations` reads from stdin, and the one error that bad input gets."""
+"""The steps that bring partitions from their current to their targeted replicas (seed 004)."""
 
 from __future__ import annotations
 
+import msgspec
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from backend.core.partitions.migration_planner import BadRows, Plan, plan_migrations
+from backend.core.partitions.migration_wording import why_each_step
 from backend.core.partitions.replica_row import Row
-from backend.simulation.scenario import did_you_mean
-from cli.plan_input import Name, Strict, shortened, usual_problem
+from backend.documents.yaml_document import did_you_mean
+from backend.planning.input import BadInput, Name, Strict, shortened, usual_problem
+
+COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
+"""The fields of a step."""
 
 EXAMPLE = '{"current": ["A", null], "target": ["A", "B"]}'
 
 
-class BadMigrations(ValueError):
+class BadMigrations(BadInput):
     """Input that describes no rows of replicas. The message names the field and has a hint."""
 
 
@@ -52,6 +57,19 @@ def read_and_plan(text: bytes) -> Planned | list[Planned]:
         except BadRows as problem:
             raise BadMigrations(f"[{number}].{problem}" if many else str(problem)) from problem
     return plans if many else plans[0]
+
+
+def steps_of(planned: Planned) -> list[dict[str, object]]:
+    """The steps, each with just the fields of a migration."""
+    steps = [msgspec.to_builtins(step) for step in planned.plan.steps]
+    return [{name: step[name] for name in COLUMNS} for step in steps]
+
+
+def explained_plan(planned: Planned) -> dict[str, object]:
+    """The plan and its reasons; a step that loses a replica although nobody wants it to has `unavoidable`."""
+    document: dict[str, object] = msgspec.to_builtins(planned.plan)
+    document["why"] = why_each_step(planned.current, planned.plan)
+    return document
 
 
 def _explained(error: ErrorDetails, many: bool) -> str:

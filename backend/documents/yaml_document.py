@@ -1,0 +1,140 @@
+"""YAML documents: plain data, the line on which every field stands, and one clear error for whatever is wrong."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+Place = tuple[str | int, ...]
+"""Keys and positions that lead from the whole document to one field."""
+
+DEEPEST_NESTING = 20
+
+
+class BadDocument(ValueError):
+    """A document that cannot be used. The message names file, line and field, the problem, and a remedy."""
+
+    def __init__(self, file: str, line: int, field: str, problem: str) -> None:
+        """`line` counts from 1; 0 for what has no lines."""
+        where = f"{file}:{line}" if line else file
+        super().__init__(f"{where}: {field + ': ' if field else ''}{problem}")
+        self.file = file
+        self.line = line
+        self.field = field
+
+
+class YamlDocument:
+    """What `text` holds, as `data`; `file` names it in errors. Raises `bad`, a kind of `BadDocument`."""
+
+    def __init__(self, text: str, file: str, bad: type[BadDocument] = BadDocument) -> None:
+        self.file = file
+        try:
+            self._tree = YAML(typ="rt").load(text)
+            self.data: Any = _plain(self._tree)
+        except RecursionError as too_deep:
+            raise bad(file, 1, "", f"is nested more than {DEEPEST_NESTING} deep; check its anchors") from too_deep
+        except MarkedYAMLError as failure:
+            mark = failure.problem_mark or failure.context_mark
+            line = mark.line + 1 if mark else 1
+            raise bad(file, line, "", f"is not YAML: {(failure.problem or str(failure)).splitlines()[0]}") from failure
+        except (YAMLError, ValueError) as failure:
+            raise bad(file, 1, "", f"is not YAML: {str(failure).splitlines()[0]}") from failure
+
+    def line(self, place: Place, passed_over: Collection[str] = ()) -> int:
+        """The line, from 1, of the field at `place`, or of the innermost thing around it that has one.
+
+        Keys that are `passed_over` may be left out in the document.
+        """
+        line, node = 0, self._tree
+        for step in place:
+            if isinstance(node, CommentedMap) and step in node.lc.data:
+                line = node.lc.key(step)[0]
+            elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
+                line = node.lc.item(step)[0]
+            elif step in passed_over:
+                continue
+            else:
+                break
+            node = node[step]
+        return int(line) + 1
+
+
+def text_of(path: Path, bad: type[BadDocument] = BadDocument) -> str:
+    """What stands in the file `path`. Raises `bad` when it cannot be read, or is no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise bad(str(path), 1, "", f"cannot be read: {problem.strerror}; check the path") from problem
+    except UnicodeDecodeError as problem:
+        raise bad(str(path), 1, "", f"is not UTF-8 text: {problem.reason} at byte {problem.start}") from problem
+
+
+def field_text(place: Place) -> str:
+    """A place as people read it; what is in a list is counted from 1."""
+    text = ""
+    for step in place:
+        text += f"[{step + 1}]" if isinstance(step, int) else f"{'.' if text else ''}{step}"
+    return text
+
+
+def mistakes(failure: ValidationError) -> Iterator[tuple[Place, ErrorDetails]]:
+    """What is wrong, and where. Mistakes in the whole of something of which a part is wrong only follow from the latter."""
+    found = [(tuple(step for step in error["loc"] if step != "[key]"), error) for error in failure.errors()]
+    for place, error in found:
+        if not any(len(other) > len(place) and other[: len(place)] == place for other, _ in found):
+            yield place, error
+
+
+def mistake_text(error: ErrorDetails) -> str:
+    """A mistake in words, with a remedy; for every kind that does not depend on what else could stand there."""
+    context, given = error.get("ctx", {}), error["input"]
+    match error["type"]:
+        case "value_error":
+            return str(context["error"])
+        case "missing":
+            return "is missing; add it"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{given!r} does not fit here; write fields, as in {{name: value}}"
+        case "tuple_type" | "list_type":
+            return f"{given!r} does not fit here; write a list, as in [athens, byzantium]"
+        case "string_type":
+            return f"{given!r} is not a text; put quotes around it if it is meant as one"
+        case "too_short":
+            return f"has {context['actual_length']} entries; at least {context['min_length']} must be given"
+        case "literal_error":
+            return f"{given!r} is not known here; write {context['expected']}"
+        case _:
+            message = error["msg"]
+            return f"{given!r} does not fit here; {message[0].lower()}{message[1:]}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of an error message: the known word that is closest to `word`, or else all of them."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+
+
+def _plain(node: Any, depth: int = 0) -> Any:
+    """The tree in plain Python types: the loader's own carry positions, and would show in error messages."""
+    if depth > DEEPEST_NESTING:
+        raise RecursionError
+    match node:
+        case CommentedMap():
+            return {_plain(key, depth + 1): _plain(value, depth + 1) for key, value in node.items()}
+        case CommentedSeq():
+            return [_plain(value, depth + 1) for value in node]
+        case bool():
+            return bool(node)
+        case int() | float() | str():
+            plain: type = next(kind for kind in (int, float, str) if isinstance(node, kind))
+            return plain(node)
+    return node

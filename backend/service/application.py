@@ -1,0 +1,84 @@
+"""The whole HTTP face of one member as one ASGI application: operators' paths, the console's interface, events, metrics."""
+
+from __future__ import annotations
+
+import difflib
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+
+from backend.service import rest_cluster, rest_config, rest_health, rest_management, rest_maps
+from backend.service.answers import Denied, failure
+from backend.service.console_api import console_routes
+from backend.service.face import Face
+from backend.service.metrics import metrics_route
+from backend.service.operator_path import operator_routes
+from backend.service.request_guard import Limits, RequestGuard
+
+OPERATOR_PATHS = (
+    *rest_health.PATHS,
+    *rest_cluster.PATHS,
+    *rest_config.PATHS,
+    *rest_management.PATHS,
+    *rest_maps.PATHS,
+)
+
+REST = "/hazelcast/rest/"
+
+ABSENT = {
+    "queues": "queues",
+    "wan": "replication between clusters",
+    "cp-subsystem": "CP subsystem",
+    "license": "licenses",
+    "management/cluster/forceStart": "persistence",
+    "management/cluster/partialStart": "persistence",
+    "management/cluster/backup": "persistence",
+    "management/cluster/hotBackup": "persistence",
+}
+"""What the product has below `REST` and this cluster has not."""
+
+
+def application(face: Face, limits: Limits | None = None) -> ASGIApp:
+    """Serves `face`. Belongs to the member's event loop, as the face does."""
+    handlers = {HTTPException: _on_problem, Exception: _on_crash}
+    routes: list[BaseRoute] = [
+        *operator_routes(face, OPERATOR_PATHS),
+        *console_routes(face),
+        metrics_route(face),
+    ]
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return RequestGuard(app, face, limits or Limits())
+
+
+def _no_such_path(path: str) -> Denied:
+    below = path.removeprefix(REST)
+    absent = next((what for start, what in ABSENT.items() if below != path and below.startswith(start)), None)
+    if absent is not None:
+        return Denied(404, f"there is nothing of the kind here: {absent}", "see docs/reference/rest.md")
+    known = [one.path for one in OPERATOR_PATHS if "{" not in one.path]
+    close = difflib.get_close_matches(path[:200], known, n=1)
+    return Denied(
+        404, "there is nothing at this path", f"did you mean {close[0]}?" if close else "see hazelcast/health"
+    )
+
+
+async def _on_problem(connection: HTTPConnection, problem: Exception) -> Response:
+    """Whatever a route denies, and paths that no route is at. A WebSocket is denied before it is one."""
+    assert isinstance(problem, HTTPException)
+    if problem.status_code == 404 and not isinstance(problem, Denied):
+        problem = _no_such_path(connection.scope["path"])
+    answer = failure(problem)
+    if isinstance(connection, WebSocket):
+        await connection.send_denial_response(answer)
+    return answer
+
+
+async def _on_crash(request: HTTPConnection, problem: Exception) -> Response:
+    """The server logs what it was; whoever asked is told nothing of how the member is built."""
+    return failure(Denied(500, "something went wrong in this member", "its log says what"))

@@ -1,0 +1,61 @@
+"""The latest records of one process, for whoever follows its events: bounded, and honest about what it has lost."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+
+import msgspec
+
+from backend.core.events import Record
+
+MOST_RECORDS = 20_000
+MOST_BYTES = 8 * 1024 * 1024
+"""As JSON, which is what they are sent as."""
+
+
+class RecordBuffer:
+    """Records in the order in which the process made them. Lives change with merges; the order goes on.
+
+    One reader resumes behind the last record that it has seen, whoever made that one.
+    """
+
+    def __init__(self, most_records: int = MOST_RECORDS, most_bytes: int = MOST_BYTES) -> None:
+        self._most_records, self._most_bytes = most_records, most_bytes
+        self._records: deque[tuple[Record, int]] = deque()
+        self._bytes = 0
+        self._encoder = msgspec.json.Encoder()
+        self._last_dropped: tuple[str, int] | None = None
+
+    def append(self, record: Record) -> None:
+        """Take in the next record, and let go of the oldest when there is no room; the newest always stays."""
+        size = len(self._encoder.encode(record))
+        self._records.append((record, size))
+        self._bytes += size
+        while len(self._records) > self._most_records or (self._bytes > self._most_bytes and len(self._records) > 1):
+            dropped, its_size = self._records.popleft()
+            self._bytes -= its_size
+            self._last_dropped = (dropped.uuid, dropped.seq)
+
+    def after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
+        """The records since (`uuid`, `seq`), oldest first, and whether none in between is lost.
+
+        An empty `uuid` means from the beginning, a `seq` of 0 from the beginning of that life. After a position that is not
+        known here, be it lost or of another process, all come, and something may be missing.
+        """
+        wanted = (uuid, seq)
+        newer = 0
+        for record, _ in reversed(self._records):  # who follows is near the end
+            if (record.uuid, record.seq) == wanted:
+                return True, self._latest(newer)
+            newer += 1
+            if (record.uuid, record.seq - 1) == wanted and seq == 0:
+                return True, self._latest(newer)
+        return self._last_dropped == (wanted if uuid else None), self._latest(newer)
+
+    def _latest(self, count: int) -> list[Record]:
+        return [record for record, _ in islice(self._records, len(self._records) - count, None)]
+
+    def __len__(self) -> int:
+        return len(self._records)

@@ -1,0 +1,105 @@
+"""``/hazelcast/rest/config/…``: the TCP-IP member list (seed 002, User Interaction), and changes of the configuration."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import Response
+
+from backend.core.commands import SetJoinList
+from backend.documents.yaml_document import BadDocument, YamlDocument, text_of
+from backend.service.answers import Denied, success
+from backend.service.config_document import Plan, parse_document, plan_of, read_member_list
+from backend.service.face import Face
+from backend.service.operator_path import Asked, OperatorPath
+
+NO_TCP_IP = "TCP-IP join mechanism is not enabled in the cluster."
+
+LIST_UPDATED = "The member list of TCP-IP join config is updated at run time. "
+"""With the blank at its end, as the product writes it."""
+
+UPDATED = "Configuration Update successfully finished."
+
+
+async def member_list(asked: Asked) -> Response:
+    """The list in force: as it was configured, or as it was edited last."""
+    _require_tcp_ip(asked.face)
+    return success(member_list=_list_in_force(asked.face))
+
+
+async def update_member_list(asked: Asked) -> Response:
+    """Replaces the list at this member, which brings it to every other member of its cluster."""
+    face = asked.face
+    _require_tcp_ip(face)
+    addresses = read_member_list(asked.third, face.machine.settings)
+    await face.do(SetJoinList(face.label, addresses), asked.caller)
+    return success(message=LIST_UPDATED, member_list=addresses)
+
+
+async def update(asked: Asked) -> Response:
+    """Applies what can be changed at runtime of a configuration in the body."""
+    if isinstance(asked.third, str):
+        document = await asyncio.to_thread(parse_document, asked.third)
+    else:
+        document = asked.third
+    return await _apply(asked, document)
+
+
+async def reload(asked: Asked) -> Response:
+    """Applies what can be changed at runtime of the file that the member was started with, as it is now."""
+    source = asked.face.configuration.source
+    if source is None:
+        raise Denied(409, "this member was started without a configuration file", "use hazelcast/rest/config/update")
+
+    try:
+        document = await asyncio.to_thread(lambda: YamlDocument(text_of(source), str(source)).data)
+    except BadDocument as problem:
+        raise Denied(409, str(problem), "mend it on the host of this member") from None
+    return await _apply(asked, document)
+
+
+async def _apply(asked: Asked, document: object) -> Response:
+    face = asked.face
+    plan = plan_of(document, face.machine.settings, face.machine.join_list, face.configuration.tcp_ip_enabled)
+    if plan.join_list is not None:
+        await face.do(SetJoinList(face.label, plan.join_list), asked.caller)
+    if plan.properties:
+        await face.reconfigure(plan.properties, asked.caller)
+    return success(message=UPDATED, result=_result(plan))
+
+
+def _result(plan: Plan) -> dict[str, object]:
+    return {"addedConfigs": plan.applied, "ignoredConfigs": plan.ignored}
+
+
+def _list_in_force(face: Face) -> tuple[str, ...]:
+    """As configured, if nobody has edited it: an entry without a port is one entry then, though it stands for several."""
+    machine, configured = face.machine, face.configuration.join_list
+    if configured and read_member_list(list(configured), machine.settings) == machine.join_list:
+        return configured
+    return machine.join_list
+
+
+def _require_tcp_ip(face: Face) -> None:
+    if not face.configuration.tcp_ip_enabled:
+        raise Denied(400, NO_TCP_IP, "set hazelcast.network.join.tcp-ip.enabled to true and start the members anew")
+
+
+_AT = "/hazelcast/rest/config/"
+
+PATHS = (
+    OperatorPath(_AT + "tcp-ip/member-list", ("GET",), "CLUSTER_READ", member_list),
+    OperatorPath(
+        _AT + "tcp-ip/member-list",
+        ("POST",),
+        "CLUSTER_WRITE",
+        update_member_list,
+        "write",
+        identifies_by_body=True,
+        third="member-list",
+    ),
+    OperatorPath(
+        _AT + "update", ("POST",), "CLUSTER_WRITE", update, "write", identifies_by_body=True, third="configuration"
+    ),
+    OperatorPath(_AT + "reload", ("POST",), "CLUSTER_WRITE", reload, "write", identifies_by_body=True),
+)

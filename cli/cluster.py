@@ -1,0 +1,265 @@
+"""`quarterdeck cluster`: look at a running cluster and act on it, over its members' HTTP faces (design 5.2, 5.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import cluster_deeds, cluster_watch
+from cli.connection import Connection, with_connection
+from cli.exits import ExitCode
+from cli.output import Format, FormatOption, say, write_document, write_rows
+
+if TYPE_CHECKING:
+    from cli.cluster_visit import Answers, Visit
+
+MemberOption = Annotated[
+    str | None, typer.Option("--member", metavar="NAME", help="Whom to ask, by label or address; else the master.")
+]
+
+MEMBER_COLUMNS = (
+    "member", "address", "reached", "node_state", "master", "list_version", "list_size", "cluster_state",
+    "table_version", "clock_ahead_ms", "why",
+)  # fmt: skip
+SUSPICION_COLUMNS = ("observer", "kind", "about", "since_seconds", "reason")
+TABLE_COLUMNS = ("partition", "version", "replicas")
+MIGRATION_COLUMNS = ("leader", "state", "partition", "type", "destination", "source", "reason")
+WHY_COLUMNS = ("member", "sentence")
+
+group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)
+
+
+@group.command()
+@with_connection
+def status(
+    connection: Connection,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit with 1 unless all members are reached and agree on one list and table."),
+    ] = False,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print whether the members agree: which lists and tables there are, and who holds them."""
+    from cli.cluster_visit import visiting
+
+    async def look(visit: Visit) -> dict[str, object]:
+        return summary(visit)
+
+    found = visiting(connection, look)
+    write_document({"environment": connection.environment, **found} if connection.environment else found, output)
+    if check and not found["agreed"]:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+@group.command()
+@with_connection
+def members(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+    """Print a row for every member: what it believes, or why it is not reached."""
+    from cli.cluster_visit import visiting
+
+    async def look(visit: Visit) -> list[dict[str, object]]:
+        return list(member_rows(visit))
+
+    write_rows(visiting(connection, look), MEMBER_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def suspicions(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+    """Print who suspects whom and why, who reports whom to its master, and whom masters hold back."""
+    from cli.cluster_visit import visiting
+
+    async def look(visit: Visit) -> list[dict[str, object]]:
+        answers = await visit.get_all(tuple(visit.present), "/suspicions")
+        return [row for label, answer in answers.items() for row in suspicion_rows(visit, label, answer)]
+
+    write_rows(visiting(connection, look), SUSPICION_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def table(
+    connection: Connection,
+    member: MemberOption = None,
+    first: Annotated[int, typer.Option("--from", min=0, help="The first partition.")] = 0,
+    last: Annotated[int | None, typer.Option("--to", min=0, help="The last partition.")] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print one member's partition table: who holds which replica."""
+    from cli.cluster_visit import visiting
+
+    async def look(visit: Visit) -> list[dict[str, object]]:
+        asked = visit.member(member, "its table")
+        rows: list[dict[str, object]] = []
+        start: int | None = first
+        while start is not None:
+            end = "" if last is None else f"&to={last}"
+            answer = await visit.get(asked, f"/table?from={start}{end}")
+            rows += table_rows(visit, answer)
+            start = answer["next"]
+            if last is not None and start is not None and start > last:
+                break
+        say(f"as {asked} has it: table version {answer['table_version']}, digest {answer['digest'] or 'none'}")
+        return rows
+
+    write_rows(visiting(connection, look), TABLE_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def migrations(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
+    """Print what the masters migrate: running, planned, and how the latest ended."""
+    from cli.cluster_visit import visiting
+
+    async def look(visit: Visit) -> list[dict[str, object]]:
+        asked = (visit.member(member, "its migrations"),) if member else visit.masters
+        answers = await visit.get_all(asked, "/migrations")
+        for label, answer in answers.items():
+            counts = f"{answer['running_count']} running, {answer['queued']} planned, {answer['done']} done"
+            say(f"{label}: {counts}, {answer['failed']} failed, {answer['lost']} partitions lost")
+        return [row for label, answer in answers.items() for row in migration_rows(visit, label, answer)]
+
+    write_rows(visiting(connection, look), MIGRATION_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def why(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
+    """Print for every master why its cluster does not become one with the others."""
+    from cli.cluster_visit import visiting
+
+    async def look(visit: Visit) -> list[dict[str, object]]:
+        asked = (visit.member(member, "its reasons"),) if member else visit.masters or tuple(visit.present)
+        answers = await visit.get_all(asked, "/why-not-merging")
+        return [{"member": label, **with_labels(visit, answer)} for label, answer in answers.items()]
+
+    write_rows(visiting(connection, look), WHY_COLUMNS, output)
+
+
+cluster_deeds.register(group)
+cluster_watch.register(group)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="cluster")
+
+
+def summary(visit: Visit) -> dict[str, object]:
+    """Where the members stand. They agree when all are reached and hold one list and one table."""
+    present = visit.present
+    lists: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
+    tables: dict[tuple[int, str], list[str]] = {}
+    for label, facts in present.items():
+        lists.setdefault((facts.lineage, facts.list_version, tuple(one.uuid for one in facts.members)), []).append(
+            label
+        )
+        tables.setdefault((facts.table_version, facts.table_digest), []).append(label)
+    unreached = [label for label in visit.sightings if label not in present]
+    most_first = sorted(lists.values(), key=len, reverse=True)
+    return {
+        "clusters": list(dict.fromkeys(facts.cluster_name for facts in present.values())),
+        "agreed": len(lists) == len(tables) == 1 and not unreached,
+        "reached": list(present),
+        "unreached": unreached,
+        "masters": list(visit.masters),
+        "lists": [
+            {
+                "version": present[holders[0]].list_version,
+                "master": visit.name_of(present[holders[0]].master),
+                "members": [visit.name_of(one.address) for one in present[holders[0]].members],
+                "held_by": holders,
+            }
+            for holders in most_first
+        ],
+        "states": dict(Counter(facts.cluster_state for facts in present.values())),
+        "tables": [
+            {"version": version, "digest": digest, "held_by": holders} for (version, digest), holders in tables.items()
+        ],
+    }
+
+
+def member_rows(visit: Visit) -> Iterator[dict[str, object]]:
+    for label, sighting in visit.sightings.items():
+        row: dict[str, object] = {"member": label, "address": sighting.address, "reached": sighting.facts is not None}
+        if (facts := sighting.facts) is not None:
+            row |= {
+                "uuid": facts.uuid,
+                "node_state": facts.node_state,
+                "is_master": facts.is_master,
+                "master": visit.name_of(facts.master),
+                "list_version": facts.list_version,
+                "list_size": len(facts.members),
+                "members": [visit.name_of(one.address) for one in facts.members],
+                "lineage": facts.lineage,
+                "cluster": facts.cluster_name,
+                "cluster_state": facts.cluster_state,
+                "table_version": facts.table_version,
+                "table_digest": facts.table_digest,
+                "clock_ahead_ms": round(sighting.clock_ahead_us / 1_000),
+                "allow_faults": facts.allow_faults,
+                "read_only": facts.read_only,
+                "version": facts.version,
+            }
+        yield row | {"url": sighting.url, "why": sighting.why}
+
+
+def suspicion_rows(visit: Visit, observer: str, answer: Answers) -> Iterator[dict[str, object]]:
+    now_us = visit.present[observer].now_us
+    for one in answer["suspicions"]:
+        yield {
+            "observer": observer,
+            "kind": "suspects",
+            "about": visit.name_of(one["suspect"]),
+            "since_seconds": round(max(now_us - one["since_us"], 0) / 1e6, 1),
+            "reason": visit.named(one["reason"]),
+        }
+    for one in answer["reports"]:
+        reason = f"cannot reach {', '.join(map(visit.name_of, one['suspects']))}"
+        yield {"observer": observer, "kind": "was told by", "about": visit.name_of(one["reporter"]), "reason": reason}
+    for one in answer["held_back"]:
+        missing = ", ".join(map(visit.name_of, one["missing"])) or "all"
+        reason = f"until its links to {missing} are proven"
+        yield {"observer": observer, "kind": "holds back", "about": visit.name_of(one["address"]), "reason": reason}
+
+
+def table_rows(visit: Visit, answer: Answers) -> Iterator[dict[str, object]]:
+    holders = [visit.name_of(one["address"]) for one in answer["holders"]]
+    for partition, version, *places in answer["rows"]:
+        replicas = [None if place < 0 else holders[place] for place in places]
+        yield {"partition": partition, "version": version, "replicas": replicas}
+
+
+def migration_rows(visit: Visit, leader: str, answer: Answers) -> Iterator[dict[str, object]]:
+    for one in answer["running"]:
+        yield _migration_row(visit, leader, one["phase"], one)
+    for one in answer["planned"]:
+        yield _migration_row(visit, leader, "planned", one)
+    for one in answer["ended"]:
+        yield _migration_row(visit, leader, "done" if one["committed"] else "failed", one)
+
+
+def _migration_row(visit: Visit, leader: str, state: str, one: dict[str, Any]) -> dict[str, object]:
+    return {
+        "leader": leader,
+        "state": state,
+        "partition": one["partition"],
+        "type": one["type"],
+        "destination": visit.name_of(one["destination"]),
+        "source": visit.name_of(one["source"]),
+        "reason": visit.named(one.get("reason", "")),
+    }
+
+
+def with_labels(visit: Visit, value: Any) -> Any:
+    """`value` with names in place of addresses, wherever in it they stand."""
+    match value:
+        case str():
+            return visit.named(value)
+        case list():
+            return [with_labels(visit, one) for one in value]
+        case dict():
+            return {name: with_labels(visit, one) for name, one in value.items()}
+    return value

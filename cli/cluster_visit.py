@@ -1,0 +1,119 @@
+"""One visit to a running cluster: who is there, what each of them answers, and names in place of addresses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from backend.clusters.remote_client import Ask, BadAnswer, MemberClient, Refused, Unreachable, decoded
+from backend.clusters.remote_deeds import PartlyDone, carry_out
+from backend.clusters.remote_routes import Contactable
+from backend.clusters.remote_survey import Sighting, survey
+from backend.core.address import Address
+from backend.core.commands import Command, CommandRefused
+from backend.picture.naming import with_names
+from backend.picture.one_line import one_line
+from cli.connection import Connection
+from cli.exits import CommandFailed, ExitCode, failing_as
+
+if TYPE_CHECKING:
+    from backend.clusters.remote_answers import MemberFacts
+
+Result = TypeVar("Result")
+Answers = dict[str, Any]
+
+BAD_INPUT_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+ANSWER: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+class Visit:
+    """The members that were found. Those with the same label go by their addresses too, as in a remote cluster."""
+
+    def __init__(self, client: MemberClient, sightings: Sequence[Sighting]) -> None:
+        self._client = client
+        self.sightings: dict[str, Sighting] = {}
+        """By label, or by address of those that do not answer, which stand last."""
+        for sighting in sorted(sightings, key=lambda one: one.facts is None):
+            label = one_line(sighting.label)
+            self.sightings[f"{label}@{sighting.address}" if label in self.sightings else label] = sighting
+        self._labels = {one.address: label for label, one in self.sightings.items()}
+
+    @property
+    def present(self) -> dict[str, MemberFacts]:
+        """What those who answered say of themselves."""
+        return {label: one.facts for label, one in self.sightings.items() if one.facts is not None}
+
+    @property
+    def masters(self) -> tuple[str, ...]:
+        return tuple(label for label, facts in self.present.items() if facts.is_master)
+
+    def name_of(self, address: str | None) -> str:
+        """The label of the member at `address`; the address itself when nobody was met there."""
+        return self._labels.get(Address(address), address) if address else ""
+
+    def named(self, text: str) -> str:
+        """`text` with names in place of addresses."""
+        return with_names(text, self.name_of)
+
+    def member(self, wanted: str | None, what: str) -> str:
+        """The member to ask for `what`: the one that is wanted, else the only master. Raises `CommandFailed`."""
+        if wanted is not None:
+            label = wanted if wanted in self.present else self.name_of(wanted)
+            if label not in self.present:
+                known = ", ".join(self.present)
+                raise CommandFailed(ExitCode.BAD_INPUT, f"--member {wanted}: no such member answers; there are {known}")
+            return label
+        if len(self.masters) == 1:
+            return self.masters[0]
+        if not self.masters:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"no master was found; say with --member who is asked for {what}")
+        names = ", ".join(self.masters)
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, f"there are several clusters, led by {names}; say with --member which one {what} is for"
+        )
+
+    async def get(self, label: str, path: str) -> Answers:
+        """What the member answers. Raises `CommandRefused`."""
+        url = self.sightings[label].url
+        return dict(decoded(ANSWER, await self._client.ask(url, Ask("GET", path)), url))
+
+    async def get_all(self, labels: Sequence[str], path: str) -> Mapping[str, Answers]:
+        """What each of them answers; raises `CommandRefused` for the first that does not."""
+        answers = await asyncio.gather(*(self.get(label, path) for label in labels))
+        return dict(zip(labels, answers, strict=True))
+
+    async def do(self, command: Command) -> None:
+        """Raises `CommandRefused` or `PartlyDone`."""
+        members = {label: Contactable(label, one.address, one.url, one.why) for label, one in self.sightings.items()}
+        await carry_out(self._client, command, members)
+
+
+def visiting(connection: Connection, look: Callable[[Visit], Awaitable[Result]]) -> Result:
+    """What `look` finds on a visit. Raises `CommandFailed`, also when nobody answers."""
+    connection.needed()
+
+    async def visit() -> Result:
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="the certificates cannot be used"):
+            client = MemberClient(connection.access())
+        async with client:
+            sightings = await survey(client, connection.urls)
+            if all(one.facts is None for one in sightings):
+                refused = any(one.refused for one in sightings)
+                code = ExitCode.REFUSED if refused else ExitCode.UNREACHABLE
+                raise CommandFailed(code, "; ".join(one.why for one in sightings))
+            return await look(Visit(client, sightings))
+
+    try:
+        return asyncio.run(visit())
+    except Refused as refusal:
+        code = ExitCode.BAD_INPUT if refusal.status in BAD_INPUT_STATUSES else ExitCode.REFUSED
+        raise CommandFailed(code, str(refusal)) from refusal
+    except (Unreachable, BadAnswer) as problem:
+        raise CommandFailed(ExitCode.UNREACHABLE, str(problem)) from problem
+    except (CommandRefused, PartlyDone) as refusal:
+        raise CommandFailed(ExitCode.REFUSED, str(refusal)) from refusal

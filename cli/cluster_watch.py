@@ -1,0 +1,93 @@
+"""`quarterdeck cluster watch`: what happens at all members, as it happens."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.connection import Connection, with_connection
+from cli.journal import RECORD_COLUMNS, record_row
+from cli.output import Format, FormatOption, say, write_rows
+
+if TYPE_CHECKING:
+    from backend.clusters.reach import Reach
+    from backend.clusters.remote import RemoteCluster
+    from backend.core.events import Record
+
+LOOK_SECONDS = 0.1
+
+
+@with_connection
+def watch(
+    connection: Connection,
+    new: Annotated[bool, typer.Option("--new", help="Only what happens from now on, without the history.")] = False,
+    seconds: Annotated[
+        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after so long; else never.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many records.")] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print the events of all members, in the order of time; a table of sentences, or whole records.
+
+    Who falls silent or comes back is told on stderr. Exits with 3 when no member is reached to begin with.
+    """
+    cluster = connection.needed().open()
+    try:
+        connection.wait_for(cluster)
+        watching = Watching(cluster, 0 if not new else time.time_ns() // 1_000)
+        records = islice(watching.records(None if seconds is None else time.monotonic() + seconds), limit)
+        if output is Format.TABLE:
+            watching.tell(records)
+        else:
+            write_rows((record_row(one, flat=output.is_flat) for one in records), RECORD_COLUMNS, output)
+    finally:
+        cluster.close()
+
+
+def register(group: typer.Typer) -> None:
+    group.command()(watch)
+
+
+class Watching:
+    """What a remote cluster tells; who is reached and who is not is said on stderr meanwhile."""
+
+    def __init__(self, cluster: RemoteCluster, since_utc_us: int) -> None:
+        from backend.picture.picture import Picture
+
+        self._cluster, self._since_utc_us = cluster, since_utc_us
+        self._picture = Picture()
+        """Folded from everything, for the names of the members."""
+        self._said: dict[str, str] = {}
+
+    def records(self, until: float | None) -> Iterator[Record]:
+        """Those that are wanted, until `until` on the monotonic clock, or for ever."""
+        while until is None or time.monotonic() < until:
+            for record in self._cluster.drain():
+                self._picture.apply(record)
+                if record.utc >= self._since_utc_us:
+                    yield record
+            sys.stdout.flush()
+            self._say_changes(self._cluster.reach())
+            time.sleep(LOOK_SECONDS)
+
+    def tell(self, records: Iterable[Record]) -> None:
+        """Print them in words."""
+        from backend.picture.narration import narrate
+
+        for record in records:
+            print(narrate(record, self._picture.label_of))
+
+    def _say_changes(self, reach: Mapping[str, Reach]) -> None:
+        from backend.picture.one_line import one_line
+
+        for label, one in reach.items():
+            text = one.contact + (f": {one.why}" if one.why else "")
+            text += f"; history incomplete: {one.incomplete} is lost" if one.incomplete else ""
+            if text != "connecting" and self._said.get(label) != text:
+                self._said[label] = text
+                say(one_line(f"{label} is {text}"))
