@@ -43,9 +43,10 @@ class FormationVote(Struct, frozen=True, tag="formation-vote", array_like=True):
 class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
     """A joiner asks the master to be let in; sent again every second until answered.
 
-    `partitioning` says how many partitions and backups there are to be, and in what groups: all members must mean the same; empty:
-    it does not matter. `proven` are the lives to which the joiner has lately proven its link both ways, when the master asked for that. A process
-    that merges has seen `seen_version` in the life before this one: no list that it installs may have a lesser one.
+    `partitioning` says how many partitions and backups there are to be, and in what groups: all members must mean the same;
+    empty: it does not matter. `proven` are the lives to which the joiner has lately proven its link both ways, when the master
+    asked for that. A process that merges has seen `seen_version` in the life before this one: no list that it installs may have
+    a lesser one.
     """
 
     uuid: str

@@ -295,7 +295,7 @@ def _read_number(kind: Property, value: PropertyValue) -> PropertyValue:
             raise BadProperty(kind.name, f"{value} is not a whole number")
         return int(number)
     if kind.unit in SCALES and number > LONGEST_SECONDS * SECOND_US / SCALES[kind.unit]:
-        raise BadProperty(kind.name, f"{value} is too long; the most is {LONGEST_SECONDS:g} seconds")
+        raise BadProperty(kind.name, f"{value} is too great; the most is {LONGEST_SECONDS:g} seconds")
     return round(number * SCALES[kind.unit]) if kind.unit in SCALES else number
 
 
