@@ -284,7 +284,9 @@ def _read_number(kind: Property, value: PropertyValue) -> PropertyValue:
         number = float(value)
         if not isfinite(number):
             raise ValueError
-    except (ValueError, OverflowError):
+    except OverflowError:
+        raise BadProperty(kind.name, "the number is too great") from None
+    except ValueError:
         raise BadProperty(kind.name, f"{value!r} is not a number{f' of {kind.unit}' if kind.unit else ''}") from None
     if number < kind.at_least:
         raise BadProperty(kind.name, f"{value} is too small; the least is {kind.at_least:g}")
