@@ -18,9 +18,10 @@ from backend.core.events import Record
 from backend.core.links import LinkCommand
 from backend.service import console_commands, console_maps, console_plans, console_reading
 from backend.service.console_requests import answer_failures
-from backend.service.console_views import process_started_utc_us, software_version
+from backend.service.console_views import process_started_utc_us
 from backend.service.event_stream import event_stream
 from backend.service.face import Face
+from backend.service.software import software_version
 
 PREFIX = "/quarterdeck/v1"
 

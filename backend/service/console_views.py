@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain, islice
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from backend.picture.migrations import Ended
 from backend.service import console_data_models as data
 from backend.service import console_models as shown
 from backend.service.face import Face
+from backend.service.software import software_version
 
 PLANNED_SHOWN = 100
 ENDED_SHOWN = 50
@@ -26,14 +26,6 @@ MOST_ROWS = 5_000
 
 NO_LIST = "it has no member list yet: it is still looking for a cluster"
 MEETS_NOBODY = "it has met no other cluster; nothing on its join list or among those it remembers has answered as one"
-
-
-def software_version() -> str:
-    """Of this package, as installed."""
-    try:
-        return version("quarterdeck")
-    except PackageNotFoundError:  # run from a source tree
-        return "unknown"
 
 
 def utc_text(utc_us: int) -> str:

@@ -29,7 +29,8 @@ from backend.live.tls import BadCertificate
 from backend.service.configuration import MemberConfiguration
 from backend.service.member_service import MemberService
 from backend.service.readiness import ReadyFile, tell_systemd
-from backend.service.structured_log import LOGGER, MemberLog, begin_log, software_version
+from backend.service.software import software_version
+from backend.service.structured_log import LOGGER, MemberLog, begin_log
 
 PARTING_SECONDS = 2.0
 """How long a member that has left waits for its last words and answers to be under way."""

@@ -8,7 +8,7 @@ from backend.core.address import bracketed
 from backend.core.membership.identity import Member
 from backend.service.answers import json_answer
 from backend.service.operator_path import Asked, OperatorPath
-from backend.service.structured_log import software_version
+from backend.service.software import software_version
 
 
 async def cluster(asked: Asked) -> Response:

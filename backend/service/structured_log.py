@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, TextIO
 
 import msgspec
@@ -20,6 +19,7 @@ from backend.core.membership.member_list import MemberList, member_list_text
 from backend.core.partitions import events as partition_events
 from backend.picture.narration import tell
 from backend.picture.one_line import one_line
+from backend.service.software import software_version
 
 LEVEL_LOGGER = "backend"
 
@@ -122,13 +122,6 @@ def begin_log(
     handler.setFormatter(JsonLines(address, cluster) if form == "json" else ProductLines(address, cluster))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger(LEVEL_LOGGER).setLevel(level)
-
-
-def software_version() -> str:
-    try:
-        return version("quarterdeck")
-    except PackageNotFoundError:  # run from a source tree
-        return "unknown"
 
 
 class ProductLines(logging.Formatter):
