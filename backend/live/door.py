@@ -142,10 +142,15 @@ class Entrance(asyncio.BufferedProtocol):
             return
         self._door.entered(self)
         self._timer = self._loop.call_later(self._door.household.hello_timeout_seconds, self._is_late)
-        if self._door.household.paused:
+        if self._frozen:
             transport.pause_reading()
         else:
             self._begin()
+
+    @property
+    def _frozen(self) -> bool:
+        """Whether nothing is heard: the member stands still, and there is no HTTP by which it could be told to go on."""
+        return self._door.household.paused and self._door.http is None
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """The one that all connections of the member share, as what strangers say is better not given memory of its own."""
@@ -168,7 +173,7 @@ class Entrance(asyncio.BufferedProtocol):
     # What the door asks of it
 
     def pause(self) -> None:
-        if self._transport is not None and self._securing is None:
+        if self._transport is not None and self._securing is None and self._frozen:
             self._transport.pause_reading()
 
     def resume(self) -> None:
@@ -216,7 +221,7 @@ class Entrance(asyncio.BufferedProtocol):
             self._leave()
             return
         self._transport, self._secured, self._securing = secure, True, None
-        if self._door.household.paused:
+        if self._frozen:
             secure.pause_reading()
         else:
             self._sort()
@@ -224,7 +229,7 @@ class Entrance(asyncio.BufferedProtocol):
     # Whom it is for
 
     def _sort(self) -> None:
-        if not self._said or not self._secured or self._door.household.paused or self._give_back is None:
+        if not self._said or not self._secured or self._frozen or self._give_back is None:
             return
         if self._door.http is not None and self._said[0] in FIRST_LETTERS:
             if _head_is_complete(self._said) or len(self._said) >= self._door.limits.http_head_bytes:
@@ -235,6 +240,9 @@ class Entrance(asyncio.BufferedProtocol):
             self._send_away("speaks TLS, which is not switched on here")
         elif self._door.failures.unheard(self._host):
             self._send_away("")
+        elif self._door.household.paused:
+            assert self._transport is not None
+            self._transport.pause_reading()  # a member, which waits until this one goes on
         else:
             self._hand_to_member()
 

@@ -17,7 +17,8 @@ from backend.core.properties import SECOND_US
 from backend.service.answers import Denied, json_answer, success
 from backend.service.face import Face
 from backend.service.operator_path import Answering, Asked, OperatorPath, afterwards
-from backend.service.structured_log import LEVEL_LOGGER, software_version
+from backend.service.software import software_version
+from backend.service.structured_log import LEVEL_LOGGER
 
 _LOG = logging.getLogger(__name__)
 
