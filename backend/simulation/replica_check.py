@@ -1,4 +1,4 @@
-"""Replicas at rest: everybody holds what the table says and nothing else, and backups equal their owners (P11; issue 5).
+"""Replicas at rest: everybody holds what the table says and nothing else, and backups equal their owners (P11).
 
 This looks into the members, as only a simulation can; everything else is judged by what they record.
 """

@@ -1,4 +1,4 @@
-"""Calls to the distributed map: taken apart, sent, sent again, answered once (issue 5; behaviour 8.12)."""
+"""Calls to the distributed map: taken apart, sent, sent again, answered once (behaviour 8.12)."""
 
 from itertools import pairwise
 

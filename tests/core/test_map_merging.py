@@ -1,4 +1,4 @@
-"""After a merge of clusters: what the loser's members bring along reaches the winner's partitions (issue 5)."""
+"""After a merge of clusters: what the loser's members bring along reaches the winner's partitions."""
 
 from __future__ import annotations
 
