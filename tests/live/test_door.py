@@ -212,19 +212,21 @@ def test_another_port_for_http_only() -> None:
     run(story)
 
 
-def test_a_paused_member_answers_nobody_until_it_goes_on() -> None:
+def test_a_paused_member_is_heard_by_http_only_so_that_it_can_be_told_to_go_on() -> None:
     async def story() -> None:
         async with net(http=echo) as world:
             a = world.members[0]
             early = asyncio.create_task(ask(a.address, GET[:5]))
             await until(lambda: a.transport._door.places.taken)
             a.transport.pause()
-            late = asyncio.create_task(ask(a.address, GET))
+            member = asyncio.create_task(ask(a.address, b"\0\0\0\1x"))
+            assert await ask(a.address, GET) == ANSWERED
             await asyncio.sleep(0.7)
-            assert not early.done() and not late.done() and not a.strangers
+            assert not early.done() and not member.done() and not a.strangers
             a.transport.resume()
-            assert await late == ANSWERED
             assert await early == TOO_SLOW
+            await member
+            assert a.strangers
 
     run(story)
 
