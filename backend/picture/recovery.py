@@ -99,7 +99,11 @@ def settle_with_list(belief: Belief) -> None:
     if belief.held_back:
         belief.held_back = {who: missing for who, missing in belief.held_back.items() if who not in belief.listed}
     if belief.reports:
-        belief.reports = {who: them for who, them in belief.reports.items() if who in belief.listed}
+        listed = belief.listed
+        still = {
+            who: tuple(one for one in them if one in listed) for who, them in belief.reports.items() if who in listed
+        }
+        belief.reports = {who: them for who, them in still.items() if them}
     if not belief.is_master:
         belief.held_back.clear()
         belief.reports.clear()

@@ -56,6 +56,15 @@ def test_a_report_goes_with_its_reporter() -> None:
     assert not fold(cluster, picture).members["n1"].reports
 
 
+def test_who_left_is_not_reported_any_more() -> None:
+    cluster, picture = formed()
+    n2, n3, n5 = (cluster.address(label) for label in ("n2", "n3", "n5"))
+    cluster.happen("n1", events.DisconnectionReported(n2, (n5,)))
+    cluster.happen("n1", events.DisconnectionReported(n3, (n2, n5)))
+    cluster.install("n1", 6, ["n1", "n2", "n3", "n4"])
+    assert fold(cluster, picture).members["n1"].reports == {n3: (n2,)}
+
+
 def test_held_until_on_the_list_again() -> None:
     cluster, picture = formed()
     n2, n3 = cluster.address("n2"), cluster.address("n3")
