@@ -61,6 +61,10 @@ def struct_type(kind: inspect.StructType) -> StructType:
     )
 
 
+def _may_be_null(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.UnionType) and kind.includes_none
+
+
 def event_struct(kinds: tuple[inspect.StructType, ...]) -> StructType:
     """One struct that holds an event of any of `kinds`.
 
@@ -101,7 +105,8 @@ RECORD = _record_struct(EVENT)
 ENVELOPE = tuple(name for name in RECORD.names if name != "event")
 
 REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
-    str(kind.tag): tuple(field.encode_name for field in kind.fields if field.required) for kind in EVENT_KINDS
+    str(kind.tag): tuple(field.encode_name for field in kind.fields if field.required and not _may_be_null(field.type))
+    for kind in EVENT_KINDS
 }
 """By kind of event, the fields without which it is not one."""
 

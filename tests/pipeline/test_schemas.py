@@ -104,3 +104,7 @@ def struct_of(kind: type) -> inspect.StructType:
     found = inspect.type_info(kind)
     assert isinstance(found, inspect.StructType)
     return found
+
+
+def test_what_may_be_null_is_not_missing() -> None:
+    assert "owner" in REQUIRED_FIELDS["migration-started"] and "source" not in REQUIRED_FIELDS["migration-started"]
