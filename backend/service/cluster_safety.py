@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from backend.core.address import host_of
 from backend.core.membership.identity import Member
-from backend.core.partitions.member_groups import by_patterns, group_patterns, host_aware
+from backend.core.partitions.member_groups import grouped
 from backend.core.partitions.partition_table import PartitionTable
 from backend.core.properties import Settings
 from backend.picture.belief import Belief
@@ -107,15 +106,4 @@ def _missing_replicas(standing: _Standing) -> str:
 def _group_count(members: tuple[Member, ...], settings: Settings) -> int:
     """In how many groups replicas can be held; no partition has two in one."""
     data = [member for member in members if not member.lite]
-    match settings.partition_groups:
-        case "host-aware":
-            groups = {one.group for one in host_aware({member.uuid: member.address for member in data})}
-        case "zone-aware":
-            groups = {member.zone or member.address for member in data}
-            return min(2, len(data)) if len(groups) == 1 else len(groups)
-        case "custom":
-            hosts = {member.uuid: host_of(member.address) for member in data}
-            groups = {one.group for one in by_patterns(hosts, group_patterns(settings.custom_groups))}
-        case _:
-            return len(data)
-    return len(groups)
+    return len({one.group for one in grouped(data, settings.partition_groups, settings.custom_groups)})

@@ -76,9 +76,6 @@ class GhostData:
         else:
             self.held.setdefault(partition, ())
 
-    def bytes_held(self, partition: int) -> int:
-        return sum(map(len, self.held.get(partition, ())))
-
 
 class Partitioned(Ensemble):
     """An ensemble whose members keep ghosts of data. Messages arrive at once and in order, unless the test has its way."""

@@ -226,4 +226,4 @@ def test_what_a_member_holds() -> None:
     assert held_partitions(network.states["B"]) == (0,)
     assert entries_of(network.states["B"], 0) == {("m", f"k{number}"): b"%d" % number for number in range(3)}
     assert entries_of(network.states["B"], 5) == {}
-    assert network.states["B"].services[0].bytes_held(0) == 9
+    assert network.states["B"].data.stores[0].bytes == 9

@@ -47,14 +47,6 @@ def test_a_row_that_differs_or_has_another_version_changes_the_digest(changes: l
 
 
 @given(st.lists(rows))
-def test_a_copy_lives_its_own_life(changes: list[VersionedRow]) -> None:
-    table = table_of(changes, PARTITIONS, WIDTH)
-    before = (table.version, table.digest, list(table.rows))
-    table.copy().put(VersionedRow(0, 100, (LIVES[0], None, None)))
-    assert (table.version, table.digest, table.rows) == before
-
-
-@given(st.lists(rows))
 def test_rows_come_out_of_their_package_as_they_went_in(changes: list[VersionedRow]) -> None:
     assert unpacked(packed(changes)) == changes
     assert len(packed(changes).holders) == len({one for row in changes for one in row.replicas} - {None})

@@ -75,11 +75,6 @@ class MapService:
         if index == 0 and before != 0:
             backups.take_office(state, now, partition)
 
-    def bytes_held(self, partition: int) -> int:
-        """Bytes of keys and values."""
-        store = self._state.data.stores.get(partition)
-        return 0 if store is None else store.bytes
-
 
 def held_partitions(state: Membership) -> tuple[int, ...]:
     """The partitions of which this member holds a store."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from backend.core.address import Address
+from backend.core.address import Address, host_of
+from backend.core.membership.identity import Member
 
 
 class GroupedMember(NamedTuple):
@@ -16,6 +17,22 @@ class GroupedMember(NamedTuple):
 
 class NoGroup(ValueError):
     """A member cannot be put into a group. The message names the member and what it lacks."""
+
+
+def grouped(members: Sequence[Member], kind: str, patterns: str) -> list[GroupedMember]:
+    """The groups of these members, who hold data, by their uuids: `kind` and `patterns` as the properties have them.
+
+    A member without a zone is a zone of its own.
+    """
+    match kind:
+        case "host-aware":
+            return host_aware({member.uuid: member.address for member in members})
+        case "zone-aware":
+            return by_attribute({member.uuid: {"zone": member.zone or member.address} for member in members}, "zone")
+        case "custom":
+            return by_patterns({member.uuid: host_of(member.address) for member in members}, group_patterns(patterns))
+        case _:
+            return per_member([member.uuid for member in members])
 
 
 def per_member(names: Sequence[str]) -> list[GroupedMember]:

@@ -68,7 +68,3 @@ class MigrationService(Protocol):
         Index -1 before: the partition begins empty here, unless its data came by a migration. Index -1 now: its data goes.
         """
         ...
-
-    def bytes_held(self, partition: int) -> int:
-        """About how much there is to copy."""
-        ...

@@ -53,12 +53,6 @@ class PartitionTable:
     def owner(self, partition: int) -> Replica | None:
         return self.rows[partition][0]
 
-    def copy(self) -> PartitionTable:
-        other = PartitionTable(0, self.width)
-        other.rows, other.versions = list(self.rows), list(self.versions)
-        other.version, other.digest = self.version, self.digest
-        return other
-
     def holders(self) -> dict[str, Replica]:
         """Every life that stands in a row, by its uuid."""
         return {replica.uuid: replica for row in self.rows for replica in row if replica is not None}

@@ -9,19 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from backend.core.address import Address, host_of
+from backend.core.address import Address
 from backend.core.cluster_profile import allows_migrations, allows_promotions
 from backend.core.membership.identity import Member
 from backend.core.membership.state import Membership
 from backend.core.partitions.arrangement import Arrangement, arrange
 from backend.core.partitions.events import MigrationsPlanned, PlannedMigration
-from backend.core.partitions.member_groups import (
-    by_attribute,
-    by_patterns,
-    group_patterns,
-    host_aware,
-    per_member,
-)
+from backend.core.partitions.member_groups import grouped
 from backend.core.partitions.migration_planner import Step, plan_migrations
 from backend.core.partitions.partition_table import PartitionTable
 from backend.core.partitions.replica import Replica, Replicas, VersionedRow
@@ -88,7 +82,8 @@ def plan(state: Membership, now: int, leading: Leading) -> None:
 def _arranged(state: Membership, current: Sequence[Row] | None, leading: Leading) -> Arrangement | None:
     """The table that there should be; None when nobody is there to hold it."""
     leaving = list(leading.leavers)
-    members = _grouped(state)
+    groups, custom = state.settings.partition_groups, state.settings.custom_groups
+    members = [(one.name, one.group) for one in grouped(data_members(state), groups, custom)]
     if all(uuid in leading.leavers for uuid, _ in members):
         return None
     if current is None:
@@ -96,22 +91,6 @@ def _arranged(state: Membership, current: Sequence[Row] | None, leading: Leading
     else:  # as the first master had it, whatever this one is set to
         partitions, backups = len(current), len(current[0]) - 1
     return arrange(current, members, partitions, backups, leaving=leaving)
-
-
-def _grouped(state: Membership) -> list[tuple[str, str]]:
-    members = data_members(state)
-    match state.settings.partition_groups:
-        case "host-aware":
-            grouped = host_aware({member.uuid: member.address for member in members})
-        case "zone-aware":
-            zones = {member.uuid: {"zone": member.zone or member.address} for member in members}
-            grouped = by_attribute(zones, "zone")
-        case "custom":
-            hosts = {member.uuid: host_of(member.address) for member in members}
-            grouped = by_patterns(hosts, group_patterns(state.settings.custom_groups))
-        case _:
-            grouped = per_member([member.uuid for member in members])
-    return [(name, group) for name, group in grouped]
 
 
 def _replicas(state: Membership) -> dict[str | None, Replica]:
