@@ -25,6 +25,7 @@ from backend.core.commands import (
     ResumeMember,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StartMember,
     StopMember,
 )
@@ -62,6 +63,8 @@ def describe(command: Command) -> str:
             return f"join-list {member} {','.join(addresses)}"
         case ChangeState(member, state):
             return f"state {member} {state}"
+        case SetProperties(member, properties):
+            return f"set {member} {' '.join(f'{name}={value}' for name, value in properties.items())}"
         case KillAt(member, event, after):
             return f"kill-at {member} {event}" + (f" {AFTER}" if after else "")
         case CallMap(member, operation):

@@ -64,12 +64,12 @@ class MatrixModel:
     def keys(self) -> Sequence[str]:
         return self._labels
 
-    def update(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
+    def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         """Compare the beliefs anew. Columns only ever grow wider, so that nothing jumps to and fro.
 
         `marks` says by label whose beliefs are only what was heard last, and how old that is.
         """
-        picture = self._picture
+        self._picture = picture
         self._marks = marks
         self.survey = survey_beliefs(picture)
         if len(labels) != len(self._labels) or tuple(labels) != self._labels:

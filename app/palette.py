@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from app.actions import Action, available_actions
+from app.actions.action import Action
+from app.actions.registry import available_actions
 
 if TYPE_CHECKING:
     from app.console import Console

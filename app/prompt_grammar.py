@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from app.actions import WordKind, command_words
+from app.actions.action import CommandWord, WordKind
+from app.actions.registry import command_words
 from app.command_text import AFTER, NO_KINDS, ONE_WAY
 from backend.core.cluster_profile import CLUSTER_STATES
 from backend.core.commands import (
@@ -65,9 +65,10 @@ class BadLine(ValueError):
 
 @dataclass(frozen=True)
 class ConsoleRequest:
-    """Something the console does itself, without the cluster. `text` is what follows the word."""
+    """Something the console does itself: the action of this id. `text` is what follows the word."""
 
-    what: Literal["filter", "quit", "help", "screenshot", "stop-all", "detail", "migrations"]
+    action_id: str
+    word: str
     text: str = ""
 
 
@@ -101,29 +102,31 @@ def parse_line(line: str, labels: Sequence[str], *, writable: bool, selected: st
             return ArrangePartitions(_the_member(rest or selected, labels, usage))
         case "put" | "get" | "remove":
             return _call(word, rest, labels, usage, selected)
-        case "look":
-            return ConsoleRequest("detail", _the_member(rest, labels, usage))
-        case "filter" | "screenshot":
-            return ConsoleRequest(word, rest)
-    if rest:
-        raise BadLine(f"{word} stands alone; {rest!r} is too much")
-    match word:
         case "heal":
             return Heal()
-        case "quit" | "help" | "stop-all" | "migrations":
-            return ConsoleRequest(word)
-    raise BadLine(f"{word} has no meaning here")
+    action, called = known[word]
+    return ConsoleRequest(action.id, word, _rest_of_request(called, rest, labels))
 
 
-def complete_line(beginning: str, labels: Sequence[str], *, writable: bool) -> str | None:
-    """The line that `beginning` most likely becomes: its last word made whole. None when there is no telling."""
+def complete_line(
+    beginning: str, labels: Sequence[str], *, writable: bool, words: Mapping[WordKind, Sequence[str]] | None = None
+) -> str | None:
+    """The line that `beginning` most likely becomes: its last word made whole. None when there is no telling.
+
+    `words` are those that may follow a word of their kind, besides members: columns, themes, clusters, demos.
+    """
     known = command_words(writable)
     word, space, _ = beginning.partition(" ")
     if not space:
         return next((one for one in known if one.startswith(word) and one != word), None) if word else None
     if word not in known:
         return None
-    takes = known[word][1].takes
+    called = known[word][1]
+    takes = called.takes
+    if takes in ("choice", "column", "theme", "cluster", "demo"):
+        rest = beginning[len(word) + 1 :]
+        follow = called.choices if takes == "choice" else (words or {}).get(takes, ())
+        return next((f"{word} {one}" for one in follow if one.startswith(rest) and one != rest), None) if rest else None
     dividers = " ,|" if takes in ("groups", "addresses", "link and words") else " "
     start = max(beginning.rfind(divider) for divider in dividers) + 1
     last, before = beginning[start:], beginning[len(word) + 1 : start]
@@ -158,6 +161,15 @@ def _candidates(word: str, takes: WordKind, named: Sequence[str], labels: Sequen
             return (ONE_WAY,)
         case _:
             return ()
+
+
+def _rest_of_request(called: CommandWord, rest: str, labels: Sequence[str]) -> str:
+    """What follows a word of the console's own, as far as the grammar can judge it."""
+    if called.takes == "nothing" and rest:
+        raise BadLine(f"{called.word} stands alone; {rest!r} is too much")
+    if called.takes == "member":
+        return _the_member(rest, labels, called.usage)
+    return rest
 
 
 def _unknown_word(word: str, known: Collection[str]) -> str:

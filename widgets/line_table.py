@@ -15,8 +15,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -100,6 +102,16 @@ class LineTable(ScrollView, can_focus=True):
         Binding("escape", "select_none", "Select none", show=False),
     ]
 
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, LineTable.Moved) and message.sender == self.sender
+
+        def __init__(self, sender: LineTable) -> None:
+            super().__init__()
+            self.sender = sender
+
     def __init__(self, model: TableModel, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._model = model
@@ -112,6 +124,10 @@ class LineTable(ScrollView, can_focus=True):
         """How the rows in sight look, by place; dropped whenever the sight moves."""
         self._sight: tuple[int, int, int] | None = None
         self._styles: dict[tuple[str, bool, bool, bool], Style] = {}
+
+    @property
+    def model(self) -> TableModel:
+        return self._model
 
     @property
     def cursor_key(self) -> str | None:
@@ -206,6 +222,8 @@ class LineTable(ScrollView, can_focus=True):
             self._repaint(self._cursor_place())
 
     def action_select_none(self) -> None:
+        if not self._selection:
+            raise SkipAction  # what else escape means is for the screen to know
         places = [self._place[key] for key in self.selection]
         self._selection.clear()
         for place in places:
@@ -218,6 +236,7 @@ class LineTable(ScrollView, can_focus=True):
         self._selection &= set(keys)
         if self._cursor_key not in self._place:
             self._cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
+            self.post_message(self.Moved(self))
         self.virtual_size = Size(MARKER_WIDTH + sum(column.width for column in columns), len(keys) + 1)
         self._forget_looks()
 
@@ -234,7 +253,9 @@ class LineTable(ScrollView, can_focus=True):
             return
         before = self._cursor_place()
         place = min(max(place, 0), len(self._keys) - 1)
-        self._cursor_key = self._keys[place]
+        if self._keys[place] != self._cursor_key:
+            self._cursor_key = self._keys[place]
+            self.post_message(self.Moved(self))
         self._repaint(before)
         self._repaint(place)
         first, rows = self.scroll_offset.y, max(1, self.scrollable_content_region.height - 1)

@@ -42,11 +42,14 @@ class Prompt(Horizontal):
             super().__init__()
             self.sign = sign
 
-    def __init__(self, complete: Completion, *, id: str | None = None) -> None:
+    def __init__(
+        self, complete: Completion, history: dict[str, list[str]] | None = None, *, id: str | None = None
+    ) -> None:
+        """`history` has the answers so far by sign, oldest first; several prompts may share it."""
         super().__init__(id=id)
         self._sign = ""
         self._complete = complete
-        self._history: dict[str, list[str]] = {}
+        self._history = history if history is not None else {}
         # Made here, not when it is mounted: somebody may ask in the first instant of the screen.
         self._sign_shown = Static("", id="prompt-sign", markup=False)
         self._line = PromptInput(_Completer(self.suggest), id="prompt-input")

@@ -113,6 +113,14 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         else:
             self.refresh(Region(0, 0, self.size.width, 1))
 
+    def restart(self, entries: Iterable[Entry]) -> None:
+        """Show `entries` instead of all that was shown; filter and following stay as they are."""
+        self._ring.clear()
+        self._ring.extend(entries)
+        following = self._following
+        self.set_filter(self._filter)
+        self.set_following(following)
+
     def set_filter(self, text: str) -> None:
         """Show only the lines, old and new, that hold `text`, whatever its case; all of them when it is empty."""
         self._filter = text.casefold()

@@ -1,25 +1,19 @@
-"""The first screen: what every member believes, side by side, and what happens, line by line."""
+"""The first view: what every member believes, side by side, and what happens, line by line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from textual.app import ComposeResult
-from textual.screen import Screen
-from textual.widgets import Footer
+from textual.widget import Widget
 
+from app.arranged_model import ArrangedModel
 from app.event_tones import tone_of
+from app.live_screen import Desk, LiveScreen
 from app.matrix_model import MatrixModel
-from app.reach_view import ReachView
-from backend.clusters.cluster import Cluster
+from app.session import Session
 from backend.core.events import Record
-from backend.picture.amounts import counted
-from backend.picture.migration_board import progress_text
 from backend.picture.narration import narrate
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
 from widgets.line_table import LineTable, TableCell
-from widgets.prompt import Completion, Prompt
 from widgets.status_line import StatusLine
 from widgets.tail_log import TailLine, TailLog
 
@@ -27,96 +21,65 @@ MASTERS_QUOTED = 2
 """How many masters are quoted on why they do not merge; each of them takes a line."""
 
 
-class BeliefsScreen(Screen[None]):
-    """Paints what `show` gives it; holds no state of the cluster but the picture that the console folds."""
+class BeliefsScreen(LiveScreen):
+    """The home of a session. A filter at the prompt is for the events; those of other views are for their tables."""
 
-    def __init__(self, cluster: Cluster, picture: Picture, complete: Completion) -> None:
-        super().__init__()
-        self._cluster = cluster
-        self._picture = picture
-        self._matrix = MatrixModel(picture)
-        self.reach = ReachView(cluster)
+    view = "beliefs"
+
+    def __init__(self, session: Session, desk: Desk) -> None:
+        super().__init__(session, desk)
+        self._matrix = MatrixModel(session.picture)
         self._marks: dict[str, str] = {}
-        self.header = StatusLine(id="header")
+        self._epoch = session.epoch
         self.verdict = StatusLine(id="verdict")
         self.apart = tuple(StatusLine(id=f"apart-{place}", classes="apart") for place in range(MASTERS_QUOTED))
-        self.message = StatusLine(id="message")
-        self.table = LineTable(self._matrix, id="matrix")
+        self.matrix = LineTable(ArrangedModel(self._matrix), id="matrix")
         self.tail: TailLog[Record] = TailLog(self._line_of, title="events", id="tail")
-        self.prompt = Prompt(complete, id="prompt")
+        self.deeds["follow"] = lambda _: self.tail.set_following(not self.tail.following)
 
-    def compose(self) -> ComposeResult:
-        yield self.header
+    def body(self) -> Iterable[Widget]:
         yield self.verdict
         yield from self.apart
-        yield self.table
+        yield self.matrix
         yield self.tail
-        yield self.message
-        yield self.prompt
-        yield Footer(show_command_palette=False, compact=True)
 
     @property
-    def behind(self) -> bool:
-        """Whether there is something new to show besides records: other members, or news that have become older."""
-        return tuple(self._cluster.labels) != tuple(self._matrix.keys) or self.reach.marks() != self._marks
+    def table(self) -> LineTable:
+        return self.matrix
 
-    def on_mount(self) -> None:
-        self.show(())
-        if not self.prompt.sign:  # else somebody types already
-            self.table.focus()
+    def targets(self) -> tuple[str, ...]:
+        return self.matrix.selection or ((self.matrix.cursor_key,) if self.matrix.cursor_key is not None else ())
 
-    def show(self, records: Sequence[Record]) -> None:
-        """Paint the picture as it is now; `records` are those that came since the last time."""
+    def filter_by(self, text: str) -> None:
+        self.tail.set_filter(text)
+
+    @property
+    def filter_text(self) -> str:
+        return self.tail.filter_text
+
+    def take(self, records: Sequence[Record]) -> None:
+        self.tail.extend(records)
+
+    def tick(self, *, news: bool) -> None:
+        """Besides records, other members and news that have become older are news."""
+        cluster = self.session.cluster
+        moved = tuple(cluster.labels) != tuple(self._matrix.keys) or self.reach.marks() != self._marks
+        super().tick(news=news or moved)
+
+    def paint(self) -> None:
+        if self._epoch != self.session.epoch:
+            self._epoch = self.session.epoch
+            self.tail.restart(self.session.recent)
         self._marks = self.reach.marks()
-        self._matrix.update(self._cluster.labels, self._marks)
-        self.header.show(self._header_parts())
+        self._matrix.update(self.session.picture, self.session.cluster.labels, self._marks)
         survey = self._matrix.survey
         agreed = not survey.dissenters
         self.verdict.show([TableCell("=" if agreed else "≠", "good" if agreed else "warning"), *self._verdict_parts()])
         self._show_apart(survey.apart)
-        self.table.show()
-        self.tail.extend(records)
-
-    def say(self, text: str, *, error: bool = False) -> None:
-        """Put one line above the footer; it stays until the next."""
-        parts = [TableCell("✕ error", "bad")] if error else []
-        self.message.show([*parts, TableCell(one_line(text), "bad" if error else "plain")])
-
-    def targets(self) -> tuple[str, ...]:
-        """The selected members; the one under the cursor when none is selected."""
-        return self.table.selection or ((self.table.cursor_key,) if self.table.cursor_key is not None else ())
-
-    def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        if message.sign == "/":
-            self.tail.set_filter(message.text)
-
-    def on_prompt_dismissed(self, message: Prompt.Dismissed) -> None:
-        if message.sign == "/":
-            self.tail.set_filter("")
-        self.table.focus()
-
-    def _header_parts(self) -> list[TableCell]:
-        cluster, picture = self._cluster, self._picture
-        running = sum(belief.running for belief in picture.members.values())
-        badges = self.reach.badges()
-        masters, lost = picture.masters(), picture.history.lost_count
-        named = ", ".join(one_line(label) for label in masters[:4]) + (", …" if len(masters) > 4 else "")
-        return [
-            TableCell(one_line(cluster.name), "strong"),
-            TableCell(cluster.source, "faint"),
-            *badges,
-            TableCell(f"members {running}/{len(cluster.labels)}"),
-            TableCell(
-                f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
-            ),
-            *self.reach.troubles(),
-            TableCell(progress_text(picture)),
-            TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
-            *([] if badges else [TableCell("RW" if cluster.writable else "RO", "strong")]),
-        ]
+        self.matrix.show()
 
     def _verdict_parts(self) -> list[TableCell]:
-        links = self._picture.links.values()
+        links = self.session.picture.links.values()
         cut = sum(bool(link.blocked) for link in links)
         worse = len(links) - cut
         parts = [TableCell(self._matrix.survey.sentence, "warning" if self._matrix.survey.dissenters else "plain")]
@@ -138,4 +101,4 @@ class BeliefsScreen(Screen[None]):
                 line.display = wanted
 
     def _line_of(self, record: Record) -> TailLine:
-        return TailLine(narrate(record, self._picture.label_of), tone_of(record.event))
+        return TailLine(narrate(record, self.session.picture.label_of), tone_of(record.event))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from rich.text import Text
@@ -11,7 +12,9 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.actions import available_actions
+from app.actions.action import Action, ViewName
+from app.actions.registry import available_actions
+from app.key_map import keys_of
 from backend.picture.beliefs import CELLS, DISSENT_GLYPH
 
 MOVING = (
@@ -39,9 +42,10 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "close", "Close")]
 
-    def __init__(self, writable: bool) -> None:
+    def __init__(self, view: ViewName, *, writable: bool, wanted_keys: Mapping[str, str]) -> None:
+        """`wanted_keys` are those that the operator wants instead of the registry's."""
         super().__init__()
-        self._writable = writable
+        self._view, self._writable, self._wanted = view, writable, wanted_keys
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box"):
@@ -53,11 +57,17 @@ class HelpScreen(ModalScreen[None]):
     def _text(self) -> Text:
         actions = available_actions(self._writable)
         text = Text()
-        for group in dict.fromkeys(action.group for action in actions):
-            text.append(f"{group}\n", "bold")
-            for action in actions:
-                if action.group == group:
-                    text.append(f"  {action.key_display:<{KEY_WIDTH}}{action.meaning}")
+        known = keys_of(self._view, writable=self._writable, wanted=self._wanted)
+        shown: dict[str, tuple[Action, list[str]]] = {}
+        for key, action in known.items():
+            shown.setdefault(action.id, (action, []))[1].append(key)
+        ordered = sorted(shown.values(), key=lambda one: not one[0].views)
+        for heading in dict.fromkeys("Here" if action.views else action.group for action, _ in ordered):
+            text.append(f"{heading}\n", "bold")
+            for action, bound in ordered:
+                if heading == ("Here" if action.views else action.group):
+                    display = self._wanted.get(action.id) or action.key_display or ",".join(bound)
+                    text.append(f"  {display:<{KEY_WIDTH}}{action.meaning}")
                     text.append(" Asks first.\n" if action.destructive else "\n")
         text.append("Moving\n", "bold")
         for keys, meaning in MOVING:

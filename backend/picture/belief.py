@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -22,6 +23,13 @@ class Suspicion(NamedTuple):
 
     reason: str
     since_us: int
+
+
+class Silence(NamedTuple):
+    """When a member last heard another whose heartbeat is late, and after how long a silence it will suspect it."""
+
+    heard_us: int
+    timeout_us: int
 
 
 class JoinDelay(NamedTuple):
@@ -51,6 +59,19 @@ class Verdict(NamedTuple):
     since_us: int
 
 
+class SearchPlan(NamedTuple):
+    """When a master first looks for other clusters, and every how many microseconds it does so from then on."""
+
+    first_us: int
+    every_us: int
+
+    def next_us(self, now_us: int) -> int:
+        """When it looks next, seen from `now_us`."""
+        if now_us <= self.first_us or self.every_us <= 0:
+            return self.first_us
+        return self.first_us + -((self.first_us - now_us) // self.every_us) * self.every_us
+
+
 class OutOfStep(NamedTuple):
     """A backup that does not have what its `owner` has, and why."""
 
@@ -72,7 +93,9 @@ class Belief:
     master: Address | None = None
     members: tuple[Member, ...] = ()
     suspicions: dict[Address, Suspicion] = field(default_factory=dict)
-    ever_listed: set[Address] = field(default_factory=set)
+    silences: dict[Address, Silence] = field(default_factory=dict)
+    """Whose heartbeats it said to be late, as long as it does not suspect them yet."""
+    ever_listed: frozenset[Address] = frozenset()
     """Every address that stood on one of this life's lists."""
     claiming: bool = False
     list_since_us: int = 0
@@ -88,6 +111,10 @@ class Belief:
     """How often the join list was edited while its cluster ran; 0 while it is as configured."""
     join_list_author: Address | None = None
     """The member that the present edition was handed to."""
+    remembered: dict[Address, int] = field(default_factory=dict)
+    """Where else it looks: addresses off its list that it remembers, and since when it does without them."""
+    search: SearchPlan | None = None
+    """On a master: when it looks for other clusters, as far as it has said so."""
     cluster_state: ClusterState = "ACTIVE"
     operating: bool = True
     """Whether it sees enough members to serve clients."""
@@ -115,6 +142,26 @@ class Belief:
     """By partition, its backups that do not have what their owners have."""
     leading: Leading = field(default_factory=Leading)
     """On a master: the migrations that it leads."""
+    keeper: object = field(default=None, compare=False, repr=False)
+    """The one picture that may change this belief; for all others that show it, it is as good as frozen."""
+
+    def fork(self, keeper: object) -> Belief:
+        """The same belief for `keeper` to change; the table is shared until it changes."""
+        twin = copy(self)
+        twin.keeper = keeper
+        twin.suspicions, twin.reports, twin.held_back = dict(self.suspicions), dict(self.reports), dict(self.held_back)
+        twin.verdicts, twin.obstacles = dict(self.verdicts), dict(self.obstacles)
+        twin.silences = dict(self.silences)
+        twin.taking_part, twin.out_of_step = dict(self.taking_part), dict(self.out_of_step)
+        twin.remembered = dict(self.remembered)
+        twin.leading = self.leading.fork()
+        return twin
+
+    @property
+    def strangers(self) -> tuple[Address, ...]:
+        """Where it looks for clusters other than its own: its join list, then what it remembers; nobody who is on its list."""
+        found = dict.fromkeys((*self.join_list, *self.remembered))
+        return tuple(one for one in found if one not in self.listed and one != self.address)
 
     @property
     def not_merging(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from backend.core.address import Address
+from backend.core.membership.identity import Member
 from backend.picture.naming import with_names
 from backend.picture.one_line import one_line
 from backend.picture.picture import Belief, Picture
@@ -55,8 +56,10 @@ class ListBelief:
     """One list, and the labels of the running members that believe in it."""
 
     version: int
+    lineage: str
+    """Changes with each mastership: two lists of one lineage are of one cluster, and one of them is behind."""
     master: Address | None
-    addresses: tuple[Address, ...]
+    members: tuple[Member, ...]
     held_by: tuple[str, ...]
     state: str
     """The state of the cluster as those believe it to be, with names where they differ; empty when it is ACTIVE."""
@@ -141,25 +144,41 @@ def survey_beliefs(picture: Picture) -> Survey:
         if not belief.running or not belief.version:
             continue
         places = by_version.setdefault((belief.lineage, belief.version, belief.master), [])
-        place = next((place for place in places if groups[place][0].members == belief.members), None)
+        place = next((place for place in places if _alike(groups[place][0], belief)), None)
         if place is None:
             places.append(len(groups))
             groups.append((belief, [label]))
         else:
             groups[place][1].append(label)
     groups.sort(key=lambda group: -len(group[1]))
-    lists = tuple(
-        ListBelief(
-            belief.version,
-            belief.master,
-            tuple(member.address for member in belief.members),
-            tuple(holders),
-            _cluster_state(picture, holders),
-        )
-        for belief, holders in groups
-    )
+    lists = tuple(_list_of(picture, belief, holders) for belief, holders in groups)
     dissenters = frozenset(label for one in lists[1:] for label in one.held_by)
     return Survey(lists, dissenters, _sentence(picture, lists), _apart(picture) if len(lists) > 1 else ())
+
+
+def how_it_differs(picture: Picture, survey: Survey, label: str) -> str:
+    """In what the list of `label` is another one than most hold; empty when it is not."""
+    if label not in survey.dissenters:
+        return ""
+    most = survey.lists[0]
+    own = next(one for one in survey.lists[1:] if label in one.held_by)
+    which = (
+        f"v{own.version} where most hold v{most.version}"
+        if own.lineage == most.lineage
+        else f"v{own.version} of another lineage than most"
+    )
+    follows = f" (master {_name(picture, own.master)})" if own.master != most.master else ""
+    return f"{one_line(label)} holds {which}{follows}: {_difference(picture, most, own)}"
+
+
+def _alike(one: Belief, other: Belief) -> bool:
+    """Whether two lists of one version hold the same; those that came by one message share their addresses."""
+    return one.listed is other.listed or one.members == other.members
+
+
+def _list_of(picture: Picture, belief: Belief, holders: Sequence[str]) -> ListBelief:
+    state = _cluster_state(picture, holders)
+    return ListBelief(belief.version, belief.lineage, belief.master, belief.members, tuple(holders), state)
 
 
 def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
@@ -195,23 +214,55 @@ def _state(belief: Belief, address: Address) -> CellState:
 
 
 def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
+    """Each lineage by the list that most of it hold, and how those differ from it who are ahead or behind."""
     if not lists:
         return "no running member holds a list"
     if len(lists) == 1:
         only = lists[0]
-        size = len(only.addresses)
+        size = len(only.members)
         return f"1 list: v{only.version} of {size} member{'s' if size != 1 else ''} {_leadership(picture, only)}"
-    spelt = [_spell_out(picture, one) for one in lists[:LISTS_SPELT_OUT]]
-    if len(lists) > LISTS_SPELT_OUT:
-        spelt.append(f"{len(lists) - LISTS_SPELT_OUT} more")
-    return f"{len(lists)} lists: {' / '.join(spelt)}"
+    lineages: dict[str, list[ListBelief]] = {}
+    for one in lists:
+        lineages.setdefault(one.lineage, []).append(one)
+    several = len(lineages) > 1
+    spelt = [_spell_out(picture, of_one, several) for of_one in list(lineages.values())[: LISTS_SPELT_OUT if several else 1]]
+    if len(lineages) > LISTS_SPELT_OUT:
+        spelt.append(f"{len(lineages) - LISTS_SPELT_OUT} more")
+    what = f"{len(lineages)} lineages" if several else f"{len(lists)} lists of 1 lineage"
+    return f"{what}: {' / '.join(spelt)}"
 
 
-def _spell_out(picture: Picture, one: ListBelief) -> str:
-    content = [_name(picture, address) for address in one.addresses]
-    holders = [one_line(label) for label in one.held_by]
-    text = f"v{one.version} {_names(content)} {_leadership(picture, one)}"
-    return text if set(content) == set(holders) else f"{text} held by {_names(holders)}"
+def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> str:
+    """One lineage. Where it is the only one there is room for how each list differs; else the others are short."""
+    most, others = lists[0], lists[1:]
+    content = [_name(picture, member.address) for member in most.members]
+    holders = [one_line(label) for label in most.held_by]
+    text = f"v{most.version} {_names(content)} {_leadership(picture, most)}"
+    if set(content) != set(holders):
+        text += f" held by {_names(holders)}"
+    room = 1 if several else LISTS_SPELT_OUT - 1
+    parts = [text, *(_spell_out_other(picture, most, one) for one in others[:room])]
+    if len(others) > room:
+        parts.append(f"{len(others) - room} more")
+    return "; ".join(parts)
+
+
+def _spell_out_other(picture: Picture, most: ListBelief, one: ListBelief) -> str:
+    standing = "ahead at" if one.version > most.version else "behind at" if one.version < most.version else "at another"
+    holders = _names([one_line(label) for label in one.held_by])
+    leads = "" if one.master == most.master else f" {_leadership(picture, one)}"
+    return f"{holders} {standing} v{one.version}{leads}: {_difference(picture, most, one)}"
+
+
+def _difference(picture: Picture, most: ListBelief, one: ListBelief) -> str:
+    """Who is missing on `one` and who is there besides, seen from `most`."""
+    theirs = {member.address: member.uuid for member in most.members}
+    own = {member.address: member.uuid for member in one.members}
+    missing = [_name(picture, address) for address in theirs if address not in own]
+    extra = [_name(picture, address) for address in own if address not in theirs]
+    lives = [_name(picture, address) for address, uuid in own.items() if theirs.get(address, uuid) != uuid]
+    parts = ((missing, "without"), (extra, "with"), (lives, "with another life of"))
+    return ", ".join(f"{word} {_names(names)}" for names, word in parts if names) or "the same members"
 
 
 def _leadership(picture: Picture, one: ListBelief) -> str:

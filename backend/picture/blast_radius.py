@@ -49,12 +49,13 @@ def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]
     sentences: list[str] = []
     living = {belief.uuid for belief in picture.members.values() if belief.status not in ("stopped", "killed")}
     for table, uuids in _by_table(picture, killed):
-        lost = table.lost_without(uuids, living)
-        if lost:
-            sentences.append(f"✕ {counted(lost, 'partition')} would be lost: nobody else holds a replica.")
+        loss = table.loss_without(uuids, living)
+        if loss.lost:
+            sentences.append(f"✕ {counted(len(loss.lost), 'partition')} would be lost: nobody else holds a replica.")
         else:
-            owned = sum(table.owned_by(uuid) for uuid in uuids)
-            sentences.append(f"No partition would be lost; {owned} would go to their first backups.")
+            sentences.append(f"No partition would be lost; {sum(loss.heirs.values())} would go to their first backups.")
+        if loss.bared:
+            sentences.append(f"! {counted(len(loss.bared), 'partition')} would fall to a single copy.")
     stays = any(belief.running for label, belief in picture.members.items() if label not in (*killed, *stopped))
     if stays and _by_table(picture, stopped):
         sentences.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -23,8 +23,7 @@ BEGUN_KEPT = 1_000
 Phase = Literal["copying", "committing"]
 
 
-@dataclass(slots=True)
-class RunningMigration:
+class RunningMigration(NamedTuple):
     """A migration under way. Bytes and chunks are not known before all are copied."""
 
     begun: MigrationStarted
@@ -62,7 +61,7 @@ class Recovering(NamedTuple):
 class Leading:
     """What a member tells of migrations while it leads them. All but the counts is void once it leads no more."""
 
-    planned: dict[int, deque[PlannedMigration]] = field(default_factory=dict)
+    planned: dict[int, tuple[PlannedMigration, ...]] = field(default_factory=dict)
     """What has not begun, by partition, in the order of the plan."""
     waiting: int = 0
     """How many migrations `planned` holds."""
@@ -92,6 +91,10 @@ class Leading:
         """Whether there is anything left to do."""
         return bool(self.waiting or self.running or self.recovering or self.draining)
 
+    def fork(self) -> Leading:
+        """The same, to go its own way from here."""
+        return replace(self, planned=dict(self.planned), running=dict(self.running), draining=dict(self.draining))
+
     def void(self) -> None:
         """It leads no more: the queue is nobody's, and how the running ones end is for the next master to find out."""
         if self.busy:
@@ -110,6 +113,14 @@ class MigrationHistory:
         """Each of them the latest last."""
         self.done_count = self.failed_count = self.lost_count = 0
         self._begun: dict[str, tuple[MigrationStarted, int]] = {}
+
+    def fork(self) -> MigrationHistory:
+        """The same, to go its own way from here."""
+        twin = MigrationHistory()
+        twin.done, twin.failed, twin.lost = self.done.copy(), self.failed.copy(), self.lost.copy()
+        twin.done_count, twin.failed_count, twin.lost_count = self.done_count, self.failed_count, self.lost_count
+        twin._begun = dict(self._begun)
+        return twin
 
     def take(self, record: Record) -> None:
         """Take in one record of a kind in `HISTORY_KINDS`."""
@@ -151,7 +162,7 @@ def on_migrations_planned(leading: Leading, event: told.MigrationsPlanned, at: i
     leading.moves, leading.lower_bound, leading.why = event.moves, event.lower_bound, event.why
     for migration in event.planned:
         if migration.type != "CLEAR":
-            leading.planned.setdefault(migration.partition, deque()).append(migration)
+            leading.planned[migration.partition] = (*leading.planned.get(migration.partition, ()), migration)
             leading.waiting += 1
 
 
@@ -165,16 +176,17 @@ def on_migration_started(leading: Leading, event: MigrationStarted, at: int) -> 
     leading.running[event.migration_id] = RunningMigration(event, at)
     queue = leading.planned.get(event.partition)
     if queue is not None:
-        queue.popleft()
         leading.waiting -= 1
-        if not queue:
+        if len(queue) > 1:
+            leading.planned[event.partition] = queue[1:]
+        else:
             del leading.planned[event.partition]
 
 
 def on_migration_committing(leading: Leading, event: told.MigrationCommitting, at: int) -> None:
     running = leading.running.get(event.migration_id)
     if running is not None:
-        running.phase = "committing"
+        leading.running[event.migration_id] = running._replace(phase="committing")
 
 
 def on_migration_decided(leading: Leading, event: told.MigrationDecided, at: int) -> None:

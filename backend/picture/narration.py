@@ -82,6 +82,12 @@ def _tell_suspicion_or_claim(event: events.Event, name_of: NameOf) -> str:
             return f"complains to {name_of(master)} of heartbeats from the stranger {name_of(stranger)}"
         case events.ObserverPaused(gap):
             return f"stood still for {duration_text(gap)} itself, so it accuses nobody"
+        case events.HeartbeatLate(address, _, silence, timeout, over):
+            if over:
+                heard = f"hears {name_of(address)} again after {duration_text(silence)}"
+                return heard if silence else f"waits for the heartbeats of {name_of(address)} anew"
+            left = duration_text(max(timeout - silence, 0))
+            return f"has not heard {name_of(address)} for {duration_text(silence)}, suspects it in {left}"
         case events.ClaimStarted(version, suspected, asked):
             return (
                 f"claims mastership from list v{version}: suspects {names_text(suspected, name_of)}, "
@@ -133,6 +139,12 @@ def _tell_disconnection_or_merge(event: events.Event, name_of: NameOf) -> str:
 
 def _tell_state_of_the_cluster(event: events.Event, name_of: NameOf) -> str:
     match event:
+        case events.SearchPlanned(wait, every):
+            return f"looks for other clusters in {duration_text(wait)}, then every {duration_text(every)}"
+        case events.AddressesRemembered(addresses, forgotten):
+            will = [f"remembers {names_text(addresses, name_of)}"] * bool(addresses)
+            wont = [f"looks no longer at {names_text(forgotten, name_of)}"] * bool(forgotten)
+            return f"{', '.join((*will, *wont))}, when it looks for clusters"
         case events.JoinListChanged(addresses, edition, author):
             return f"takes edition {edition} of the join list, from {name_of(author)}: {names_text(addresses, name_of)}"
         case events.ClusterStateChanged(state, reason):

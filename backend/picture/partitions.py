@@ -15,7 +15,9 @@ from backend.picture.table_belief import TableBelief
 
 def on_table_changed(belief: Belief, event: told.TableChanged, at: int) -> None:
     if belief.table is None:
-        belief.table = TableBelief()
+        belief.table = TableBelief(belief.keeper)
+    elif belief.table.keeper is not belief.keeper:
+        belief.table = belief.table.fork(belief.keeper)
     belief.table.take(event, at)
     if belief.out_of_step:  # only a backup can be behind its owner
         belief.out_of_step = {

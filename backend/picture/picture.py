@@ -13,7 +13,7 @@ from backend.core import events
 from backend.core.address import Address
 from backend.core.events import LinkChanged, Record
 from backend.core.membership.identity import Member
-from backend.picture.belief import Belief, Status, Suspicion
+from backend.picture.belief import Belief, Silence, Status, Suspicion
 from backend.picture.migrations import HISTORY_KINDS, MigrationHistory
 from backend.picture.partitions import PARTITION_FOLDS, settle_leading
 from backend.picture.recovery import RECOVERY_FOLDS, inherit, settle_with_list
@@ -39,10 +39,33 @@ class Picture:
         """Time of the latest record, microseconds on the run's clock."""
         self.history = MigrationHistory()
         """How migrations ended; it outlives the masters that led them."""
+        self._keeper = object()
+        """Marks the beliefs that this picture may change; all others that it shows are shared with copies."""
+        self._links_shared = False
         self._labels: dict[Address, str] = {}
         self._past_lives: set[str] = set()
         self._contents: dict[tuple[str, int], tuple[tuple[Member, ...], frozenset[Address]]] = {}
         """Lists seen lately, by lineage and version: all members install the same ones, their addresses are shared."""
+        self._latest_union: tuple[frozenset[Address], frozenset[Address], frozenset[Address]] = (frozenset(),) * 3
+        """The latest two sets united, and the union: what was ever listed is shared in the same way."""
+
+    def copy(self) -> Picture:
+        """The same picture, to go its own way from here: what is applied to one is not seen in the other.
+
+        Costs little, because a belief is copied only when one of the two changes it. So beliefs are not to be kept: the one
+        in `members` is the one that goes on.
+        """
+        twin = Picture()
+        self._keeper = object()  # from now on neither of them changes what both show
+        twin.members, twin.links, twin.at, twin.history = self.members.copy(), self.links, self.at, self.history.fork()
+        self._links_shared = twin._links_shared = True
+        twin._labels, twin._past_lives, twin._contents = (
+            self._labels.copy(),
+            self._past_lives.copy(),
+            self._contents.copy(),
+        )
+        twin._latest_union = self._latest_union
+        return twin
 
     def apply(self, record: Record) -> None:
         """Take in one record. Records of lives that are over change nothing but the time."""
@@ -90,24 +113,26 @@ class Picture:
     # What the operator and the network did
 
     def _change_link(self, link: LinkChanged) -> None:
+        if self._links_shared:
+            self.links, self._links_shared = self.links.copy(), False
         if link == LinkChanged(link.source, link.target):
             self.links.pop((link.source, link.target), None)
         else:
             self.links[link.source, link.target] = link
 
     def _kill(self, event: events.ProcessKilled) -> None:
-        belief = self.members.get(event.target)
+        belief = self._belief_to_change(event.target)
         if belief is not None:
             belief.status = "killed"
             settle_leading(belief)
 
     def _pause(self, event: events.ProcessPaused) -> None:
-        belief = self.members.get(event.target)
+        belief = self._belief_to_change(event.target)
         if belief is not None and belief.status not in ("stopped", "killed"):
             belief.status = "paused"
 
     def _resume(self, event: events.ProcessResumed) -> None:
-        belief = self.members.get(event.target)
+        belief = self._belief_to_change(event.target)
         if belief is not None and belief.status == "paused":
             belief.status = "member" if belief.version else "joining"
 
@@ -125,7 +150,7 @@ class Picture:
             address = started.address
         else:
             address = before.address if before else NO_ADDRESS
-        belief = Belief(record.member, address, record.uuid, at=record.at)
+        belief = Belief(record.member, address, record.uuid, at=record.at, keeper=self._keeper)
         if started is not None:
             belief.join_list, belief.merged_from = started.join_list, started.merged_from
             if before is not None and started.merged_from == before.uuid:
@@ -142,15 +167,22 @@ class Picture:
         """
         belief = self.members.get(record.member)
         if belief is not None and belief.uuid == record.uuid:
-            return belief
+            return belief if belief.keeper is self._keeper else self._belief_to_change(record.member)
         if record.uuid in self._past_lives:
             return None
         return self._begin_life(record, None)
 
+    def _belief_to_change(self, label: str) -> Belief | None:
+        """The belief of the member called `label`, made this picture's own if it is shared."""
+        belief = self.members.get(label)
+        if belief is not None and belief.keeper is not self._keeper:
+            belief = self.members[label] = belief.fork(self._keeper)
+        return belief
+
     # Lists
 
     def _install(self, belief: Belief, event: events.ListInstalled, at: int) -> None:
-        if belief.suspicions:
+        if belief.suspicions or belief.silences:
             lives_before = {member.address: member.uuid for member in belief.members}
             still_there = {
                 member.address
@@ -158,13 +190,14 @@ class Picture:
                 if lives_before.get(member.address, member.uuid) == member.uuid
             }
             belief.suspicions = {who: why for who, why in belief.suspicions.items() if who in still_there}
+            belief.silences = {who: since for who, since in belief.silences.items() if who in still_there}
         if not belief.address:
             self._learn_address(belief, event.members)
         belief.version, belief.lineage, belief.master = event.version, event.lineage, event.master
         belief.list_since_us = at
         if belief.members != event.members:
             belief.members, belief.listed = event.members, self._addresses_of(event)
-            belief.ever_listed |= belief.listed
+            belief.ever_listed = self._union(belief.ever_listed, belief.listed)
         if belief.status == "joining":
             belief.status = "member"
         settle_with_list(belief)
@@ -180,6 +213,11 @@ class Picture:
         self._contents[event.lineage, event.version] = (event.members, addresses)
         return addresses
 
+    def _union(self, one: frozenset[Address], other: frozenset[Address]) -> frozenset[Address]:
+        if one is not self._latest_union[0] or other is not self._latest_union[1]:
+            self._latest_union = one, other, other if one <= other else one if other <= one else one | other
+        return self._latest_union[2]
+
     def _learn_address(self, belief: Belief, members: tuple[Member, ...]) -> None:
         own = next((member.address for member in members if member.uuid == belief.uuid), None)
         if own is not None:
@@ -194,10 +232,18 @@ def _follow(belief: Belief, event: events.MasterChanged, at: int) -> None:
 
 def _suspect(belief: Belief, event: events.SuspicionRaised, at: int) -> None:
     belief.suspicions[event.suspect] = Suspicion(event.reason, at)
+    belief.silences.pop(event.suspect, None)
 
 
 def _trust(belief: Belief, event: events.SuspicionCleared, at: int) -> None:
     belief.suspicions.pop(event.suspect, None)
+
+
+def _miss(belief: Belief, event: events.HeartbeatLate, at: int) -> None:
+    if event.over:
+        belief.silences.pop(event.address, None)
+    elif event.address not in belief.suspicions:
+        belief.silences[event.address] = Silence(at - event.silence, event.timeout)
 
 
 def _claim(belief: Belief, event: events.Event, at: int) -> None:
@@ -225,6 +271,7 @@ FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
     events.MasterChanged: _follow,
     events.SuspicionRaised: _suspect,
     events.SuspicionCleared: _trust,
+    events.HeartbeatLate: _miss,
     events.ClaimStarted: _claim,
     events.ClaimFinished: _claim,
     events.ClaimAbandoned: _claim,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from backend.core import events
-from backend.picture.belief import Belief, JoinDelay, Resolution, Verdict
+from backend.picture.belief import Belief, JoinDelay, Resolution, SearchPlan, Verdict
 from backend.picture.partitions import settle_leading
 
 
@@ -35,7 +35,11 @@ def on_join_delayed(belief: Belief, event: events.JoinDelayed, at: int) -> None:
 
 
 def on_merge_verdict(belief: Belief, event: events.MergeVerdict, at: int) -> None:
+    """What was in the way is so no more, unless it is said again."""
     belief.verdicts[event.remote] = Verdict(event.decision, event.rule, event.why, at)
+    belief.obstacles.pop(event.remote, None)
+    if event.decision != "local-merges":
+        belief.obstacles[event.remote] = event.why
 
 
 def on_not_merging(belief: Belief, event: events.NotMerging, at: int) -> None:
@@ -64,6 +68,16 @@ def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> N
     settle_leading(belief)
 
 
+def on_search_planned(belief: Belief, event: events.SearchPlanned, at: int) -> None:
+    belief.search = SearchPlan(at + event.wait, event.every)
+
+
+def on_addresses_remembered(belief: Belief, event: events.AddressesRemembered, at: int) -> None:
+    belief.remembered.update(dict.fromkeys(event.addresses, at))
+    for address in event.forgotten:
+        belief.remembered.pop(address, None)
+
+
 def on_join_list_changed(belief: Belief, event: events.JoinListChanged, at: int) -> None:
     belief.join_list, belief.join_list_edition, belief.join_list_author = event.addresses, event.edition, event.author
 
@@ -86,6 +100,8 @@ RECOVERY_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
     events.MergeStarted: on_merge_started,
     events.MergeAbandoned: on_merge_abandoned,
     events.MemberMerging: on_member_merging,
+    events.SearchPlanned: on_search_planned,
+    events.AddressesRemembered: on_addresses_remembered,
     events.JoinListChanged: on_join_list_changed,
     events.ClusterStateChanged: on_cluster_state_changed,
     events.ProtectionChanged: on_protection_changed,
@@ -109,10 +125,12 @@ def settle_with_list(belief: Belief) -> None:
         belief.reports.clear()
         belief.obstacles.clear()
         belief.merging = None
+        belief.search = None
     elif belief.obstacles:  # those that have come in are no other cluster any more
         belief.obstacles = {who: why for who, why in belief.obstacles.items() if who not in belief.listed}
 
 
 def inherit(belief: Belief, before: Belief) -> None:
-    """What outlives a merge: the edits of the join list."""
+    """What outlives a merge: the edits of the join list, and what is remembered."""
     belief.join_list_edition, belief.join_list_author = before.join_list_edition, before.join_list_author
+    belief.remembered = dict(before.remembered)

@@ -6,12 +6,26 @@ thousand costs no more than one of three.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
+from typing import NamedTuple
 
 from backend.core.partitions.events import Holder, TableChanged
 
 NOBODY = -1
 """In place of a holder's number."""
+
+
+class Loss(NamedTuple):
+    """What a table loses with some lives that hold data."""
+
+    lost: tuple[int, ...]
+    """Partitions of which no replica is left."""
+    bared: tuple[int, ...]
+    """Partitions that had several replicas and keep a single one."""
+    heirs: dict[str, int]
+    """By life, how many partitions it comes to own; the one that gets most of them first."""
 
 
 class TableBelief:
@@ -25,12 +39,15 @@ class TableBelief:
         "cause",
         "digest",
         "holders",
+        "keeper",
         "partitions",
         "since_us",
         "version",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, keeper: object = None) -> None:
+        self.keeper = keeper
+        """As that of the belief: whoever may change this table; for all others it is as good as frozen."""
         self.version = 0
         """The sum of the versions of all partitions (design 9.1)."""
         self.digest = ""
@@ -40,8 +57,8 @@ class TableBelief:
         """What changed it last."""
         self.since_us = 0
         """Time of the last change, microseconds on the run's clock."""
-        self.holders: list[Holder] = []
-        """Every life that ever stood in it, by number."""
+        self.holders: tuple[Holder, ...] = ()
+        """Every life that ever stood in it, by number. Replaced, not changed: forks share it, as they share the next."""
         self._number_of: dict[str, int] = {}
         self._rows: dict[int, tuple[int, ...]] = {}
         """By partition: its version, then the number of the holder at each replica index."""
@@ -49,11 +66,19 @@ class TableBelief:
         self._owned = [0]
         self._backed_up = [0]
 
+    def fork(self, keeper: object) -> TableBelief:
+        """The same table, for `keeper` to change."""
+        twin = copy(self)
+        twin.keeper = keeper
+        twin._rows, twin._owned, twin._backed_up = self._rows.copy(), self._owned.copy(), self._backed_up.copy()
+        return twin
+
     def take(self, event: TableChanged, at: int) -> None:
         """Take in one change."""
         self.version, self.digest, self.partitions = event.table_version, event.digest, event.partitions
         self.cause, self.since_us = event.cause, at
-        numbers = [self._number(holder) for holder in event.holders]
+        self._learn(event.holders)
+        numbers = [self._number_of[holder.uuid] for holder in event.holders]
         alike = numbers == list(
             range(len(numbers))
         )  # always so for the first table of a life, the largest change there is
@@ -88,17 +113,40 @@ class TableBelief:
         numbers = self._rows.get(partition, (0,))[1:]
         return tuple(None if number == NOBODY else self.holders[number] for number in numbers)
 
-    def lost_without(self, ending: Collection[str], living: Collection[str]) -> int:
-        """How many partitions lose their last replica with the lives `ending`; `living` are all that have not ended yet."""
+    @property
+    def rows(self) -> Mapping[int, tuple[int, ...]]:
+        """By partition: its version, then the number of the holder at each replica index. A row that changes is replaced."""
+        return self._rows
+
+    def number_of(self, uuid: str) -> int:
+        """The place in `holders` of the life `uuid`; `NOBODY` when it never held anything."""
+        return self._number_of.get(uuid, NOBODY)
+
+    def loss_without(self, ending: Collection[str], living: Collection[str]) -> Loss:
+        """What would be lost with the lives `ending`; `living` are all that have not ended yet."""
         last = {self._number_of[uuid] for uuid in ending if uuid in self._number_of}
         left = {number for uuid, number in self._number_of.items() if uuid in living} - last
-        return sum(left.isdisjoint(row[1:]) and not last.isdisjoint(row[1:]) for row in self._rows.values())
+        lost, bared, heirs = [], [], Counter[int]()
+        for partition, row in self._rows.items():
+            held = row[1:]
+            if last.isdisjoint(held):
+                continue
+            staying = [number for number in held if number in left]
+            if not staying:
+                lost.append(partition)
+                continue
+            if len(staying) == 1:
+                bared.append(partition)
+            if held[0] in last:
+                heirs[staying[0]] += 1
+        named = {self.holders[number].uuid: count for number, count in heirs.most_common()}
+        return Loss(tuple(sorted(lost)), tuple(sorted(bared)), named)
 
-    def _number(self, holder: Holder) -> int:
-        number = self._number_of.get(holder.uuid)
-        if number is None:
-            number = self._number_of[holder.uuid] = len(self.holders)
-            self.holders.append(holder)
-            self._owned.insert(-1, 0)
-            self._backed_up.insert(-1, 0)
-        return number
+    def _learn(self, holders: Iterable[Holder]) -> None:
+        """Give numbers to those that have none."""
+        unknown = {holder.uuid: holder for holder in holders if holder.uuid not in self._number_of}
+        if unknown:
+            first = len(self.holders)
+            self.holders += tuple(unknown.values())
+            self._number_of = self._number_of | {uuid: first + place for place, uuid in enumerate(unknown)}
+            self._owned[-1:-1] = self._backed_up[-1:-1] = [0] * len(unknown)

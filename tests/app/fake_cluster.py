@@ -21,7 +21,7 @@ class FakeCluster:
     """Hands out the records that `happen` put in; `commands` holds what was asked of it."""
 
     def __init__(
-        self, labels: Sequence[str], *, name: str = "dev", source: Source = "simulated", writable: bool = True
+        self, labels: Sequence[str], *, name: str = "dev", source: Source = "remote", writable: bool = True
     ) -> None:
         self.name, self.source, self.writable = name, source, writable
         self.labels = tuple(labels)

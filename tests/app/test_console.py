@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from app.console import Console
 from app.screens.confirm import ConfirmScreen
-from app.screens.detail import DetailScreen
+from app.screens.member import MemberScreen
 from app.screens.help import HelpScreen
 from app.screens.migrations import MigrationsScreen
 from backend.core import events
@@ -87,7 +87,7 @@ async def type_line(pilot: Pilot[None], line: str) -> None:
         (["j", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
         (["j", "space", "k", "colon", *"get", "space", *"m", "space", *"k", "enter"], [CallMap("n2", Get("m", "k"))]),
         (["j", "i", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
-        (["v", "s", "x", "p", "c", "h", "a", "o", "m", "K", "i", "enter"], []),
+        (["v", "s", "x", "p", "c", "a", "o", "m", "K", "i", "enter"], []),
         (["v", "v", "x"], [StopMember("n1")]),
         (["v", "escape", "x"], [StopMember("n1")]),
         (["v", "q", "x"], [StopMember("n1")]),
@@ -367,7 +367,7 @@ def test_one_member_in_detail_stays_up_to_date() -> None:
             await settle(pilot)
             await pilot.press("j", "i")
             await settle(pilot)
-            assert isinstance(app.screen, DetailScreen) and app.screen.label == "n2"
+            assert isinstance(app.screen, MemberScreen) and app.screen.label == "n2"
             assert "member, follows n1, list v5 since 0 s" in screen_text(app)
             cluster.suspect("n2", "n5", "silence [x]")
             await settle(pilot)
@@ -379,18 +379,17 @@ def test_one_member_in_detail_stays_up_to_date() -> None:
             assert "Members [5] {" in screen_text(app)
             await pilot.press("right")
             await settle(pilot)
-            assert "paused, follows n1" in screen_text(app) and app.beliefs.table.cursor_key == "n3"
+            assert "paused, follows n1" in screen_text(app)
             await pilot.press("p")
             await settle(pilot)
             assert cluster.commands == [ResumeMember("n3")] and "done: resume n3" in screen_text(app)
             await pilot.press("q")
-            assert app.screen is app.beliefs
+            assert app.screen is app.beliefs and app.beliefs.table.cursor_key == "n3"
             await type_line(pilot, "look n5")
-            assert isinstance(app.screen, DetailScreen) and app.screen.label == "n5"
+            assert isinstance(app.screen, MemberScreen) and app.screen.label == "n5"
             await pilot.press("e")
             await pilot.pause()
-            assert app.screen is app.beliefs
-            assert app.beliefs.prompt.query_one("#prompt-input", Input).value == "join-list n5 n1,n2,n3,n4,n5"
+            assert app.top.prompt.query_one("#prompt-input", Input).value == "join-list n5 n1,n2,n3,n4,n5"
 
     run_async(scenario())
 
@@ -403,7 +402,7 @@ def test_detail_paints_only_lines_that_changed(monkeypatch: pytest.MonkeyPatch) 
             await settle(pilot)
             await pilot.press("i")
             await settle(pilot)
-            assert isinstance(app.screen, DetailScreen)
+            assert isinstance(app.screen, MemberScreen)
             painted: list[int] = []
             render = app.screen.sheet.render_line
             monkeypatch.setattr(app.screen.sheet, "render_line", lambda y: painted.append(y) or render(y))
@@ -453,7 +452,7 @@ def test_keys_typed_fast_behind_the_colon_in_detail_do_nothing_to_the_member() -
             for key, letter in (("colon", ":"), *((letter, letter) for letter in "sxhp")):
                 app.post_message(Key(key, letter))
             await settle(pilot)
-            assert cluster.commands == [] and app.screen is app.beliefs
+            assert cluster.commands == [] and app.top.prompt.sign == ":"
 
     run_async(scenario())
 
@@ -612,7 +611,7 @@ def test_any_keys_while_records_stream_break_nothing(seed: int) -> None:
         draw = random.Random(seed)
         cluster = formed()
         app = Console(cluster)
-        app._deeds["quit"] = app._deeds["screenshot"] = lambda: None
+        app._deeds["quit"] = app._deeds["screenshot"] = lambda _: None
         async with app.run_test(size=(80, 24)) as pilot:
             for step in range(50):
                 observer, other = draw.sample(FIVE, 2)

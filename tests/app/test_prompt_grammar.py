@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.actions import ACTIONS, available_actions
+from app.actions.action import VIEW_NAMES
+from app.actions.registry import ACTIONS, available_actions
 from app.command_text import describe, question
 from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
 from backend.core.cluster_profile import CLUSTER_STATES
@@ -68,20 +69,20 @@ LABELS = ("n1", "n2", "n3", "n4", "[/]x")
         ("get orders k1", CallMap("n4", Get("orders", "k1"))),
         ("get orders 'a b' [/]x", CallMap("[/]x", Get("orders", "a b"))),
         ("remove orders k1 n1", CallMap("n1", Remove("orders", "k1"))),
-        ("migrations", ConsoleRequest("migrations")),
+        ("migrations", ConsoleRequest("migrations", "migrations")),
         ("join-list n1 127.0.0.1:5701,n2", SetJoinList("n1", ("127.0.0.1:5701", "n2"))),
         ("join-list n1 [fe80::1]:5701; n2  n3", SetJoinList("n1", ("[fe80::1]:5701", "n2", "n3"))),
         ("state n1 FROZEN", ChangeState("n1", "FROZEN")),
         ("state n1 no_migration", ChangeState("n1", "NO_MIGRATION")),
         ("search n1", SearchClusters("n1")),
         ("operate n1", Operate("n1")),
-        ("look n2", ConsoleRequest("detail", "n2")),
-        ("filter no heartbeat", ConsoleRequest("filter", "no heartbeat")),
-        ("filter", ConsoleRequest("filter")),
-        ("quit", ConsoleRequest("quit")),
-        ("help", ConsoleRequest("help")),
-        ("stop-all", ConsoleRequest("stop-all")),
-        ("screenshot a b.svg", ConsoleRequest("screenshot", "a b.svg")),
+        ("look n2", ConsoleRequest("detail", "look", "n2")),
+        ("filter no heartbeat", ConsoleRequest("filter", "filter", "no heartbeat")),
+        ("filter", ConsoleRequest("filter", "filter")),
+        ("quit", ConsoleRequest("quit", "quit")),
+        ("help", ConsoleRequest("help", "help")),
+        ("stop-all", ConsoleRequest("stop-all", "stop-all")),
+        ("screenshot a b.svg", ConsoleRequest("screenshot", "screenshot", "a b.svg")),
     ],
 )
 def test_good_lines(line: str, meant: object) -> None:
@@ -141,7 +142,7 @@ def test_bad_lines_get_one_line_of_explanation(line: str, said: str) -> None:
 def test_a_read_only_cluster_refuses_what_changes_it() -> None:
     with pytest.raises(BadLine, match="read-only"):
         parse_line("kill n1", LABELS, writable=False)
-    assert parse_line("filter x", LABELS, writable=False) == ConsoleRequest("filter", "x")
+    assert parse_line("filter x", LABELS, writable=False) == ConsoleRequest("filter", "filter", "x")
     assert complete_line("ki", LABELS, writable=False) is None
 
 
@@ -183,8 +184,13 @@ def test_completion(beginning: str, whole: str | None) -> None:
 
 
 def test_no_key_means_two_things_and_none_is_forbidden() -> None:
-    keys = [key for action in ACTIONS for key in action.keys.split(",")]
-    assert len(keys) == len(set(keys))
+    for view in ("everywhere", *VIEW_NAMES):  # a view's own keys may mean something else elsewhere
+        owners = [one for one in ACTIONS if (view in one.views if view != "everywhere" else not one.views)]
+        keys = [key for action in owners for key in action.keys.split(",") if key]
+        assert len(keys) == len(set(keys)), view
+    keys = [key for action in ACTIONS for key in action.keys.split(",") if key]
+    words = [one.word for action in ACTIONS for one in action.words]
+    assert len(words) == len(set(words))
     assert not {"ctrl+a", "ctrl+b", "ctrl+d", "ctrl+k"} & set(keys)
     assert not any(action.needs_write for action in available_actions(writable=False))
 

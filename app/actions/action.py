@@ -1,0 +1,93 @@
+"""What an action is: one thing that an operator can do, by key, by word at the ``:`` prompt, or from the palette."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+ViewName = Literal[
+    "beliefs", "members", "suspicions", "partitions", "migrations", "network", "join-lists", "events", "time", "audit",
+    "demos", "member",
+]  # fmt: skip
+"""The screens. `member` is the one that looks into a single member; it is opened from the others."""
+
+VIEW_NAMES: tuple[ViewName, ...] = get_args(ViewName)
+
+MEMBER_VIEWS: tuple[ViewName, ...] = (
+    "beliefs",
+    "members",
+    "suspicions",
+    "partitions",
+    "network",
+    "join-lists",
+    "member",
+)
+"""Those that point at members."""
+
+WordKind = Literal[
+    "member",
+    "members",
+    "two members",
+    "link and words",
+    "groups",
+    "addresses",
+    "state",
+    "event",
+    "optional member",
+    "words and member",
+    "column",
+    "theme",
+    "cluster",
+    "demo",
+    "choice",
+    "text",
+    "file",
+    "nothing",
+]
+"""What follows a command word at the prompt. All but `nothing`, `member` and those that become commands may be left out."""
+
+
+@dataclass(frozen=True)
+class CommandWord:
+    """A word of the ``:`` prompt, what follows it, and what it does."""
+
+    word: str
+    takes: WordKind
+    usage: str
+    meaning: str
+    choices: tuple[str, ...] = ()
+    """Of `choice`: what may follow, for completion."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing an operator can do, by whatever way."""
+
+    id: str
+    title: str
+    """A word or two for the footer."""
+    meaning: str
+    """One sentence for help and palette."""
+    keys: str
+    """Keys as Textual names them, separated by commas; empty when there is none."""
+    key_display: str
+    group: str
+    words: tuple[CommandWord, ...] = ()
+    views: tuple[ViewName, ...] = ()
+    """The views that know it; none: every view. Its words may be typed anywhere and lead to the first of these."""
+    aims: bool = False
+    """Done to the members that a view points at, so it is known only where members are in sight."""
+    destructive: bool = False
+    """Asked again before it is done, with its blast radius spelt out."""
+    needs_write: bool = False
+    """Not bound, not offered and refused on a read-only cluster."""
+    shown: bool = True
+    """Whether the footer hints at it."""
+    cli: str = ""
+    """The command line that shows or does the same, without ``quarterdeck`` and without how to reach the cluster; empty when only
+    the console does this, or when the line depends on what is selected."""
+
+
+def one_word(word: str, takes: WordKind, what: str, meaning: str, *choices: str) -> tuple[CommandWord, ...]:
+    """The only word of an action; `what` is how its rest is written."""
+    return (CommandWord(word, takes, f"{word} {what}".rstrip(), meaning, choices),)

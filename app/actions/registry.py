@@ -1,0 +1,45 @@
+"""The one registry of what can be done: keys, footer, help, ``:`` prompt, completion and palette read it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from app.actions import cluster, console, data, members, network, views
+from app.actions.action import MEMBER_VIEWS, Action, CommandWord, ViewName
+
+ACTIONS: tuple[Action, ...] = (
+    *members.ACTIONS,
+    *network.ACTIONS,
+    *cluster.ACTIONS,
+    *data.ACTIONS,
+    *views.ACTIONS,
+    *console.ACTIONS,
+)
+"""In the order of help."""
+
+
+@cache
+def action_called(action_id: str) -> Action:
+    """The action of this id. Raises KeyError."""
+    for action in ACTIONS:
+        if action.id == action_id:
+            return action
+    raise KeyError(action_id)
+
+
+def available_actions(writable: bool, view: ViewName | None = None) -> tuple[Action, ...]:
+    """The actions that a cluster allows; with `view`, only those that it knows."""
+    return tuple(
+        action
+        for action in ACTIONS
+        if (writable or not action.needs_write) and (view is None or _known_in(action, view))
+    )
+
+
+def _known_in(action: Action, view: ViewName) -> bool:
+    return view in action.views if action.views else not action.aims or view in MEMBER_VIEWS
+
+
+def command_words(writable: bool) -> dict[str, tuple[Action, CommandWord]]:
+    """The words of the prompt that a cluster allows, with the action that each belongs to."""
+    return {one.word: (action, one) for action in available_actions(writable) for one in action.words}

@@ -1,0 +1,50 @@
+"""The first line of every view: which cluster, from where, how many members, who leads, and what is wrong."""
+
+from __future__ import annotations
+
+from app.actions.action import VIEW_NAMES, ViewName
+from app.reach_view import ReachView
+from app.session import Session
+from backend.core.properties import SECOND_US
+from backend.picture.amounts import counted
+from backend.picture.migration_board import progress_text
+from backend.picture.one_line import one_line
+from widgets.line_table import TableCell
+
+MASTERS_NAMED = 4
+
+
+def header_parts(session: Session, reach: ReachView, view: ViewName) -> list[TableCell]:
+    """What the first line says now."""
+    cluster, picture = session.cluster, session.picture
+    running = sum(belief.running for belief in picture.members.values())
+    badges = reach.badges()
+    masters, lost = picture.masters(), picture.history.lost_count
+    named = ", ".join(one_line(label) for label in masters[:MASTERS_NAMED])
+    named += ", …" if len(masters) > MASTERS_NAMED else ""
+    broken = len(session.violations)
+    return [
+        TableCell(one_line(cluster.name), "strong"),
+        TableCell(cluster.source, "faint"),
+        *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
+        *badges,
+        TableCell(moment_text(session), "warning"),
+        TableCell(f"members {running}/{len(cluster.labels)}"),
+        TableCell(
+            f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
+        ),
+        *reach.troubles(),
+        TableCell(progress_text(picture)),
+        TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
+        TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
+        *([] if badges else [TableCell("RW" if cluster.writable else "RO", "strong")]),
+    ]
+
+
+def moment_text(session: Session) -> str:
+    """Where the playhead is, when it is not at the newest; empty otherwise."""
+    playhead = session.playhead
+    if playhead.live:
+        return ""
+    sign = "‖ past" if playhead.mode == "paused" else f"▶ past x{playhead.speed:g}"
+    return f"{sign} {playhead.shown_us / SECOND_US:.3f} of {playhead.now_us / SECOND_US:.1f} s"

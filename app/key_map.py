@@ -1,0 +1,230 @@
+"""Which key does what in which view: the registry's keys, and those that the operator wants instead, checked for clashes."""
+
+from __future__ import annotations
+
+import difflib
+import string
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from textual.binding import Binding
+from textual.keys import KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, format_key
+
+from app.actions.action import VIEW_NAMES, Action, ViewName
+from app.actions.registry import ACTIONS, available_actions
+
+WantedKeys = Mapping[str, str]
+"""By the id of the action: its keys as Textual names them, separated by commas; empty for none."""
+
+FOOTER_LAST = ("Data", "Cluster")
+"""Groups whose hints come last: a narrow terminal shows only the beginning of the footer."""
+
+FOOTER_FIRST = ("Console",)
+
+TAKEN_ELSEWHERE = {
+    **dict.fromkeys(("up", "down", "left", "right", "home", "end", "pageup", "pagedown"), "moves the cursor"),
+    **dict.fromkeys(("j", "k", "g", "G"), "moves the cursor"),
+    "space": "selects the row under the cursor",
+    "tab": "moves to the next part of the screen",
+    "shift+tab": "moves to the part of the screen before",
+    "ctrl+p": "opens the palette",
+    "ctrl+q": "leaves the console",
+    "ctrl+c": "copies what the mouse has selected",
+}
+"""Keys that something nearer to the operator than any action takes, or that the console has to keep."""
+
+SENT_AS = {
+    "ctrl+i": "tab",
+    "ctrl+m": "enter",
+    "ctrl+j": "enter",
+    "ctrl+h": "backspace",
+    "ctrl+left_square_bracket": "escape",
+}
+"""Keys that terminals send as another one."""
+
+MODIFIERS = ("ctrl", "alt", "shift", "super")
+
+NAMED_KEYS = frozenset(
+    ("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete", "backspace", "enter", "tab",
+     "escape", "space", *(f"f{number}" for number in range(1, 25)))
+)  # fmt: skip
+
+
+class BadKeys(ValueError):
+    """Keys that cannot be had. `action` is the id of the action they were wanted for; the message has a hint."""
+
+    def __init__(self, action: str, problem: str) -> None:
+        super().__init__(problem)
+        self.action = action
+
+
+class KeyRow(NamedTuple):
+    """One line of the live key map."""
+
+    action: str
+    keys: str
+    """As people write them, separated by blanks."""
+    views: str
+    group: str
+    meaning: str
+    changed: bool
+    """Whether the operator wanted other keys than the registry has."""
+
+
+def keys_of(view: ViewName, *, writable: bool, wanted: WantedKeys | None = None) -> dict[str, Action]:
+    """The action behind each key of a view. An action of the view itself goes before one that every view has."""
+    found: dict[str, Action] = {}
+    for action in sorted(available_actions(writable, view), key=lambda one: bool(one.views)):
+        for key in keys_for(action, wanted):
+            found[key] = action
+    return found
+
+
+def bindings_of(view: ViewName, *, writable: bool, wanted: WantedKeys | None = None) -> list[Binding]:
+    """The bindings of a view's screen. What may not be done to the cluster is not bound at all."""
+    keys: dict[str, list[str]] = {}
+    actions: dict[str, Action] = {}
+    for key, action in keys_of(view, writable=writable, wanted=wanted).items():
+        keys.setdefault(action.id, []).append(key)
+        actions[action.id] = action
+    return [
+        Binding(
+            ",".join(keys[action.id]),
+            f"app.act('{action.id}')",
+            action.title,
+            show=action.shown,
+            key_display=display_of(action, wanted),
+        )
+        for action in sorted(actions.values(), key=_place_in_footer)
+    ]
+
+
+def keys_for(action: Action, wanted: WantedKeys | None = None) -> tuple[str, ...]:
+    """The keys of an action, as Textual names them; none when it has none."""
+    text = (wanted or {}).get(action.id, action.keys)
+    return tuple(key.strip() for key in text.split(",") if key.strip())
+
+
+def display_of(action: Action, wanted: WantedKeys | None = None) -> str:
+    """The keys of an action as footer and help show them."""
+    if wanted is None or action.id not in wanted:
+        return action.key_display
+    return " ".join(map(written, keys_for(action, wanted)))
+
+
+def written(key: str) -> str:
+    """A key as people write it: ``/`` for ``slash``, ``^s`` for ``ctrl+s``."""
+    modifiers, _, base = key.rpartition("+")
+    shown = base if base in NAMED_KEYS else format_key(base)
+    return shown if not modifiers else f"^{shown}" if modifiers == "ctrl" else f"{modifiers}+{shown}"
+
+
+def live_key_map(wanted: WantedKeys | None = None, actions: Sequence[Action] = ACTIONS) -> list[KeyRow]:
+    """Every action with its keys as they are now, in the order of help."""
+    return [
+        KeyRow(
+            action.id,
+            " ".join(map(written, keys_for(action, wanted))),
+            " ".join(action.views) or "all",
+            action.group,
+            action.meaning,
+            keys_for(action, wanted) != keys_for(action),
+        )
+        for action in actions
+    ]
+
+
+def key_named(text: str) -> str:
+    """What Textual calls the key that people write as `text`: ``K``, ``/``, ``ctrl+k``, ``f5``, ``slash``.
+
+    Raises ValueError with a hint.
+    """
+    *modifiers, base = _split(text)
+    for modifier in modifiers:
+        if modifier not in MODIFIERS:
+            raise ValueError(f"{text!r} is no key; what goes before + is one of {', '.join(MODIFIERS)}")
+    if len(base) == 1:
+        base = _character_name(base)
+    elif base not in NAMED_KEYS and not _is_character_name(base):
+        close = difflib.get_close_matches(base, sorted(NAMED_KEYS), n=1)
+        hint = f"did you mean {close[0]}?" if close else "write a character, ctrl+k, or a name such as f5 or delete"
+        raise ValueError(f"{text!r} is no key; {hint}")
+    if "shift" in modifiers and len(base) == 1 and base.isalpha():
+        raise ValueError(f"{text!r} never arrives from a terminal; write {base.upper()}")
+    key = "+".join((*sorted(set(modifiers)), base))
+    if key in SENT_AS:
+        raise ValueError(f"{text!r} never arrives: terminals send it as {SENT_AS[key]}; choose another key")
+    return key
+
+
+def check_keys(wanted: WantedKeys, actions: Sequence[Action] = ACTIONS) -> None:
+    """Raise `BadKeys` for the first of the wanted keys that cannot be had: unknown action, taken key, or two actions in a view.
+
+    Only what the operator changed is judged: in the registry a view's own action may stand before one that every view has.
+    """
+    by_id = {action.id: action for action in actions}
+    for action_id, text in wanted.items():
+        if action_id not in by_id:
+            close = difflib.get_close_matches(action_id, by_id, n=1)
+            hint = f"did you mean {close[0]}?" if close else "`quarterdeck keys` lists them"
+            raise BadKeys(action_id, f"there is no such action; {hint}")
+        own = keys_for(by_id[action_id])
+        for key in (one for one in text.split(",") if one):
+            if key in TAKEN_ELSEWHERE and key not in own:
+                raise BadKeys(action_id, f"{written(key)} {TAKEN_ELSEWHERE[key]}; choose another key")
+    for view in VIEW_NAMES:
+        _check_view(view, wanted, [action for action in actions if not action.views or view in action.views])
+
+
+def _check_view(view: ViewName, wanted: WantedKeys, actions: Iterable[Action]) -> None:
+    holders: dict[str, Action] = {}
+    for action in actions:
+        for key in keys_for(action, wanted):
+            other = holders.setdefault(key, action)
+            changed = next((one for one in (action, other) if _is_new(one, key, wanted)), None)
+            if other is not action and changed is not None:
+                rival = other if changed is action else action
+                where = f" in the view {view}" if action.views or other.views else ""
+                raise BadKeys(
+                    changed.id,
+                    f"{written(key)} is the key of {rival.id!r} already{where}; choose another key, or give {rival.id!r} one too",
+                )
+
+
+def _is_new(action: Action, key: str, wanted: WantedKeys) -> bool:
+    return action.id in wanted and key not in keys_for(action)
+
+
+def _place_in_footer(action: Action) -> int:
+    """How to leave and to get help, and what the view itself can do, come first."""
+    if action.views:
+        return 0
+    return 1 if action.group in FOOTER_FIRST else 3 if action.group in FOOTER_LAST else 2
+
+
+def _split(text: str) -> list[str]:
+    """The parts between plus signs; the last may be a plus itself."""
+    if text == "+" or text.endswith("++"):
+        return [*filter(None, text[:-1].split("+")), "+"]
+    parts = text.strip().split("+")
+    if not all(parts):
+        raise ValueError(f"{text!r} is no key; write a character, ctrl+k, or a name such as f5 or delete")
+    return parts
+
+
+def _character_name(character: str) -> str:
+    """As Textual names it: letters and digits as they are, others by their Unicode name."""
+    if character.isalnum():
+        return character
+    if character == " ":
+        return "space"
+    name = unicodedata.name(character, "").lower().replace("-", "_").replace(" ", "_")
+    if not name:
+        raise ValueError(f"{character!r} is no key that can be written")
+    return KEY_NAME_REPLACEMENTS.get(name, name)
+
+
+def _is_character_name(name: str) -> bool:
+    known = {KEY_NAME_REPLACEMENTS.get(one, one) for one in KEY_TO_UNICODE_NAME}
+    return name in known | {_character_name(sign) for sign in string.punctuation}

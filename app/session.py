@@ -1,0 +1,93 @@
+"""One cluster as the console follows it: its records, what they add up to, and the moment that is shown."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from backend.clusters.cluster import Cluster
+from backend.clusters.judging import Judge, Violation
+from backend.core.events import Record
+from backend.picture.picture import Picture
+from backend.picture.playhead import Playhead
+from backend.picture.tape import Tape
+
+RECORDS_A_TICK = 4_000
+"""Records folded at once; the rest of a burst waits for the next tick, so that keys are never kept waiting."""
+
+RECENT = 10_000
+"""How many records the screens that are opened late begin with."""
+
+TAPE_CAPACITY = 60_000
+"""Records of a running cluster that can be gone back in; the journal has all of them."""
+
+
+class Session:
+    """Follows one cluster. Screens ask it anew each time that they paint."""
+
+    def __init__(self, cluster: Cluster, starting: Future[None] | None = None, *, owned: bool = False) -> None:
+        """`starting` is done when the cluster has started its members. An `owned` cluster is closed with its session."""
+        self.cluster = cluster
+        self.starting = starting
+        self.owned = owned
+        self.tape = Tape(TAPE_CAPACITY)
+        self.playhead = Playhead(self.tape)
+        self._backlog: deque[Record] = deque()
+        self._head = Picture()
+        # Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none.
+        self._judge = Judge() if cluster.source != "remote" else None
+
+    @property
+    def picture(self) -> Picture:
+        """What is shown. It may be another one at each call."""
+        return self._head if self.playhead.live else self.tape.picture_at(self.playhead.shown_us)
+
+    @property
+    def live(self) -> bool:
+        """Whether what is shown is the newest there is."""
+        return self.playhead.live
+
+    @property
+    def epoch(self) -> int:
+        """Changes when what was shown before is not the past of what is shown now."""
+        return self.playhead.jumps
+
+    @property
+    def recent(self) -> Sequence[Record]:
+        """The latest records up to the moment that is shown, oldest first."""
+        return self.tape.last(RECENT, None if self.live else self.playhead.shown_us)
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """The broken invariants that were found while following, the first found first."""
+        return () if self._judge is None else self._judge.violations
+
+    @property
+    def judged(self) -> bool:
+        """Whether the invariants are watched at all."""
+        return self._judge is not None
+
+    def now_us(self) -> int:
+        """The moment that is shown, on the run's clock."""
+        return self.cluster.now_us() if self.playhead.live else self.playhead.shown_us
+
+    def take_in(self) -> Sequence[Record]:
+        """Fold what came since the last call, or as much of it as one tick may take, and let the playhead move on.
+
+        Returns the records that are shown now and were not before.
+        """
+        self._backlog.extend(self.cluster.drain())
+        fresh = [self._backlog.popleft() for _ in range(min(RECORDS_A_TICK, len(self._backlog)))]
+        apply = self._head.apply
+        for record in fresh:
+            apply(record)
+        self.tape.append(fresh, self._head)
+        if self._judge is not None:
+            self._judge.take(fresh, self.cluster.now_us())
+        was_live, before_us = self.playhead.live, self.playhead.shown_us
+        self.playhead.tick(time.monotonic_ns() // 1_000, self.cluster.now_us())
+        if was_live and self.playhead.live:
+            return fresh
+        return self.tape.records(before_us + 1, self.playhead.shown_us)

@@ -1,0 +1,87 @@
+"""The themes by the names that people give: ``:theme NAME``, ``--theme NAME``, ``theme: NAME`` in the configuration."""
+
+from __future__ import annotations
+
+from textual.theme import Theme
+
+from app.themes.palette import Palette
+
+DEFAULT_THEME = "dark"
+
+PALETTES = (
+    Palette(
+        "dark", dark=True,
+        background="#101418", surface="#161c22", panel="#1d252c", cursor="#1c3a57", cursor_blurred="#2a333b",
+        outlier="#3a2c0a",
+        plain="#e6e9ec", faint="#a4aeb7", good="#74d191", strong="#7fc4ff", warning="#ffc24f", bad="#ff9a94",
+        edge="#3d5a75",
+    ),
+    Palette(
+        "light", dark=False,
+        background="#fbfbfa", surface="#f2f3f3", panel="#e6e9eb", cursor="#cfe3f7", cursor_blurred="#dde1e4",
+        outlier="#fbeac2",
+        plain="#1b2025", faint="#4b545c", good="#0f5527", strong="#0a4a8c", warning="#6b3f00", bad="#98101a",
+        edge="#8fa9c2",
+    ),
+    # Seven to one and more, the ratio of WCAG's level AAA, on black.
+    Palette(
+        "high-contrast", dark=True,
+        background="#000000", surface="#000000", panel="#141414", cursor="#00305c", cursor_blurred="#262626",
+        outlier="#332600",
+        plain="#ffffff", faint="#d4d4d4", good="#6dff9b", strong="#9ad4ff", warning="#ffd83d", bad="#ffb3ad",
+        edge="#9ad4ff",
+    ),
+    # For eyes that do not tell red from green: good is blue, what is not good goes from ochre to a bright yellow.
+    Palette(
+        "deuteranopia", dark=True,
+        background="#101418", surface="#161c22", panel="#1d252c", cursor="#2d3742", cursor_blurred="#262d34",
+        outlier="#332f14",
+        plain="#e6e9ec", faint="#a4aeb7", good="#6ca6ff", strong="#b9d3ff", warning="#d6a53a", bad="#ffe680",
+        edge="#4f5f70",
+    ),
+)  # fmt: skip
+
+ANSI = Theme(
+    name="ansi",
+    ansi=True,
+    dark=True,
+    primary="ansi_cyan",
+    secondary="ansi_blue",
+    accent="ansi_cyan",
+    success="ansi_green",
+    warning="ansi_yellow",
+    error="ansi_red",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    variables={
+        "primary-muted": "ansi_default",
+        "surface-lighten-2": "ansi_default",
+        "warning-muted": "ansi_default",
+        "text-muted": "ansi_default",
+        "foreground-muted": "ansi_default",
+        "border": "ansi_default",
+        "footer-key-foreground": "ansi_cyan",
+        "block-cursor-foreground": "ansi_default",
+        "block-cursor-background": "ansi_default",
+        "input-cursor-text-style": "reverse",
+    },
+)
+"""The terminal's own sixteen colours on its own ground, for those who have made themselves a palette. How well its texts contrast
+is the terminal's affair; the cursor is shown by reverse video."""
+
+THEMES: dict[str, Theme] = {**{one.name: one.theme() for one in PALETTES}, ANSI.name: ANSI}
+"""By name, in the order in which they are offered."""
+
+
+class NoSuchTheme(ValueError):
+    """There is no theme of this name; the message lists those there are."""
+
+
+def theme_called(name: str) -> Theme:
+    """The theme of this name. Raises `NoSuchTheme`."""
+    if name not in THEMES:
+        raise NoSuchTheme(f"there is no theme {name!r}; themes are {', '.join(THEMES)}")
+    return THEMES[name]

@@ -1,0 +1,42 @@
+"""The invariants of the simulator, watched while a cluster runs; for readers that reach clusters only through this room."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from backend.core.events import Record
+from backend.simulation.invariants import Violation, Watch
+
+__all__ = ["Judge", "Violation"]
+
+HOLD_US = 100_000
+"""How late a record of one member may come behind those of others: processes share a clock but not a queue."""
+
+
+class Judge:
+    """Judges the records of one run in the order of their times, as causes come before effects there."""
+
+    def __init__(self) -> None:
+        self._watch = Watch()
+        self._held: list[Record] = []
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """What was found so far, the first found first."""
+        return self._watch.violations
+
+    def take(self, records: Iterable[Record], now_us: int) -> None:
+        """Take in `records`, in any order; those of the last moment wait for the next call."""
+        self._held += records
+        if not self._held:
+            return
+        self._held.sort(key=_when)
+        settled = bisect_right(self._held, now_us - HOLD_US, key=_when)
+        for record in self._held[:settled]:
+            self._watch.observe(record)
+        del self._held[:settled]
+
+
+def _when(record: Record) -> int:
+    return record.at

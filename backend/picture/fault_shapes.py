@@ -1,0 +1,140 @@
+"""Single links put together: the fewest sides between which all of them lie.
+
+Links are rows: by source, the set of targets, an integer with a bit for each member. So half of a thousand members cut off from the
+other half is a matter of a thousand rows, not of half a million links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backend.core.membership.shrinking_graph import vertices_of
+
+Rows = dict[int, int]
+"""By source, the set of targets. No set is empty."""
+
+MOST_SHAPES = 100
+"""What does not fit into so many shapes is left over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """All links between different sides, both ways; or from the first side to the second alone."""
+
+    sides: tuple[int, ...]
+    one_way: bool
+
+    def rows(self) -> Rows:
+        """Its links."""
+        if self.one_way:
+            return dict.fromkeys(vertices_of(self.sides[0]), self.sides[1])
+        everybody = sum(self.sides)
+        return {source: everybody & ~side for side in self.sides for source in vertices_of(side)}
+
+    @property
+    def links(self) -> int:
+        """How many one-way links it has."""
+        return sum(targets.bit_count() for targets in self.rows().values())
+
+
+def turned(rows: Rows) -> Rows:
+    """The same links the other way round."""
+    columns: Rows = {}
+    for targets, sources in _alike(rows).items():
+        for target in vertices_of(targets):
+            columns[target] = columns.get(target, 0) | sources
+    return columns
+
+
+def common(one: Rows, other: Rows) -> Rows:
+    """The links in both."""
+    return {source: both for source, targets in one.items() if (both := targets & other.get(source, 0))}
+
+
+def united(one: Rows, other: Rows) -> Rows:
+    """The links in either."""
+    return {source: one.get(source, 0) | other.get(source, 0) for source in {**one, **other}}
+
+
+def without(one: Rows, other: Rows) -> Rows:
+    """The links in `one` alone."""
+    return {source: left for source, targets in one.items() if (left := targets & ~other.get(source, 0))}
+
+
+def shapes_of(rows: Rows, every: Rows, *, many_sides: bool) -> tuple[list[Shape], Rows]:
+    """The shapes that links which begin at one time make, and the links left over.
+
+    `every` has all links of their kind that belong to nothing yet, `rows` among them: older ones are taken along where a link
+    needs its way back, or a shape its last links. With `many_sides` a shape may have more than two.
+    """
+    both = common(every, turned(every))
+    pairs = common(united(rows, turned(rows)), both)
+    shapes: list[Shape] = []
+    left: Rows = {}
+    while pairs:
+        if len(shapes) == MOST_SHAPES:
+            left = pairs
+            break
+        shape = _widest(pairs, both, many_sides)
+        shapes.append(shape)
+        pairs, both = without(pairs, shape.rows()), without(both, shape.rows())
+    for targets, sources in _alike(without(rows, united(left, common(every, turned(every))))).items():
+        if len(shapes) < MOST_SHAPES:
+            shapes.append(Shape((sources, targets), one_way=True))
+        else:
+            left = united(left, dict.fromkeys(vertices_of(sources), targets))
+    return shapes, left
+
+
+def _widest(pairs: Rows, both: Rows, many_sides: bool) -> Shape:
+    """One shape out of links that all have their way back: all that hangs together if that is possible, else two wide sides."""
+    if many_sides:
+        around = _hanging_together(pairs)
+        for links in (pairs, both):
+            sides = _sides_of(links, around)
+            if sides is not None:
+                return Shape(sides, one_way=False)
+    alike = _alike(pairs)
+    targets, sources = max(alike.items(), key=lambda one: (one[0].bit_count() * one[1].bit_count(), -one[1]))
+    return Shape((sources, targets), one_way=False)
+
+
+def _hanging_together(pairs: Rows) -> int:
+    """The members that are linked with the first, directly or through others."""
+    found, ahead = 0, 1 << min(pairs)
+    while ahead:
+        found |= ahead
+        ahead = sum_of(pairs.get(one, 0) for one in vertices_of(ahead)) & ~found
+    return found
+
+
+def _sides_of(links: Rows, members: int) -> tuple[int, ...] | None:
+    """The sides of `members`, if between any two of these there are all links and within each there are none."""
+    sides: list[int] = []
+    seen = 0
+    for one in vertices_of(members):
+        if seen >> one & 1:
+            continue
+        side = members & ~links.get(one, 0)
+        if any(links.get(other, 0) & members != members & ~side for other in vertices_of(side)):
+            return None
+        sides.append(side)
+        seen |= side
+    return tuple(sides)
+
+
+def _alike(rows: Rows) -> Rows:
+    """By set of targets, the set of sources that have just these."""
+    alike: Rows = {}
+    for source, targets in rows.items():
+        alike[targets] = alike.get(targets, 0) | 1 << source
+    return alike
+
+
+def sum_of(sets: Iterator[int]) -> int:
+    """The union of sets."""
+    found = 0
+    for one in sets:
+        found |= one
+    return found

@@ -1,0 +1,66 @@
+"""What would be lost if some members died now: the question that the replica map is looked at for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from backend.picture.amounts import counted
+from backend.picture.fact import Fact
+from backend.picture.one_line import one_line
+from backend.picture.picture import Picture
+from backend.picture.table_belief import Loss, TableBelief
+
+NAMED = 12
+"""How many partitions a sentence names before it only counts the rest."""
+
+HEIRS_NAMED = 6
+
+
+def lives_left(picture: Picture) -> frozenset[str]:
+    """The lives that have not ended, as far as that was seen. A frozen one may run on, so it counts."""
+    return frozenset(belief.uuid for belief in picture.members.values() if belief.status not in ("stopped", "killed"))
+
+
+def loss_of(picture: Picture, table: TableBelief, labels: Collection[str]) -> Loss:
+    """What `table` would lose if the members `labels` died now. Members that are gone already take nothing with them."""
+    living = lives_left(picture)
+    dying = [belief.uuid for label in labels if (belief := picture.members.get(label)) and belief.uuid in living]
+    return table.loss_without(dying, living)
+
+
+def loss_facts(picture: Picture, loss: Loss, labels: Collection[str]) -> tuple[Fact, ...]:
+    """`loss` in words, one line each, the worst first."""
+    dying = [label for label in labels if label in picture.members]
+    if not dying:
+        return ()
+    who = _names(dying, HEIRS_NAMED)
+    facts = []
+    if loss.lost:
+        facts.append(Fact("✕ lost", f"{_partitions(loss.lost)}: nobody else holds a replica", "bad"))
+    if loss.bared:
+        facts.append(Fact("! one copy", f"{_partitions(loss.bared)}", "warning"))
+    if loss.heirs:
+        told = [f"{one_line(_label(picture, uuid))} {count}" for uuid, count in loss.heirs.items()]
+        more = f" and {len(told) - HEIRS_NAMED} more members" if len(told) > HEIRS_NAMED else ""
+        owned = counted(sum(loss.heirs.values()), "partition")
+        facts.append(Fact("→ taken over", f"{owned}, by {', '.join(told[:HEIRS_NAMED])}{more}", "plain"))
+    if not facts:
+        facts.append(Fact("✓ nothing", "they hold no replica", "good"))
+    if not loss.lost and (loss.bared or loss.heirs):
+        facts.insert(0, Fact("✓ nothing lost", "of every partition a replica would be left", "good"))
+    return (Fact("if now died", who, "strong"), *facts)
+
+
+def _partitions(partitions: tuple[int, ...]) -> str:
+    named = ", ".join(f"p{one}" for one in partitions[:NAMED])
+    more = f" and {len(partitions) - NAMED} more" if len(partitions) > NAMED else ""
+    return f"{counted(len(partitions), 'partition')} ({named}{more})"
+
+
+def _names(labels: list[str], most: int) -> str:
+    more = f" and {len(labels) - most} more" if len(labels) > most else ""
+    return ", ".join(map(one_line, labels[:most])) + more
+
+
+def _label(picture: Picture, uuid: str) -> str:
+    return next((label for label, belief in picture.members.items() if belief.uuid == uuid), uuid)

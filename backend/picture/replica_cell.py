@@ -1,0 +1,94 @@
+"""One replica of one partition as a cell to paint: a letter for its holder, and a mark for what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from string import ascii_lowercase, ascii_uppercase
+from typing import Literal, NamedTuple
+
+from backend.core.address import Address
+from backend.picture.belief import Belief
+from backend.picture.fact import Tone
+from backend.picture.picture import Picture
+from backend.picture.table_belief import NOBODY
+
+CellState = Literal["held", "differs", "migrating", "gap", "gone", "single", "doubtful", "behind", "vacant"]
+
+MARKS: dict[CellState, str] = {
+    "held": "",
+    "differs": "≠",
+    "migrating": "▶",
+    "gap": "∅",
+    "gone": "✕",
+    "single": "!",
+    "doubtful": "?",
+    "behind": "~",
+    "vacant": "·",
+}
+
+MEANINGS: dict[CellState, str] = {
+    "held": "held",
+    "differs": "another holder than in the master's table",
+    "migrating": "somebody comes here by a migration",
+    "gap": "nobody, though somebody could",
+    "gone": "on a member that is gone",
+    "single": "the only copy",
+    "doubtful": "on a member that is suspected or frozen",
+    "behind": "a backup out of step with its owner",
+    "vacant": "nobody: there are not enough members",
+}
+
+TONES: dict[CellState, Tone] = {
+    "held": "plain",
+    "differs": "warning",
+    "migrating": "strong",
+    "gap": "bad",
+    "gone": "bad",
+    "single": "warning",
+    "doubtful": "warning",
+    "behind": "warning",
+    "vacant": "faint",
+}
+
+LETTERS = ascii_uppercase + ascii_lowercase
+
+
+class MapCell(NamedTuple):
+    """A replica as it is painted."""
+
+    letter: str
+    """That of the holder, or of who comes where nobody is; empty without either."""
+    hue: int
+    """Number of the member whose letter it is, to colour it by; `NOBODY` for none."""
+    state: CellState
+
+
+Column = tuple[MapCell, ...]
+"""The replicas of one partition by replica index."""
+
+EMPTY: dict[CellState, MapCell] = {state: MapCell("", NOBODY, state) for state in MARKS}
+"""Cells in which nobody is."""
+
+
+def letter_of(place: int) -> str:
+    """The letter of the member that appeared at this place in the order of all members: A to Z, a to z, then AA, AB and so on."""
+    letter = LETTERS[place % len(LETTERS)]
+    return letter if place < len(LETTERS) else letter_of(place // len(LETTERS) - 1) + letter
+
+
+def suspected_with(picture: Picture, belief: Belief) -> Set[Address]:
+    """Whom the running members that follow the same master as `belief` suspect."""
+    found: set[Address] = set()
+    for other in picture.members.values():
+        if other.suspicions and other.running and other.master == belief.master:
+            found.update(other.suspicions)
+    return found
+
+
+def state_of_holder(belief: Belief | None, uuid: str, *, suspected: bool) -> CellState:
+    """How a replica on the life `uuid` is to be taken; `belief` is that of the member at its address, if one was ever seen."""
+    if belief is None:
+        return "doubtful" if suspected else "held"
+    if belief.uuid != uuid or belief.status in ("stopped", "killed"):
+        return "gone"
+    return "doubtful" if suspected or belief.status == "paused" else "held"

@@ -1,0 +1,155 @@
+"""What is wrong in a whole table, counted: gaps, single copies, replicas on members that are gone; and which partitions a reader
+wants to see.
+
+Rows are counted once and again only when they change, a part of a great table at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from backend.picture.picture import Picture
+from backend.picture.replica_cell import CellState
+from backend.picture.replica_map import NO_ROW, NO_SCENE, ReplicaMap, Row
+from backend.picture.table_belief import NOBODY
+
+COUNTED_A_TIME = 20_000
+"""Rows that are counted at one time: so long a painter may be kept waiting."""
+
+COUNTED_STATES: tuple[CellState, ...] = ("gap", "gone", "single", "doubtful", "behind", "migrating", "differs")
+"""The worst first."""
+
+FILTER_WORDS: dict[str, CellState] = {
+    "gaps": "gap",
+    "gone": "gone",
+    "single": "single",
+    "doubtful": "doubtful",
+    "behind": "behind",
+    "moving": "migrating",
+    "differs": "differs",
+}
+"""What a reader may ask for."""
+
+FILTER_HINT = f"{', '.join(FILTER_WORDS)}, member NAME, p12 or p10-40"
+
+RANGE = re.compile(r"p?(\d+)(?:\s*(?:-|\.\.)\s*p?(\d+))?")
+
+
+class BadFilter(ValueError):
+    """A filter of the map that cannot be understood; says what can be."""
+
+
+class Census:
+    """Counts the rows of a map, and finds the partitions that a filter asks for."""
+
+    def __init__(self, shown: ReplicaMap) -> None:
+        self._map = shown
+        self.partitions: dict[CellState, set[int]] = {state: set() for state in COUNTED_STATES}
+        """The partitions with a cell in this state, as far as they are counted."""
+        self.revision = 0
+        """Changes with `partitions`, and with the table."""
+        self._counted: list[tuple[Row | None, Row | None]] = []
+        self._next = 0
+        self._scene = NO_SCENE
+        self._stamp: object = None
+        """What the table was when it was last compared row by row."""
+        self._found: tuple[str, int, Sequence[int]] = ("", -1, range(0))
+
+    @property
+    def counting(self) -> bool:
+        """Whether a part of the table is still to be counted."""
+        return self._next < len(self._counted)
+
+    def count(self) -> None:
+        """Count what has changed since; while `counting`, call it again for the rest."""
+        shown = self._map
+        if shown.scene != self._scene or len(self._counted) != shown.partitions:
+            self._scene = shown.scene
+            self._counted = [(None, None)] * shown.partitions
+            self._next = 0
+            for found in self.partitions.values():
+                found.clear()
+            self.revision += 1
+        changed = self._changed_rows()
+        for partition in changed:
+            self._count_one(partition)
+        odd: dict[CellState, set[int]] = {
+            "migrating": set(shown.migrating),
+            "behind": {partition for partition, one in shown.odd.items() if one.behind},
+        }
+        if changed or any(self.partitions[state] != found for state, found in odd.items()):
+            self.partitions.update(odd)
+            self.revision += 1
+
+    def found(self, picture: Picture, filter_text: str) -> Sequence[int]:
+        """The partitions to show, in order; all when nothing is asked for. Raises BadFilter."""
+        text = filter_text.strip().casefold()
+        if not text:
+            return range(self._map.partitions)
+        if self._found[:2] != (text, self.revision):
+            self._found = (text, self.revision, self._look_for(picture, text))
+        return self._found[2]
+
+    def _changed_rows(self) -> list[int]:
+        rows, others, counted = self._map.table.rows, self._map.other_rows, self._counted
+        stamp = (self._map.table.version, self._map.table.digest, self._map.other_digest)
+        if self.counting:
+            last = min(self._next + COUNTED_A_TIME, len(counted))
+            changed = list(range(self._next, last))
+            self._next = last
+            return changed
+        if stamp == self._stamp:
+            return []
+        self._stamp = stamp
+        if others is None:
+            return [place for place, (row, other) in enumerate(counted) if row is not rows.get(place, NO_ROW) or other]
+        return [
+            place
+            for place, (row, other) in enumerate(counted)
+            if row is not rows.get(place, NO_ROW) or other is not others.get(place, NO_ROW)
+        ]
+
+    def _count_one(self, partition: int) -> None:
+        shown, scene, found = self._map, self._scene, self.partitions
+        row = shown.table.rows.get(partition, NO_ROW)
+        other = shown.other_rows.get(partition, NO_ROW) if shown.other_rows is not None else None
+        self._counted[partition] = row, other
+        held = row[1:]
+        living, plain = scene.living, scene.plain
+        gap = NOBODY in held[: scene.able] or len(held) < min(scene.width, scene.able)
+        states = [plain[number].state for number in held if number != NOBODY]
+        there: dict[CellState, bool] = {
+            "gap": gap,
+            "gone": "gone" in states,
+            "doubtful": "doubtful" in states,
+            "single": scene.width > 1 and sum([living[number] for number in held]) == 1,
+            "differs": shown.differs(row, other),
+        }
+        for state, is_there in there.items():
+            if is_there:
+                found[state].add(partition)
+            else:
+                found[state].discard(partition)
+
+    def _look_for(self, picture: Picture, text: str) -> Sequence[int]:
+        word, _, rest = text.partition(" ")
+        state = next((one for name, one in FILTER_WORDS.items() if word and name.startswith(word)), None)
+        if word == "member":
+            return self._held_by(picture, rest.strip())
+        span = RANGE.fullmatch(text)
+        if span is not None:
+            first, last = int(span[1]), int(span[2] or span[1])
+            return range(min(first, self._map.partitions), min(last + 1, self._map.partitions))
+        if state is not None and not rest:
+            return sorted(self.partitions[state])
+        raise BadFilter(f"the map cannot be filtered by {text!r}; use {FILTER_HINT}")
+
+    def _held_by(self, picture: Picture, name: str) -> Sequence[int]:
+        label = next((one for one in picture.members if one.casefold() == name), None)
+        if label is None:
+            raise BadFilter(f"there is no member {name!r}; use one of {', '.join(picture.members)}")
+        address = picture.members[label].address
+        table = self._map.table
+        numbers = {number for number, holder in enumerate(table.holders) if holder.address == address}
+        return sorted(partition for partition, row in table.rows.items() if not numbers.isdisjoint(row[1:]))

@@ -1,0 +1,207 @@
+"""The replica map: who holds which replica of which partition in one member's table (design section 8).
+
+It is made for tables of many thousand partitions: a column is made when a painter asks for it, and kept until something in it
+changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from backend.picture.belief import Belief
+from backend.picture.migrations import RunningMigration
+from backend.picture.picture import Picture
+from backend.picture.replica_cell import EMPTY, Column, MapCell, letter_of, state_of_holder, suspected_with
+from backend.picture.table_belief import NOBODY, TableBelief
+
+Row = tuple[int, ...]
+"""The version of a partition, then the number of the holder at each replica index."""
+
+NO_ROW: Row = (0,)
+
+
+class Scene(NamedTuple):
+    """What decides how a row looks, beside what is special about its partition."""
+
+    width: int
+    """How many replica indices there are."""
+    able: int
+    """How many members of the observer's list could hold a replica."""
+    plain: tuple[MapCell, ...]
+    """By number of the holder: its cell, as long as nothing is to be said of the partition."""
+    living: tuple[bool, ...]
+    """By number of the holder; the last place, where `NOBODY` leads, is false."""
+    translated: tuple[int, ...]
+    """The number that each holder in the master's table has in this one; the last place is nobody's."""
+
+
+NO_SCENE = Scene(0, 0, (), (False,), (NOBODY,))
+
+
+class Oddity(NamedTuple):
+    """What is special about one partition."""
+
+    arrivals: tuple[tuple[int, int], ...] = ()
+    """Replica index at which somebody arrives by a migration, and the place of that one among all members."""
+    behind: frozenset[int] = frozenset()
+    """Numbers of the holders whose backup is out of step."""
+
+
+NOTHING_ODD = Oddity()
+
+
+class ReplicaMap:
+    """Follows the table of one observer. Call `follow` before anything is asked, and again when there is news."""
+
+    def __init__(self) -> None:
+        self.observer = ""
+        """Whose table this is; empty while nobody has one."""
+        self.master = ""
+        """Whose table it is compared with; empty when that is the observer's own, or none."""
+        self.table = TableBelief()
+        self.scene = NO_SCENE
+        self.migrating: dict[int, list[RunningMigration]] = {}
+        """By partition, the migrations under way."""
+        self.odd: dict[int, Oddity] = {}
+        """By partition, what is special about it."""
+        self.other_rows: Mapping[int, Row] | None = None
+        """The rows of the master's table, if there is one that is not the same."""
+        self.other_digest = ""
+        """That of the master's table, while `other_rows` is there."""
+        self._columns: dict[int, tuple[Row, Row | None, Column]] = {}
+
+    def follow(self, picture: Picture, observer: str = "") -> None:
+        """Look at the table of `observer` in `picture`; without one, at that of the first master that has a table."""
+        belief = _chosen(picture, observer)
+        if belief is None or belief.table is None:
+            self.observer = belief.label if belief is not None else observer
+            self.master, self.table, self.other_rows = "", TableBelief(), None
+            self.migrating, self.odd, self.scene = {}, {}, NO_SCENE
+            self._columns.clear()
+            return
+        master = picture.master_of(belief.label)
+        other = master.table if master is not None and master is not belief else None
+        self.observer, self.table = belief.label, belief.table
+        self.master = master.label if master is not None and other is not None else ""
+        if other is not None and other.digest == belief.table.digest:
+            other = None
+        self.other_rows = other.rows if other is not None else None
+        self.other_digest = other.digest if other is not None else ""
+        self._find_what_is_odd(picture)
+        scene = _scene(picture, belief, belief.table, other)
+        if scene != self.scene:
+            self.scene = scene
+            self._columns.clear()
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return self.table.partitions
+
+    @property
+    def width(self) -> int:
+        """How many replica indices there are."""
+        return self.scene.width
+
+    @property
+    def letter_width(self) -> int:
+        """Cells that the longest letter takes."""
+        return max((len(cell.letter) for cell in self.scene.plain), default=1)
+
+    def column(self, partition: int) -> Column:
+        """The replicas of a partition; the very object that it was before when nothing in it has changed."""
+        row = self.table.rows.get(partition, NO_ROW)
+        other = self.other_rows.get(partition, NO_ROW) if self.other_rows is not None else None
+        known = self._columns.get(partition)
+        if known is not None and known[0] is row and known[1] is other:
+            return known[2]
+        column = self._make(row, other, self.odd.get(partition, NOTHING_ODD))
+        self._columns[partition] = (row, other, column)
+        return column
+
+    def differs(self, row: Row, other: Row | None) -> bool:
+        """Whether the master's row of the same partition has other holders."""
+        if other is None:
+            return False
+        translated = self.scene.translated
+        return [translated[number] for number in other[1:]] != [*row[1:]]
+
+    def _make(self, row: Row, other: Row | None, odd: Oddity) -> Column:
+        scene = self.scene
+        held = row[1:]
+        single = scene.width > 1 and sum([scene.living[number] for number in held]) == 1
+        arrivals = dict(odd.arrivals)
+        cells: list[MapCell] = []
+        for index in range(scene.width):
+            number = held[index] if index < len(held) else NOBODY
+            its = other[index + 1] if other is not None and index + 1 < len(other) else NOBODY
+            if number != NOBODY:
+                cell = scene.plain[number]
+                if cell.state != "gone" and single:
+                    cell = cell._replace(state="single")
+                elif cell.state == "held" and number in odd.behind:
+                    cell = cell._replace(state="behind")
+            else:
+                cell = EMPTY["gap" if index < scene.able else "vacant"]
+            if index in arrivals:
+                comer = arrivals[index]
+                cell = MapCell(cell.letter or letter_of(comer), comer if cell.hue == NOBODY else cell.hue, "migrating")
+            if other is not None and scene.translated[its] != number:
+                cell = cell._replace(state="differs")
+            cells.append(cell)
+        return tuple(cells)
+
+    def _find_what_is_odd(self, picture: Picture) -> None:
+        """Columns of partitions about which that has changed are made anew."""
+        migrating: dict[int, list[RunningMigration]] = {}
+        behind: dict[int, frozenset[int]] = {}
+        for belief in picture.members.values():
+            for running in belief.leading.running.values():
+                migrating.setdefault(running.begun.partition, []).append(running)
+            if belief.out_of_step:
+                number = frozenset({self.table.number_of(belief.uuid)})
+                for partition in belief.out_of_step:
+                    behind[partition] = behind.get(partition, frozenset()) | number
+        odd: dict[int, Oddity] = {}
+        if migrating or behind:
+            places = {label: place for place, label in enumerate(picture.members)}
+            for partition in migrating.keys() | behind.keys():
+                arrivals = tuple(
+                    (one.begun.destination_new, places.get(picture.label_of(one.begun.destination), len(places)))
+                    for one in migrating.get(partition, ())
+                )
+                odd[partition] = Oddity(arrivals, behind.get(partition, frozenset()))
+        if odd != self.odd:
+            for partition in odd.keys() | self.odd.keys():
+                if odd.get(partition) != self.odd.get(partition):
+                    self._columns.pop(partition, None)
+        self.migrating, self.odd = migrating, odd
+
+
+def _chosen(picture: Picture, observer: str) -> Belief | None:
+    if observer:
+        return picture.members.get(observer)
+    masters = [picture.members[label] for label in picture.masters()]
+    having = [belief for belief in (*masters, *picture.members.values()) if belief.table is not None]
+    return having[0] if having else None
+
+
+def _scene(picture: Picture, belief: Belief, table: TableBelief, other: TableBelief | None) -> Scene:
+    suspected = suspected_with(picture, belief)
+    places = {label: place for place, label in enumerate(picture.members)}
+    plain = []
+    for number, holder in enumerate(table.holders):
+        label = picture.label_of(holder.address)
+        place = places.get(label, len(places) + number)
+        state = state_of_holder(picture.members.get(label), holder.uuid, suspected=holder.address in suspected)
+        plain.append(MapCell(letter_of(place), place, state))
+    translated = tuple(table.number_of(holder.uuid) for holder in other.holders) if other is not None else ()
+    return Scene(
+        width=max((len(row) - 1 for row in islice(table.rows.values(), 1)), default=0),  # all rows are equally long
+        able=sum(not member.lite for member in belief.members),
+        plain=tuple(plain),
+        living=(*(cell.state != "gone" for cell in plain), False),
+        translated=(*translated, NOBODY),
+    )

@@ -1,0 +1,101 @@
+"""Why two clusters do not become one, and the edit with which they would (seed 002; behaviour 6.4 and 6.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from backend.core.commands import Command
+from backend.core.membership.merge_decision import RULES
+from backend.picture.fact import Tone
+from backend.picture.join_list_edit import EditPlan
+from backend.picture.merge_hurdles import Hurdle, Meeting, PairState, profile
+from backend.picture.naming import with_names
+from backend.picture.one_line import one_line
+from backend.picture.picture import Belief, Picture
+
+PAIRS_SHOWN = 100
+"""Of very many clusters only so many pairs are judged, those of the largest clusters first."""
+
+GLYPHS: dict[PairState, str] = {"merging": "⇒", "due": "…", "waits": "◌", "blocked": "∦"}
+
+TONES: dict[PairState, Tone] = {"merging": "good", "due": "good", "waits": "plain", "blocked": "warning"}
+
+BY_SIZE = tuple(rule for rule in RULES if rule.name in ("data-members", "total-members", "address"))
+
+
+@dataclass(frozen=True, slots=True)
+class Unblock:
+    """What would take everything out of the way that an operator can: commands, in words, and the lists that they change."""
+
+    text: str
+    commands: tuple[Command, ...]
+    edits: tuple[EditPlan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two clusters, by the labels of their masters. `smaller` is the one that would merge into `greater`."""
+
+    smaller: str
+    greater: str
+    state: PairState
+    rule: str
+    """A word for what is in the way: a rule of the merge decision, or one of this module."""
+    sentence: str
+    unblock: Unblock | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.smaller}\x00{self.greater}"
+
+    @property
+    def state_text(self) -> str:
+        return f"{GLYPHS[self.state]} {self.state}"
+
+
+def why_not_merging(picture: Picture, now_us: int, *, at_most: int = PAIRS_SHOWN) -> tuple[Pair, ...]:
+    """Every pair of masters in sight at `now_us` on the run's clock; none while there is one cluster."""
+    masters = [picture.members[label] for label in picture.masters()]
+    if len(masters) < 2:
+        return ()
+    masters.sort(key=lambda master: -len(master.members))
+    return tuple(_judge(picture, one, other, now_us) for one, other in islice(combinations(masters, 2), at_most))
+
+
+def pairs_left_out(picture: Picture, at_most: int = PAIRS_SHOWN) -> int:
+    """How many pairs `why_not_merging` does not judge."""
+    number = len(picture.masters())
+    return max(number * (number - 1) // 2 - at_most, 0)
+
+
+def _judge(picture: Picture, one: Belief, other: Belief, now_us: int) -> Pair:
+    smaller, greater, by_size = _direction(one, other)
+    meeting = Meeting(picture, smaller, greater, with_names(by_size, picture.label_of), now_us)
+    hurdles = list(meeting.hurdles())
+    first = hurdles[0]
+    besides = [hurdle.rule for hurdle in hurdles[1:] if hurdle.state == "blocked"]
+    more = f" (besides: {', '.join(besides)})" if besides else ""
+    return Pair(
+        smaller.label, greater.label, first.state, first.rule, one_line(f"{first.sentence}{more}"), _unblock(hurdles)
+    )
+
+
+def _direction(one: Belief, other: Belief) -> tuple[Belief, Belief, str]:
+    """Who would merge into whom if nothing was in the way, and why."""
+    mine, theirs = profile(one), profile(other)
+    outcome, why = next(verdict for rule in BY_SIZE if (verdict := rule.judge(mine, theirs)) is not None)
+    return (one, other, why) if outcome == "local-merges" else (other, one, why)
+
+
+def _unblock(hurdles: Sequence[Hurdle]) -> Unblock | None:
+    """Everything that helps, but only if whatever is in the way can be helped."""
+    if any(hurdle.state == "blocked" and not hurdle.commands for hurdle in hurdles):
+        return None
+    helping = [hurdle for hurdle in hurdles if hurdle.commands]
+    if not helping:
+        return None
+    commands = tuple(dict.fromkeys(command for hurdle in helping for command in hurdle.commands))
+    remedies = dict.fromkeys(hurdle.remedy for hurdle in helping)
+    return Unblock(one_line("; ".join(remedies)), commands, tuple(edit for hurdle in helping for edit in hurdle.edits))
