@@ -72,8 +72,8 @@ class ArrangedModel:
 
     @property
     def fixed_columns(self) -> int:
-        fixed = self.inner.fixed_columns
-        return sum(place < fixed for place in self._shown) if self._shown else fixed
+        fixed, _ = self.inner.fixed_columns, self.columns  # the latter lays out
+        return sum(place < fixed for place in self._shown)
 
     @property
     def keys(self) -> Sequence[str]:

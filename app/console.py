@@ -13,10 +13,11 @@ from textual.command import Provider
 from textual.events import Key
 from textual.message import Message
 
-from app.actions.action import Action, ViewName
+from app.actions.action import Action, ViewName, WordKind
 from app.actions.registry import action_called, command_words
 from app.actions.views import ACTIONS as VIEW_ACTIONS
 from app.command_text import question
+from app.doors import DoorClosed, Doors, NoDoors, Opened
 from app.live_screen import Deed, LiveScreen
 from app.member_deeds import MemberDeeds
 from app.palette import ActionsProvider
@@ -27,29 +28,16 @@ from app.screens.confirm import ConfirmScreen
 from app.screens.help import HelpScreen
 from app.session import Session
 from app.table_deeds import TableDeeds
+from app.tabs import HOME, Tab, tab_cells
 from app.views import view_class
 from backend.clusters.cluster import Cluster
 from backend.core.commands import Command
 from backend.picture.blast_radius import blast_radius
-from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
 from widgets.line_table import TableCell
 
 CLOCK_SECONDS = 0.1
 """The one clock of the console: ten times a second (design section 8)."""
-
-HOME: ViewName = "beliefs"
-
-
-class Tab:
-    """An open cluster: its session, its views that were opened so far, and which of them lie above each other."""
-
-    def __init__(self, session: Session, requests: Requests) -> None:
-        self.session, self.requests = session, requests
-        self.views: dict[ViewName, LiveScreen] = {}
-        self.stack: list[ViewName] = [HOME]
-        self.shown: tuple[int, str, int] = (0, "", 0)
-        """What the playhead showed at the last tick."""
 
 
 class Console(App[None]):
@@ -67,16 +55,22 @@ class Console(App[None]):
             self.requests, self.done, self.failure, self.call = requests, done, failure, call
 
     def __init__(
-        self, cluster: Cluster, starting: Future[None] | None = None, *, keys: Mapping[str, str] | None = None
+        self,
+        cluster: Cluster,
+        starting: Future[None] | None = None,
+        *,
+        doors: Doors | None = None,
+        keys: Mapping[str, str] | None = None,
     ) -> None:
         """`starting` is done when the cluster has started its members; a failure of it is told to the operator.
 
-        `keys` are those that the operator wants instead of the registry's, by the id of the action. Whoever made the cluster
-        closes it, after `run` returned.
+        `doors` lead to other clusters. `keys` are those that the operator wants instead of the registry's, by the id of the
+        action. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those that were opened here.
         """
         super().__init__()
         self.history: dict[str, list[str]] = {}
         self._keys = keys or {}
+        self._doors: Doors = doors or NoDoors()
         self._tabs: list[Tab] = []
         self._tab = self._add_tab(Session(cluster, starting))
         self._member_deeds = MemberDeeds(self, lambda: self.top)
@@ -118,16 +112,20 @@ class Console(App[None]):
 
     @property
     def tabs(self) -> Sequence[TableCell]:
-        if len(self._tabs) == 1:
-            return ()
-        return [
-            TableCell(f"{'▸' if tab is self._tab else ' '}{one_line(tab.session.cluster.name)}", self._tone_of(tab))
-            for tab in self._tabs
-        ]
+        return tab_cells(self._tabs, self._tab) if len(self._tabs) > 1 else ()
 
     def on_mount(self) -> None:
         self.push_screen(self.beliefs)
         self.set_interval(CLOCK_SECONDS, self._tick)
+
+    def open_tab(self, opened: Opened, title: str) -> None:
+        """Show another cluster in a tab of its own, which closes it in the end."""
+        self._show_tab(self._add_tab(Session(opened.cluster, opened.starting, owned=True), title))
+
+    def close_owned(self) -> None:
+        """Close the clusters that were opened here; waits until that is done."""
+        for tab in self._tabs:
+            tab.session.close()
 
     # What views ask for
 
@@ -180,7 +178,10 @@ class Console(App[None]):
                 self.top.point_at(member)
 
     def complete(self, beginning: str) -> str | None:
-        words = self.top.words()
+        words: dict[WordKind, Sequence[str]] = {
+            "cluster": (*(tab.title for tab in self._tabs), *self._doors.names),
+            **self.top.words(),
+        }
         return complete_line(beginning, self.cluster.labels, writable=self.cluster.writable, words=words)
 
     def answered(self, sign: str, text: str) -> None:
@@ -277,26 +278,64 @@ class Console(App[None]):
             made = view_class(view, writable=tab.session.cluster.writable, wanted_keys=self._keys)
             known = tab.views[view] = made(tab.session, self)
             known.take(tab.session.recent)
-            self.install_screen(known, f"{id(tab)}/{view}")
+            self.install_screen(known, tab.name_of(view))
         return known
 
     def _pop_view(self) -> None:
         self._tab.stack.pop()
         self.pop_screen()
 
-    def _add_tab(self, session: Session) -> Tab:
+    def _add_tab(self, session: Session, title: str = "") -> Tab:
         requests = Requests(session, self._command_ended)
-        tab = Tab(session, requests)
+        tab = Tab(session, requests, title)
         self._tabs.append(tab)
         if session.starting is not None:
             session.starting.add_done_callback(partial(self._members_started, requests))
         return tab
 
     def _go_to_cluster(self, text: str) -> None:
-        """`close` closes the tab in sight; else go to the named one, or to the next."""
+        """`close` closes the tab in sight; else to the named cluster, which is opened if it is not open, or to the next."""
+        word, _, name = text.partition(" ")
+        if word == "close":
+            self._close_tab()
+        elif not name:
+            self._show_tab(self._tabs[(self._tabs.index(self._tab) + 1) % len(self._tabs)])
+        elif (known := self._tab_called(name)) is not None:
+            self._show_tab(known)
+        else:
+            try:
+                self.open_tab(self._doors.open(name), name)
+            except DoorClosed as closed:
+                self.say(str(closed), error=True)
 
-    def _tone_of(self, tab: Tab) -> str:
-        return "strong" if tab is self._tab else "plain"
+    def _tab_called(self, name: str) -> Tab | None:
+        """By its title, or by its number."""
+        for number, tab in enumerate(self._tabs, start=1):
+            if name in (tab.title, str(number)):
+                return tab
+        return None
+
+    def _show_tab(self, tab: Tab) -> None:
+        """Put the views of another cluster in place of those in sight."""
+        if tab is self._tab:
+            return
+        for _ in self._tab.stack:
+            self.pop_screen()
+        self._tab = tab
+        for view in tab.stack:
+            self.push_screen(self._view(tab, view))
+
+    def _close_tab(self) -> None:
+        gone = self._tab
+        if not gone.session.owned:
+            self.say("this cluster is what the console was opened on; quit closes it", error=True)
+            return
+        self._show_tab(self._tabs[self._tabs.index(gone) - 1])
+        self._tabs.remove(gone)
+        for view in gone.views:
+            self.uninstall_screen(gone.name_of(view))
+        # Closing may take seconds; nobody is to wait for it.
+        self.run_worker(gone.session.close, thread=True, exit_on_error=False)
 
     def _filter(self, text: str) -> None:
         if text:
@@ -326,6 +365,10 @@ class Console(App[None]):
             requests.finish("starting the members", None, starting)
 
 
-def run_console(cluster: Cluster, starting: Future[None] | None = None) -> None:
+def run_console(cluster: Cluster, starting: Future[None] | None = None, *, doors: Doors | None = None) -> None:
     """Show `cluster`, whose members are `starting`, until the operator quits. Whoever opened it closes it."""
-    Console(cluster, starting).run()
+    console = Console(cluster, starting, doors=doors)
+    try:
+        console.run()
+    finally:
+        console.close_owned()

@@ -12,6 +12,7 @@ from textual.widgets import Footer
 
 from app.actions.action import ViewName, WordKind
 from app.arranged_model import ArrangedModel
+from app.doors import Opened
 from app.header import header_parts
 from app.reach_view import ReachView
 from app.session import Session
@@ -59,6 +60,10 @@ class Desk(Protocol):
 
     def back(self) -> None:
         """Close the view in sight and go back to the one before."""
+        ...
+
+    def open_tab(self, opened: Opened, title: str) -> None:
+        """Show another cluster in a tab of its own: a fork, a demo. The console closes it in the end."""
         ...
 
     def complete(self, beginning: str) -> str | None:

@@ -91,3 +91,8 @@ class Session:
         if was_live and self.playhead.live:
             return fresh
         return self.tape.records(before_us + 1, self.playhead.shown_us)
+
+    def close(self) -> None:
+        """End the cluster if this session owns it, or the connection to it; returns when that is done."""
+        if self.owned:
+            self.cluster.close()

@@ -10,6 +10,8 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
+from backend.picture.one_line import one_line
+
 
 class ConfirmTypedScreen(ModalScreen[bool]):
     """Ends with True only after the cluster's name was typed as it is; the button that does it is dead until then."""
@@ -20,7 +22,7 @@ class ConfirmTypedScreen(ModalScreen[bool]):
         """`deed` is the word on the button, `name` what has to be typed, `line` the command line that does the same."""
         super().__init__()
         self._question, self._consequences, self._deed = question, consequences, deed
-        self._name, self._line = name, line
+        self._wanted, self._line = one_line(name), line
 
     def compose(self) -> ComposeResult:
         with Vertical(id="confirm-box"):
@@ -28,7 +30,7 @@ class ConfirmTypedScreen(ModalScreen[bool]):
             yield Static(self._consequences, id="confirm-consequences", markup=False)
             if self._line:
                 yield Static(f"$ {self._line}", id="confirm-line", markup=False)
-            yield Static(f"Type the name of the cluster, {self._name}, to go on:", id="confirm-asked", markup=False)
+            yield Static(f"Type the name of the cluster, {self._wanted}, to go on:", id="confirm-asked", markup=False)
             yield Input(id="confirm-name", compact=True)
             with Horizontal(id="confirm-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
@@ -38,10 +40,10 @@ class ConfirmTypedScreen(ModalScreen[bool]):
         self.query_one("#confirm-name", Input).focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self.query_one("#confirm", Button).disabled = event.value.strip() != self._name
+        self.query_one("#confirm", Button).disabled = event.value.strip() != self._wanted
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.value.strip() == self._name:
+        if event.value.strip() == self._wanted:
             self.dismiss(True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

@@ -1,0 +1,59 @@
+"""The open clusters: each in a tab with its session, its views, and what was asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.actions.action import ViewName
+from app.live_screen import LiveScreen
+from app.requests import Requests
+from app.session import Session
+from backend.clusters.reach import RemotelyReached
+from backend.picture.amounts import age_text
+from backend.picture.one_line import one_line
+from widgets.line_table import TableCell
+
+HOME: ViewName = "beliefs"
+
+
+class Tab:
+    """An open cluster: its session, its views that were opened so far, and which of them lie above each other."""
+
+    def __init__(self, session: Session, requests: Requests, title: str = "") -> None:
+        self.session, self.requests = session, requests
+        self.title = title or session.cluster.name
+        self.views: dict[ViewName, LiveScreen] = {}
+        self.stack: list[ViewName] = [HOME]
+        self.shown: tuple[int, str, int] = (0, "", 0)
+        """What the playhead showed at the last tick."""
+
+    def name_of(self, view: ViewName) -> str:
+        """What the screen of a view is installed as."""
+        return f"{id(self)}/{view}"
+
+
+def tab_cells(tabs: Sequence[Tab], in_sight: Tab) -> list[TableCell]:
+    """One cell for each open cluster. One that nobody in it can be heard of is grey, and dated."""
+    cells = []
+    for number, tab in enumerate(tabs, start=1):
+        mark = "▸" if tab is in_sight else " "
+        lost = lost_since(tab.session)
+        age = f" lost {lost}" if lost else ""
+        tone = "faint" if lost else "strong" if tab is in_sight else "plain"
+        cells.append(TableCell(f"{mark}{number} {one_line(tab.title)}{age}", tone))
+    return cells
+
+
+def lost_since(session: Session) -> str:
+    """How long no member of a remote cluster was heard; empty while at least one is, or none ever was."""
+    cluster = session.cluster
+    if not isinstance(cluster, RemotelyReached):
+        return ""
+    reach = tuple(cluster.reach().values())
+    if (
+        not reach
+        or any(one.contact == "connected" for one in reach)
+        or all(one.contact == "connecting" for one in reach)
+    ):
+        return ""
+    return age_text(cluster.now_us() - max(one.since_us for one in reach if one.contact == "stale"))

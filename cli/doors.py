@@ -1,0 +1,32 @@
+"""The ways from a console to the clusters of the user's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.doors import DoorClosed, Opened
+from backend.documents.yaml_document import BadDocument
+from cli.connection import connection_of
+from cli.exits import CommandFailed
+from cli.user_configuration import UserConfiguration
+
+
+class ConfiguredDoors:
+    """Opens the clusters that have a profile: for changes only if the console was started with `write` and the profile lets it."""
+
+    def __init__(self, *, write: bool) -> None:
+        self._write = write
+
+    @property
+    def names(self) -> Sequence[str]:
+        try:
+            return tuple(UserConfiguration().profiles)
+        except BadDocument:
+            return ()  # told when one of them is opened
+
+    def open(self, name: str) -> Opened:
+        try:
+            connection = connection_of(cluster=name)
+            return Opened(connection.open(write=self._write and not connection.read_only))
+        except CommandFailed as failed:
+            raise DoorClosed(str(failed)) from failed

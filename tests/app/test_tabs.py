@@ -1,0 +1,90 @@
+"""Several clusters at once: a tab for each, and views that belong to one of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from app.console import Console
+from app.doors import DoorClosed, Opened
+from backend.core.commands import StopMember
+from tests.app.fake_cluster import FakeCluster
+from tests.app.screen_text import screen_text, settle
+from tests.app.test_console import formed, type_line
+
+
+class TwoDoors:
+    """Leads to a cluster called south, and refuses north."""
+
+    names = ("south", "north")
+
+    def __init__(self) -> None:
+        self.south = FakeCluster(("s1", "s2"), name="south [x]")
+        self.south.form()
+
+    def open(self, name: str) -> Opened:
+        if name != "south":
+            raise DoorClosed(f"{name}: nobody answers")
+        return Opened(self.south)
+
+
+def test_another_cluster_opens_in_a_tab_with_views_of_its_own() -> None:
+    async def scenario() -> None:
+        cluster, doors = formed(), TwoDoors()
+        app = Console(cluster, doors=doors)
+        async with app.run_test(size=(100, 24)) as pilot:
+            await settle(pilot)
+            await pilot.press("j", "v")
+            await type_line(pilot, "cluster south")
+            await settle(pilot)
+            text = screen_text(app)
+            assert "1 dev" in text and "▸2 south" in text and "s1" in text and "n1" not in text
+            await pilot.press("j", "x")
+            assert doors.south.commands == [StopMember("s2")] and cluster.commands == []
+            await pilot.press("tilde")
+            await settle(pilot)
+            assert app.top.view == "migrations" and "▸1 dev" in screen_text(app), "the tab is as it was left"
+            await pilot.press("escape", "x")
+            assert cluster.commands == [StopMember("n2")], "cursor and all"
+            await type_line(pilot, "cluster south")
+            await settle(pilot)
+            await type_line(pilot, "close")
+            await settle(pilot)
+            assert "south" not in screen_text(app) and "n1" in screen_text(app)
+            await app.workers.wait_for_complete()
+            assert doors.south.closed and not cluster.closed
+
+    asyncio.run(scenario())
+
+
+def test_a_cluster_that_cannot_be_opened_is_told_and_the_first_cannot_be_closed() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster, doors=TwoDoors())
+        async with app.run_test(size=(100, 24)) as pilot:
+            await settle(pilot)
+            await type_line(pilot, "cluster north")
+            assert "north: nobody answers" in screen_text(app)
+            await type_line(pilot, "close")
+            assert "quit closes it" in screen_text(app)
+            await pilot.press("tilde")
+            assert app.session.cluster is cluster
+
+    asyncio.run(scenario())
+
+
+def test_what_was_opened_here_is_closed_in_the_end() -> None:
+    async def scenario() -> None:
+        cluster, doors = formed(), TwoDoors()
+        app = Console(cluster, doors=doors)
+        async with app.run_test(size=(100, 24)) as pilot:
+            await settle(pilot)
+            await type_line(pilot, "cluster south")
+        app.close_owned()
+        assert doors.south.closed and not cluster.closed
+
+    asyncio.run(scenario())
+
+
+def test_the_prompt_completes_names_of_clusters() -> None:
+    app = Console(formed(), doors=TwoDoors())
+    assert app.complete("cluster so") == "cluster south"
