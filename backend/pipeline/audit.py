@@ -93,20 +93,24 @@ def audit(paths: Sequence[Path], out_dir: Path | None = None) -> AuditResult:
     if out_dir is not None:
         _check_output(out_dir)
     try:
-        from backend.pipeline import invariants, session, tables
+        from backend.pipeline import session
+        from backend.pipeline.rules import all_rules
+        from backend.pipeline.tables import bronze
+        from backend.pipeline.tables import suspicions as suspicion_episodes
+        from backend.pipeline.tables import views as installed_lists
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in OPTIONAL_PACKAGES:
             raise PipelineMissing() from error
         raise
     with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging, session.spark_session() as spark:
         files = _settled(listed, Path(staging))
-        lines = tables.ranked(tables.read_lines(spark, [str(file) for file in files])).persist()
+        lines = bronze.ranked(bronze.read_lines(spark, [str(file) for file in files])).persist()
         views = suspicions = None
         try:
-            events, quarantine = tables.bronze(lines)
-            views = tables.views(events).persist()
-            suspicions = tables.suspicions(events).persist()
-            found = invariants.all_findings({"views": views, "events": events})
+            events, quarantine = bronze.bronze(lines)
+            views = installed_lists.views(events).persist()
+            suspicions = suspicion_episodes.suspicions(events).persist()
+            found = all_rules.all_findings({"views": views, "events": events})
             order = ("severity", "run", "at", "rule", "uuid", "seq", "detail")
             findings = found.orderBy(*order).limit(MOST_FINDINGS).collect()
             problems = quarantine.orderBy("file", "raw").limit(MOST_QUARANTINED).collect()

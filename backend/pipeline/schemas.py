@@ -110,31 +110,6 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """By kind of event, the fields without which it is not one."""
 
-VIEWS = StructType(
-    [*(RECORD[name] for name in ENVELOPE)]
-    + [EVENT[name] for name in ("version", "lineage", "master", "members", "author", "cause")]
-)
-"""One row for each member list that a member installed."""
-
-SUSPICIONS = StructType(
-    [
-        StructField("run", StringType()),
-        StructField("uuid", StringType()),
-        StructField("member", StringType()),
-        StructField("suspect", StringType()),
-        StructField("suspect_uuid", StringType()),
-        StructField("raised_seq", LongType()),
-        StructField("raised_at", LongType()),
-        StructField("raised_utc", LongType()),
-        StructField("raised_reason", StringType()),
-        StructField("cleared_seq", LongType()),
-        StructField("cleared_at", LongType()),
-        StructField("cleared_utc", LongType()),
-        StructField("cleared_reason", StringType()),
-    ]
-)
-"""One row for each time that a member began to suspect another; the cleared columns are null where it never stopped."""
-
 WITNESS = StructType([StructField("uuid", StringType()), StructField("seq", LongType())])
 
 FINDINGS = StructType(

@@ -13,7 +13,8 @@ from backend.journal.files import NoJournal
 from backend.journal.writer import JournalWriter
 from backend.pipeline import audit as audit_module
 from backend.pipeline.audit import AuditResult, Finding, OutputRefused, PipelineMissing, audit
-from backend.pipeline.schemas import SUSPICIONS, VIEWS
+from backend.pipeline.tables.suspicions import SUSPICIONS
+from backend.pipeline.tables.views import VIEWS
 from tests.pipeline.journals import Story, clean_story, line, write
 
 REPOSITORY = Path(__file__).parents[2]

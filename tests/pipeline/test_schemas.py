@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import LongType, StringType
 
 from backend.core.events import Record
-from backend.pipeline import tables
+from backend.pipeline.tables import bronze
 from backend.pipeline.schemas import EVENT, EVENT_KINDS, RECORD, REQUIRED_FIELDS, SchemaConflict, event_struct
 from tests.pipeline.journals import line
 
@@ -63,7 +63,7 @@ def test_every_kind_of_event_round_trips(spark: SparkSession, tmp_path: Path) ->
     ]
     file = tmp_path / "all.jsonl"
     file.write_bytes(b"".join(line(msgspec.convert(one, Record)) for one in wanted))
-    events, quarantine = tables.bronze(tables.ranked(tables.read_lines(spark, [str(file)])))
+    events, quarantine = bronze.bronze(bronze.ranked(bronze.read_lines(spark, [str(file)])))
     assert quarantine.collect() == []
     assert events.schema == RECORD
     assert [as_json(row) for row in events.orderBy("seq").collect()] == wanted

@@ -1,57 +1,14 @@
-"""The invariants of design section 7 as DataFrame functions: from a table to findings, all of one schema.
+"""The invariants of member lists (design section 7): order, integrity, one content for a version.
 
 A view is named by its lineage and version. A life is one uuid in one run, and what it did has the order of `seq`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import reduce
-from typing import Literal
-
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.schemas import FINDINGS
-
-Source = Literal["views", "events"]
-Severity = Literal["violation", "warning"]
-LIFE = ("run", "uuid")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A check of one table. `find` gives every column of `FINDINGS` but rule and severity."""
-
-    name: str
-    severity: Severity
-    reads: Source
-    find: Callable[[DataFrame], DataFrame]
-
-    def findings(self, table: DataFrame) -> DataFrame:
-        """What breaks the rule in `table` (schema `FINDINGS`)."""
-        found = self.find(table).withColumns({"rule": F.lit(self.name), "severity": F.lit(self.severity)})
-        return found.select(FINDINGS.names)
-
-
-RULES: list[Rule] = []
-
-
-def rule(name: str, severity: Severity, reads: Source) -> Callable[[Callable[[DataFrame], DataFrame]], Rule]:
-    """Register a function as the check of the rule `name`. Several checks may share a name."""
-
-    def register(find: Callable[[DataFrame], DataFrame]) -> Rule:
-        made = Rule(name, severity, reads, find)
-        RULES.append(made)
-        return made
-
-    return register
-
-
-def all_findings(tables: Mapping[Source, DataFrame]) -> DataFrame:
-    """What all rules find in `tables` (schema `FINDINGS`)."""
-    return reduce(DataFrame.unionByName, (one.findings(tables[one.reads]) for one in RULES))
+from backend.pipeline.rules.registry import LIFE, first_of, rule, witnesses_of
 
 
 @rule("view order", "violation", "views")
@@ -85,10 +42,10 @@ def opposite_orders(views: DataFrame) -> DataFrame:
         .where("other_uuid <> uuid and other_low_seq < other_high_seq")
     )
     sentence = "%s installed version %d of list %s before version %d; %s installed them the other way round"
-    return _first_of(both, [*LIFE, "seq"], ["high_seq", "other_uuid", "other_low_seq", "other_high_seq"]).select(
+    return first_of(both, [*LIFE, "seq"], ["high_seq", "other_uuid", "other_low_seq", "other_high_seq"]).select(
         *("run", "member", "uuid", "seq", "at"),
         F.format_string(sentence, "member", "high", "lineage", "low", "other_member").alias("detail"),
-        _witnesses("uuid.high_seq", "uuid.seq", "other_uuid.other_low_seq", "other_uuid.other_high_seq"),
+        witnesses_of("uuid.high_seq", "uuid.seq", "other_uuid.other_low_seq", "other_uuid.other_high_seq"),
     )
 
 
@@ -99,7 +56,7 @@ def two_way_successions(views: DataFrame) -> DataFrame:
     view = F.struct("lineage", "version", "seq")
     steps = views.withColumn("to", view).withColumn("from", F.lag(view).over(life)).where("from.lineage <> to.lineage")
     pair = ["run", "from.lineage", "from.version", "to.lineage", "to.version"]
-    steps = _first_of(steps, pair, ["at", "uuid", "seq"])
+    steps = first_of(steps, pair, ["at", "uuid", "seq"])
     keys = ("low_lineage", "low_version", "high_lineage", "high_version")
 
     def directed(low: str, high: str, prefix: str) -> DataFrame:
@@ -118,7 +75,7 @@ def two_way_successions(views: DataFrame) -> DataFrame:
         F.format_string(
             sentence, "member", "low_version", "low_lineage", "high_version", "high_lineage", "other_member"
         ).alias("detail"),
-        _witnesses("uuid.from_seq", "uuid.seq", "other_uuid.other_from_seq", "other_uuid.other_seq"),
+        witnesses_of("uuid.from_seq", "uuid.seq", "other_uuid.other_from_seq", "other_uuid.other_seq"),
     )
 
 
@@ -130,7 +87,7 @@ def views_without_their_owner(views: DataFrame) -> DataFrame:
     return outside.select(
         *("run", "member", "uuid", "seq", "at"),
         F.format_string(sentence, "member", "version", "lineage").alias("detail"),
-        _witnesses("uuid.seq"),
+        witnesses_of("uuid.seq"),
     )
 
 
@@ -144,7 +101,7 @@ def versions_that_do_not_grow(views: DataFrame) -> DataFrame:
     return back.withColumn("before_seq", F.col("before.seq")).select(
         *("run", "member", "uuid", "seq", "at"),
         F.format_string(sentence, "member", "version", "lineage", "before.version").alias("detail"),
-        _witnesses("uuid.before_seq", "uuid.seq"),
+        witnesses_of("uuid.before_seq", "uuid.seq"),
     )
 
 
@@ -157,7 +114,7 @@ def versions_with_two_contents(views: DataFrame) -> DataFrame:
     of_one_version = Window.partitionBy("run", "lineage", "version").orderBy("at", "uuid", "seq")
     first = F.first(F.struct("master", "members", "member", "uuid", "seq")).over(of_one_version)
     other = views.withColumn("first", first).where("master <> first.master or members <> first.members")
-    other = _first_of(other, ["run", "lineage", "version", "master", "members"], ["at", "uuid", "seq"])
+    other = first_of(other, ["run", "lineage", "version", "master", "members"], ["at", "uuid", "seq"])
     difference = (
         F.when(F.col("master") != F.col("first.master"), "another master")
         .when(F.array_sort("members") == F.array_sort("first.members"), "the members in another order")
@@ -167,32 +124,5 @@ def versions_with_two_contents(views: DataFrame) -> DataFrame:
     return other.withColumns({"first_uuid": F.col("first.uuid"), "first_seq": F.col("first.seq")}).select(
         *("run", "member", "uuid", "seq", "at"),
         F.format_string(sentence, "member", "version", "lineage", difference, "first.member").alias("detail"),
-        _witnesses("first_uuid.first_seq", "uuid.seq"),
+        witnesses_of("first_uuid.first_seq", "uuid.seq"),
     )
-
-
-@rule("journal gap", "warning", "events")
-def missing_events(events: DataFrame) -> DataFrame:
-    """A life numbers its events from 1 without gaps; where one is missing, other rules may have missed something."""
-    life = Window.partitionBy(*LIFE).orderBy("seq")
-    gaps = events.withColumn("before_seq", F.lag("seq").over(life)).withColumn(
-        "missing", F.col("seq") - F.coalesce("before_seq", F.lit(0)) - 1
-    )
-    return gaps.where("missing <> 0").select(
-        *("run", "member", "uuid", "seq", "at"),
-        F.format_string("%d events of %s are missing before its event %d", "missing", "member", "seq").alias("detail"),
-        _witnesses("uuid.before_seq", "uuid.seq"),
-    )
-
-
-def _first_of(rows: DataFrame, group: list[str], order: list[str]) -> DataFrame:
-    """The first row of each group; `order` leaves no ties, so that the same journals give the same findings."""
-    place = F.row_number().over(Window.partitionBy(*group).orderBy(*order))
-    return rows.withColumn("place", place).where("place = 1").drop("place")
-
-
-def _witnesses(*events: str) -> Column:
-    """The events that prove a finding, each written as the column of its uuid, a dot, and the column of its seq."""
-    pairs = [event.split(".") for event in events]
-    structs = [F.struct(F.col(uuid).alias("uuid"), F.col(seq).alias("seq")) for uuid, seq in pairs]
-    return F.filter(F.array(*structs), lambda witness: witness["seq"].isNotNull()).alias("witnesses")

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from backend.pipeline.schemas import ENVELOPE, EVENT, RECORD, REQUIRED_FIELDS, SUSPICIONS, VIEWS
+from backend.pipeline.schemas import ENVELOPE, EVENT, RECORD, REQUIRED_FIELDS
 
 _CORRUPT = "_corrupt"
 _READ_AS = StructType([*RECORD.fields, StructField(_CORRUPT, StringType())])
@@ -58,37 +58,6 @@ def bronze(ranked_lines: DataFrame) -> Bronze:
     reason = F.coalesce("reason", F.concat(F.lit("contradicts another event with the same identity, "), identity))
     quarantine = ranked_lines.where(F.col("reason").isNotNull() | contradicts)
     return Bronze(events, quarantine.select("file", "raw", reason.alias("reason")))
-
-
-def views(events: DataFrame) -> DataFrame:
-    """One row for each member list that a member installed (schema `VIEWS`)."""
-    installed = events.where(F.col("event.kind") == "list-installed")
-    return installed.select([F.col(name if name in ENVELOPE else f"event.{name}").alias(name) for name in VIEWS.names])
-
-
-def suspicions(events: DataFrame) -> DataFrame:
-    """One row for each suspicion from its raising to its clearing (schema `SUSPICIONS`)."""
-    of_one_suspect = Window.partitionBy("run", "uuid", "event.suspect", "event.suspect_uuid").orderBy("seq")
-    what = F.struct(F.col("event.kind").alias("kind"), "seq", "at", "utc", F.col("event.reason").alias("reason"))
-    raised = (
-        events.where(F.col("event.kind").isin("suspicion-raised", "suspicion-cleared"))
-        .withColumn("next", F.lead(what).over(of_one_suspect))
-        .where(F.col("event.kind") == "suspicion-raised")
-    )
-    cleared = F.when(F.col("next.kind") == "suspicion-cleared", F.col("next"))
-    table = raised.select(
-        "run",
-        "uuid",
-        "member",
-        F.col("event.suspect").alias("suspect"),
-        F.col("event.suspect_uuid").alias("suspect_uuid"),
-        F.col("seq").alias("raised_seq"),
-        F.col("at").alias("raised_at"),
-        F.col("utc").alias("raised_utc"),
-        F.col("event.reason").alias("raised_reason"),
-        *(cleared[name].alias(f"cleared_{name}") for name in ("seq", "at", "utc", "reason")),
-    )
-    return table.select(SUSPICIONS.names)
 
 
 def _why_no_record() -> Column:
