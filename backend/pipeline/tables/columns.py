@@ -1,0 +1,46 @@
+"""How the tables' columns are written down: a type and a meaning, which the reference of tables repeats."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+TEXT, NUMBER, YES_NO, INDEX = StringType(), LongType(), BooleanType(), IntegerType()
+TEXTS = ArrayType(TEXT)
+
+RUN = ("run", TEXT, "the run")
+LIFE = ("uuid", TEXT, "the life: a member has a new one after each start and each merge")
+MEMBER = ("member", TEXT, "label of the member")
+SEQ = ("seq", NUMBER, "number of the event within its life")
+AT = ("at", NUMBER, "microseconds on the run's clock")
+UTC = ("utc", NUMBER, "microseconds since 1970, UTC")
+
+
+def schema(*columns: tuple[str, DataType, str]) -> StructType:
+    """A schema whose columns carry their meaning as a comment."""
+    return StructType([StructField(name, kind, metadata={"comment": meaning}) for name, kind, meaning in columns])
+
+
+def shaped(table: DataFrame, wanted: StructType) -> DataFrame:
+    """`table` with just the columns of `wanted`, in its order and types."""
+    return table.select([F.col(field.name).cast(field.dataType).alias(field.name) for field in wanted.fields])
+
+
+def of_kind(*kinds: str) -> Column:
+    """Whether an event is of one of these kinds."""
+    return F.col("event.kind").isin(*kinds)
+
+
+def field_when(kind: str, name: str) -> Column:
+    """A field of the event where it is of this kind; null elsewhere."""
+    return F.when(F.col("event.kind") == kind, F.col(f"event.{name}"))

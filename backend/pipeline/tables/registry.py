@@ -1,0 +1,44 @@
+"""All tables that are made of events, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from backend.pipeline.tables import calls, claims, faults, lives, merges, migrations, suspicions, table_versions, views
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its columns, and how it is made of de-duplicated events."""
+
+    name: str
+    schema: StructType
+    make: Callable[[DataFrame], DataFrame]
+    meaning: str
+
+
+TABLES: dict[str, Table] = {
+    one.name: one
+    for one in (
+        Table("lives", lives.LIVES, lives.lives, "the lives of members"),
+        Table("views", views.VIEWS, views.views, "the lists that members installed"),
+        Table("suspicions", suspicions.SUSPICIONS, suspicions.suspicions, "who suspected whom, and for how long"),
+        Table("claims", claims.CLAIMS, claims.claims, "mastership claims"),
+        Table("merges", merges.MERGES, merges.merges, "members that left their cluster for another one"),
+        Table(
+            "table_versions",
+            table_versions.TABLE_VERSIONS,
+            table_versions.table_versions,
+            "changes of partition tables",
+        ),
+        Table("migrations", migrations.MIGRATIONS, migrations.migrations, "migrations, with their steps"),
+        Table("writes", calls.WRITES, calls.writes, "puts and removes that somebody watched"),
+        Table("reads", calls.READS, calls.reads, "gets that somebody watched"),
+        Table("faults", faults.FAULTS, faults.faults, "what was done to the cluster from outside"),
+    )
+}
+"""In the order of the reference."""
