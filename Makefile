@@ -5,12 +5,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: console pipeline test lint bench screenshots clean help
+.PHONY: console pipeline web test lint bench screenshots clean help
 
 console: .venv/.base  ## the console on a live cluster of five; without a terminal, the demo `split`
 	@$(BIN)/quarterdeck console
 
 pipeline: .venv/.pipeline  ## add what `quarterdeck audit` needs: Spark and a Java that comes with it
+
+web: .venv/.web  ## the console in a browser on this machine; prints the URL
+	@$(BIN)/quarterdeck web
 
 test: .venv/.pipeline .venv/.dev  ## all tests, on two processes
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
@@ -51,6 +54,10 @@ help:  ## this list
 	$(INSTALL) '.[pipeline]'
 	@touch $@
 
-.venv/.dev: .venv/.base
+.venv/.web: .venv/.base
+	$(INSTALL) '.[web]'
+	@touch $@
+
+.venv/.dev: .venv/.web
 	$(INSTALL) '.[dev]'
 	@touch $@

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from app.actions.action import Action
 from app.command_text import describe
+from backend.clusters.cluster import Cluster
+from backend.clusters.reach import RemotelyReached
 from backend.core.commands import (
     ArrangePartitions,
     CallMap,
@@ -30,6 +32,14 @@ TO_A_MEMBER = "--connect URL"
 
 NEED_A_CLUSTER = ("cluster", "map")
 """Commands that have to be told which cluster they are for."""
+
+
+def reach_of(cluster: Cluster) -> str:
+    """The options that lead to `cluster` from elsewhere: a member that answers; empty when only this console reaches it."""
+    if not isinstance(cluster, RemotelyReached):
+        return ""
+    reach = sorted(cluster.reach().values(), key=lambda one: one.contact != "connected")
+    return f"--connect {shlex.quote(reach[0].url)}" if reach else ""
 
 
 def lines_of(commands: Iterable[Command], reach: str = "") -> list[str]:

@@ -83,8 +83,14 @@ def describe(command: Command) -> str:
 
 
 def question(commands: Sequence[Command]) -> tuple[str, str]:
-    """What to ask before `commands` of one kind are done, and the word that does them."""
+    """What to ask before `commands` are done, and the word that does them."""
+    if len({type(command) for command in commands}) > 1:
+        return "\n".join(("Do all of this?", *map(one_line, map(describe, commands)))), "Do"
     match commands[0]:
+        case SetJoinList():
+            return f"Edit the join list of {_members(commands)}'s cluster?", "Edit"
+        case HealLink(sources, targets):
+            return f"Make the links between {', '.join(sources)} and {', '.join(targets)} plain again?", "Heal"
         case ChangeState(member, state):
             return f"Change the cluster of {one_line(member)} to {state}?", "Change"
         case SearchClusters():

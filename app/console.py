@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -16,24 +16,28 @@ from textual.message import Message
 from app.actions.action import Action, ViewName, WordKind
 from app.actions.registry import action_called, command_words
 from app.actions.views import ACTIONS as VIEW_ACTIONS
-from app.command_text import question
+from app.asking import what_to_ask
 from app.doors import DoorClosed, Doors, NoDoors, Opened
 from app.live_screen import Deed, LiveScreen
 from app.member_deeds import MemberDeeds
+from app.output_deeds import OutputDeeds
 from app.palette import ActionsProvider
 from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
 from app.requests import CallKey, Requests
 from app.screens.beliefs import BeliefsScreen
-from app.screens.confirm import ConfirmScreen
 from app.screens.help import HelpScreen
 from app.session import Session
+from app.settings import ConsoleSettings
 from app.table_deeds import TableDeeds
 from app.tabs import HOME, Tab, tab_cells
+from app.themes.registry import THEMES, NoSuchTheme, theme_called
+from app.time_deeds import TimeDeeds
+from app.view_state import ViewState
 from app.views import view_class
 from backend.clusters.cluster import Cluster
 from backend.core.commands import Command
-from backend.picture.blast_radius import blast_radius
 from backend.picture.picture import Picture
+from backend.training.progress import SCORES_FILE, ScoreBook
 from widgets.line_table import TableCell
 
 CLOCK_SECONDS = 0.1
@@ -60,29 +64,41 @@ class Console(App[None]):
         starting: Future[None] | None = None,
         *,
         doors: Doors | None = None,
-        keys: Mapping[str, str] | None = None,
+        settings: ConsoleSettings | None = None,
+        state_file: Path | None = None,
     ) -> None:
         """`starting` is done when the cluster has started its members; a failure of it is told to the operator.
 
-        `doors` lead to other clusters. `keys` are those that the operator wants instead of the registry's, by the id of the
-        action. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those that were opened here.
+        `doors` lead to other clusters. What views are to look like is remembered in `state_file`; without one until the console
+        ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those that were opened here.
         """
         super().__init__()
-        self.history: dict[str, list[str]] = {}
-        self._keys = keys or {}
+        self.settings = settings or ConsoleSettings()
+        for theme in THEMES.values():
+            self.register_theme(theme)
+        self.theme = self.settings.theme
+        self._told_early: list[str] = []
+        self._state = ViewState(state_file, self._tell)
+        self.history: dict[str, list[str]] = self._state.history
+        self.scores = ScoreBook(state_file.with_name(SCORES_FILE) if state_file is not None else None)
+        self._keys = self.settings.keys
         self._doors: Doors = doors or NoDoors()
         self._tabs: list[Tab] = []
         self._tab = self._add_tab(Session(cluster, starting))
         self._member_deeds = MemberDeeds(self, lambda: self.top)
-        self._table_deeds = TableDeeds(self, lambda: self.top)
+        self._table_deeds = TableDeeds(self, lambda: self.top, self._state)
+        self._output_deeds = OutputDeeds(self, lambda: self.top, lambda: self._tab.requests.last)
         self._deeds: dict[str, Deed] = {
             **self._member_deeds.deeds,
             **self._table_deeds.deeds,
+            **self._output_deeds.deeds,
+            **TimeDeeds(self, lambda: self.session, lambda: self.top.repaint()).deeds,
             **{action.id: partial(self._open, cast(ViewName, action.id)) for action in VIEW_ACTIONS},
             "filter": lambda text: self._filter(text),
             "prompt": lambda _: self.type_line(""),
             "help": lambda _: self._help(),
             "cluster": lambda text: self._go_to_cluster(text),
+            "theme": lambda text: self._paint_in(text),
             "back": lambda _: self.back(),
             "quit": lambda text: self._quit(),
         }
@@ -117,10 +133,16 @@ class Console(App[None]):
     def on_mount(self) -> None:
         self.push_screen(self.beliefs)
         self.set_interval(CLOCK_SECONDS, self._tick)
+        for sentence in self._told_early:
+            self.call_after_refresh(self.say, sentence, error=True)
 
     def open_tab(self, opened: Opened, title: str) -> None:
         """Show another cluster in a tab of its own, which closes it in the end."""
         self._show_tab(self._add_tab(Session(opened.cluster, opened.starting, owned=True), title))
+
+    def close_tab(self) -> None:
+        """Close the cluster in sight, if it was opened here, and go to the tab before."""
+        self._close_tab()
 
     def close_owned(self) -> None:
         """Close the clusters that were opened here; waits until that is done."""
@@ -134,11 +156,12 @@ class Console(App[None]):
         self.top.say(text, error=error)
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
-        """Do `commands`; when the registry has the action as destructive, only after asking."""
+        """Do `commands`; when they are dangerous, only after asking."""
         if not commands:
             return
         requests = self._tab.requests
-        if not action_called(action_id).destructive:
+        asked = what_to_ask(self.session, action_called(action_id), commands)
+        if asked is None:
             requests.execute(commands, self.say)
             return
 
@@ -148,8 +171,7 @@ class Console(App[None]):
             else:
                 self.say("cancelled")
 
-        asked, deed = question(commands)
-        self.push_screen(ConfirmScreen(asked, blast_radius(self.session.picture, commands), deed), answered)
+        self.push_screen(asked, answered)
 
     def type_line(self, line: str) -> None:
         """Let the operator finish a line."""
@@ -180,11 +202,13 @@ class Console(App[None]):
     def complete(self, beginning: str) -> str | None:
         words: dict[WordKind, Sequence[str]] = {
             "cluster": (*(tab.title for tab in self._tabs), *self._doors.names),
+            "theme": tuple(THEMES),
             **self.top.words(),
         }
         return complete_line(beginning, self.cluster.labels, writable=self.cluster.writable, words=words)
 
     def answered(self, sign: str, text: str) -> None:
+        self._state.keep_line(sign, text)
         if sign == ":" and text.strip():
             self._obey(text)
 
@@ -208,6 +232,7 @@ class Console(App[None]):
         deed(text)
 
     def _obey(self, line: str) -> None:
+        line = self.settings.spelt_out(line)
         try:
             selected = next(iter(self.top.targets()), "")
             wish = parse_line(line, self.cluster.labels, writable=self.cluster.writable, selected=selected)
@@ -277,6 +302,7 @@ class Console(App[None]):
         if known is None:
             made = view_class(view, writable=tab.session.cluster.writable, wanted_keys=self._keys)
             known = tab.views[view] = made(tab.session, self)
+            self._table_deeds.recall(known)
             known.take(tab.session.recent)
             self.install_screen(known, tab.name_of(view))
         return known
@@ -343,6 +369,22 @@ class Console(App[None]):
         else:
             self.top.prompt.ask("/", self.top.filter_text)
 
+    def _paint_in(self, name: str) -> None:
+        if not name:
+            self.type_line("theme ")
+            return
+        try:
+            self.theme = theme_called(name).name
+        except NoSuchTheme as problem:
+            self.say(str(problem), error=True)
+
+    def _tell(self, sentence: str) -> None:
+        """Say something that may come up before there is anything on the screen."""
+        if self.is_running:
+            self.say(sentence, error=True)
+        else:
+            self._told_early.append(sentence)
+
     def _help(self) -> None:
         self.push_screen(HelpScreen(self.top.view, writable=self.cluster.writable, wanted_keys=self._keys))
 
@@ -365,10 +407,23 @@ class Console(App[None]):
             requests.finish("starting the members", None, starting)
 
 
-def run_console(cluster: Cluster, starting: Future[None] | None = None, *, doors: Doors | None = None) -> None:
-    """Show `cluster`, whose members are `starting`, until the operator quits. Whoever opened it closes it."""
-    console = Console(cluster, starting, doors=doors)
+def run_console(
+    cluster: Cluster,
+    starting: Future[None] | None = None,
+    *,
+    doors: Doors | None = None,
+    settings: ConsoleSettings | None = None,
+    state_file: Path | None = None,
+    at_us: int | None = None,
+) -> None:
+    """Show `cluster`, whose members are `starting`, until the operator quits. Whoever opened it closes it.
+
+    With `at_us`, that moment of the run is shown once it has come.
+    """
+    console = Console(cluster, starting, doors=doors, settings=settings, state_file=state_file)
+    if at_us is not None:
+        console.session.playhead.wait_for(at_us)
     try:
-        console.run()
+        console.run(mouse=console.settings.mouse)
     finally:
         console.close_owned()

@@ -82,6 +82,8 @@ FREQUENT = (
 
 def tone_of(event: events.Event) -> str:
     """How a line of the tail is painted."""
+    if isinstance(event, events.HeartbeatLate):
+        return "good" if event.over else "warning"
     if isinstance(event, ALARMING):
         return "bad"
     if isinstance(event, WORRYING):

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 from textual.app import App
 
+from backend.picture.amounts import counted
+
 OVERWRITE_SIGN = "!"
 
 Row = Mapping[str, str]
@@ -46,8 +48,8 @@ def target_of(text: str, usage: str) -> Target:
     return Target(Path(named).expanduser(), overwrite)
 
 
-def export_rows(rows: Iterable[Row], target: Target) -> int:
-    """Write the rows in the format that the suffix of the file names; returns how many. Raises `BadExport`."""
+def export_rows(app: App[Any], rows: Iterable[Row], target: Target) -> str:
+    """Write the rows in the format that the suffix of the file names; returns what to tell. Raises `BadExport`."""
     listed = list(rows)
     match target.suffix:
         case ".csv":
@@ -56,12 +58,11 @@ def export_rows(rows: Iterable[Row], target: Target) -> int:
             content = as_json(listed)
         case other:
             raise BadExport(f"{other or 'no suffix'} is no format of tables; write FILE.csv or FILE.json")
-    write(target, content)
-    return len(listed)
+    return f"{counted(len(listed), 'row')} {deliver(app, target, content)}"
 
 
-def export_screen(app: App[Any], target: Target) -> None:
-    """Write what is on the screen as a picture (.svg) or as text (.txt). Raises `BadExport`."""
+def export_screen(app: App[Any], target: Target) -> str:
+    """Write what is on the screen as a picture (.svg) or as text (.txt); returns what to tell. Raises `BadExport`."""
     match target.suffix:
         case ".svg":
             content = without_fonts(app.export_screenshot())
@@ -69,7 +70,16 @@ def export_screen(app: App[Any], target: Target) -> None:
             content = screen_text(app)
         case other:
             raise BadExport(f"{other or 'no suffix'} is no format of screens; write FILE.svg or FILE.txt")
+    return deliver(app, target, content)
+
+
+def deliver(app: App[Any], target: Target, content: str) -> str:
+    """Hand `content` to whoever sits at the console: in a browser as a download, which touches no file on this machine."""
+    if app.is_web:
+        app.deliver_text(io.StringIO(content), save_filename=target.file.name)
+        return f"sent to the browser as {target.file.name}"
     write(target, content)
+    return f"written to {target.file}"
 
 
 def as_csv(rows: Sequence[Row]) -> str:

@@ -19,6 +19,7 @@ from app.session import Session
 from backend.core.commands import Command
 from backend.core.events import Record
 from backend.picture.one_line import one_line
+from backend.training.progress import ScoreBook
 from widgets.line_table import LineTable, TableCell
 from widgets.prompt import Prompt
 from widgets.status_line import StatusLine
@@ -40,6 +41,11 @@ class Desk(Protocol):
     @property
     def tabs(self) -> Sequence[TableCell]:
         """The open clusters, the one in sight marked; nothing while there is only one."""
+        ...
+
+    @property
+    def scores(self) -> ScoreBook:
+        """What was learnt with the demos so far."""
         ...
 
     def say(self, text: str, *, error: bool = False) -> None:
@@ -64,6 +70,10 @@ class Desk(Protocol):
 
     def open_tab(self, opened: Opened, title: str) -> None:
         """Show another cluster in a tab of its own: a fork, a demo. The console closes it in the end."""
+        ...
+
+    def close_tab(self) -> None:
+        """Close the cluster in sight and its tab, and go to the one before."""
         ...
 
     def complete(self, beginning: str) -> str | None:

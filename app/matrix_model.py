@@ -12,6 +12,7 @@ from backend.picture.beliefs import (
     ObserverFacts,
     Survey,
     cell,
+    how_it_differs,
     observer_facts,
     state_word,
     survey_beliefs,
@@ -107,6 +108,10 @@ class MatrixModel:
             seen = cell(self._picture, key, label)
             found.append(TableCell(seen.text, "faint" if greyed else TONE_OF[seen.word]))
         return found
+
+    def sentence(self, key: str) -> str:
+        """In what the list of this observer is another one than most hold; empty when it is not."""
+        return how_it_differs(self._picture, self.survey, key)
 
     def outlier(self, key: str) -> bool:
         return key in self.survey.dissenters

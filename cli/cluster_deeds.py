@@ -106,6 +106,15 @@ def fault(
 
 
 @with_connection
+def do(
+    connection: Connection,
+    words: Annotated[list[str], typer.Argument(metavar="WHAT...", help="A line of the console's prompt.")],
+) -> None:
+    """Do what a line of the console's prompt does: stop athens; search athens; arrange athens; set athens NAME=VALUE."""
+    _do(connection, lambda visit: _parsed(visit, " ".join(words)))
+
+
+@with_connection
 def kill(connection: Connection, name: Annotated[str, typer.Argument(help="The member's label.")]) -> None:
     """End a member's process without a goodbye."""
     _do(connection, lambda visit: _parsed(visit, f"kill {name}"))
@@ -115,6 +124,7 @@ def register(group: typer.Typer) -> None:
     group.add_typer(join_lists, name="join-list")
     group.command()(state)
     group.command()(fault)
+    group.command()(do)
     group.command()(kill)
 
 
@@ -126,7 +136,8 @@ def _parsed(visit: Visit, line: str) -> Command:
         wish = parse_line(line, tuple(visit.sightings), writable=True)
     except BadLine as problem:
         raise CommandFailed(ExitCode.BAD_INPUT, str(problem)) from problem
-    assert not isinstance(wish, ConsoleRequest), "no fault is for the console"
+    if isinstance(wish, ConsoleRequest):
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{line.split()[0]} is for the console alone")
     return wish
 
 

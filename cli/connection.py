@@ -158,11 +158,11 @@ def with_connection(command: Callable[..., None]) -> Callable[..., None]:
 
 def _profile(label: str) -> Connection:
     from backend.documents.yaml_document import BadDocument
-    from cli.cluster_profiles import load_profiles
     from cli.paths import configuration_file
+    from cli.user_configuration import UserConfiguration
 
     with failing_as(ExitCode.BAD_INPUT, BadDocument):
-        profiles = load_profiles()
+        profiles = UserConfiguration().profiles
     if label not in profiles:
         known = ", ".join(profiles) or "none"
         raise CommandFailed(ExitCode.BAD_INPUT, f"--cluster {label}: {configuration_file()} has {known}")

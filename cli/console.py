@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,14 +15,18 @@ from cli.connection import Connection, with_connection
 from cli.exits import CommandFailed, ExitCode, failing_as
 from cli.journal import JournalOption, NoJournalOption, new_run, recording
 from cli.live import LogOption, ProcessesOption, write_log
+from cli.paths import configuration_file, console_state_file
 
 if TYPE_CHECKING:
+    from app.settings import ConsoleSettings
     from backend.core.properties import PropertyValue, Settings
 
 CLUSTER_NAME = "dev"
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 """Labels of the first members, as in the scripted demos; those after them are called n6, n7 and so on."""
 HEADLESS_DEMO = "split"
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+"""What Textual's variable says when a web server runs the console."""
 
 
 class PresetName(StrEnum):
@@ -46,38 +51,77 @@ def console(
     write: Annotated[
         bool, typer.Option("--write", help="With --connect or --cluster: allow to change things.")
     ] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Change nothing, also not in a cluster that is started here.")
+    ] = False,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Open a recorded run: a run's folder in a journal, or one file.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="MOMENT", help="With --replay: seconds, or MEMBER#NUMBER of an event.")
+    ] = None,
+    simulate: Annotated[Path | None, typer.Option(metavar="FILE", help="Open a scenario, in simulated time.")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --simulate: the same seed gives the same run.")] = None,
+    speed: Annotated[
+        float | None, typer.Option(metavar="X", help="With --simulate: seconds of the run in one second.")
+    ] = None,
+    theme: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Colours: dark, light, high-contrast, deuteranopia or ansi.")
+    ] = None,
 ) -> None:
     """Open the console on a new live cluster, or on a running one; without a terminal, run the demo `split` instead of the former
     and report on stdout."""
+    if write and read_only:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--write and --read-only: give one of them")
+    for option, given, wanted, needed in (
+        ("--at", at, replay, "--replay"), ("--seed", seed, simulate, "--simulate"), ("--speed", speed, simulate, "--simulate"),
+    ):  # fmt: skip
+        if given is not None and wanted is None:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"{option} is for a run that is opened with {needed}")
+    if replay is not None or simulate is not None:
+        if any((processes, properties, journal, log, write, connection.urls, replay and simulate)):
+            problem = "--replay and --simulate start no members; leave out all but --at, --seed, --speed, --theme and --read-only"
+            raise CommandFailed(ExitCode.BAD_INPUT, problem)
+        watch_run(replay, at, simulate, seed, speed, writable=not read_only, theme=theme)
+        return
     if connection.urls:
         here_only = (processes, properties, journal, log)
         if any(here_only):
             problem = "--processes, --property, --journal and --log are for a cluster that is started here"
             raise CommandFailed(ExitCode.BAD_INPUT, problem)
-        watch_running(connection, write=write)
+        watch_running(connection, write=write, theme=theme)
         return
     if write:
         raise CommandFailed(ExitCode.BAD_INPUT, "--write is for a running cluster; name it with --connect or --cluster")
     settings = read_settings(properties or [], preset)
+    looks = console_settings(theme)
     write_log(log)
     if not has_terminal():
         run_headless(journal, wanted=not no_journal)
         return
     from app.console import run_console
     from backend.clusters.local import LocalCluster, ProcessCluster
+    from cli.doors import ConfiguredDoors
 
     kind = ProcessCluster if processes else LocalCluster
     labels = member_labels(members)
     with recording(journal, new_run(CLUSTER_NAME), wanted=not no_journal) as writer:
         with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
             cluster = kind(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
+        cluster.writable = not read_only
         try:
-            run_console(cluster, cluster.started)
+            run_console(
+                cluster,
+                cluster.started,
+                doors=ConfiguredDoors(write=write),
+                settings=looks,
+                state_file=console_state_file(),
+            )
         finally:
             cluster.close()
 
 
-def watch_running(connection: Connection, *, write: bool) -> None:
+def watch_running(connection: Connection, *, write: bool, theme: str | None = None) -> None:
     """The console on the cluster that `connection` names; it goes on when the console ends."""
     if write:
         connection.to_change()
@@ -86,20 +130,85 @@ def watch_running(connection: Connection, *, write: bool) -> None:
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck cluster watch` and `cluster status`"
         )
     from app.console import run_console
+    from cli.doors import ConfiguredDoors
 
+    looks = console_settings(theme)
     cluster = connection.open(write=write)
     try:
-        run_console(cluster, cluster.started)
+        run_console(
+            cluster,
+            cluster.started,
+            doors=ConfiguredDoors(write=write),
+            settings=looks,
+            state_file=console_state_file(),
+        )
     finally:
         cluster.close()
+
+
+def watch_run(
+    replay: Path | None,
+    at: str | None,
+    simulate: Path | None,
+    seed: int | None,
+    speed: float | None,
+    *,
+    writable: bool,
+    theme: str | None,
+) -> None:
+    """The console on the recorded run `replay` or on the simulated one `simulate`. Raises `CommandFailed`."""
+    from cli.console_runs import recorded_cluster, simulated_cluster
+
+    if not has_terminal():
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
+        )
+    from app.console import run_console
+    from cli.doors import ConfiguredDoors
+
+    looks, doors, state = console_settings(theme), ConfiguredDoors(write=False), console_state_file()
+    if replay is not None:
+        recorded, at_us = recorded_cluster(replay, at)
+        run_console(recorded, doors=doors, settings=looks, state_file=state, at_us=at_us)
+        return
+    assert simulate is not None
+    simulated = simulated_cluster(simulate, seed, speed)
+    simulated.writable = writable
+    try:
+        run_console(simulated, doors=doors, settings=looks, state_file=state)
+    finally:
+        simulated.close()
 
 
 def register(app: typer.Typer) -> None:
     app.command()(console)
 
 
+def console_settings(theme: str | None) -> ConsoleSettings:
+    """How the user wants the console, with the `theme` of the command line before that of the file. Raises `CommandFailed`."""
+    from app.settings import ConsoleSettings
+    from app.themes.registry import NoSuchTheme, theme_called
+
+    settings = ConsoleSettings()
+    if configuration_file().exists():  # else nothing is imported to read it
+        from backend.documents.yaml_document import BadDocument
+        from cli.user_configuration import UserConfiguration
+
+        with failing_as(ExitCode.BAD_INPUT, BadDocument):
+            settings = UserConfiguration().console()
+    if theme is None:
+        return settings
+    with failing_as(ExitCode.BAD_INPUT, NoSuchTheme, about="--theme"):
+        return replace(settings, theme=theme_called(theme).name)
+
+
 def has_terminal() -> bool:
-    """Whether there is a screen and a keyboard: Textual reads stdin and draws on stderr, people look at stdout."""
+    """Whether there is a screen and a keyboard: Textual reads stdin and draws on stderr, people look at stdout.
+
+    In a browser, the page is both, and Textual is told so by its own variable.
+    """
+    if os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER:
+        return True
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return os.environ.get("TERM") != "dumb" and all(stream is not None and stream.isatty() for stream in streams)
 

@@ -1,45 +1,90 @@
-"""`quarterdeck demo`: scripted demos, built in or of your own, on a live cluster without a screen or simulated."""
+"""`quarterdeck demo`: scripted demos, built in or of your own, live or simulated: listed, shown, run, and taught."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.journal import JournalOption, NoJournalOption, new_run, recording
+from cli.journal import JournalOption, NoJournalOption, new_run, recording, seeded_run
 from cli.live import LogOption, ProcessesOption, write_log
-from cli.output import Format, FormatOption, say, write_rows
+from cli.output import Format, FormatOption, say, write_document, write_rows
+from cli.paths import console_state_file
 from cli.simulate import load, report, simulated
 
 if TYPE_CHECKING:
+    from backend.core.commands import Command
     from backend.simulation.run import Outcome
     from backend.simulation.scenario import Scenario
+    from backend.training.prediction import Summary
 
-group = typer.Typer(help="List and run scripted demos.", rich_markup_mode=None)
+group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
+
+COLUMNS = ("name", "chapter", "title", "minutes", "questions", "steps", "summary")
+STEP_COLUMNS = ("step", "kind", "text", "commands")
+
+LOOK_SECONDS = 0.05
+"""How often a lesson looks at its live cluster."""
+
+LOOK_US = 50_000
+"""How much virtual time passes between two looks."""
+
+DemoArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in demo or a scenario file.")]
+SimulateOption = Annotated[
+    bool, typer.Option("--simulate", "--simulated", help="In simulated time instead of on live members.")
+]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of a simulated run; 0 when not given.")]
 
 
-@group.command("list")
+@group.command("ls")
+@group.command("list", hidden=True)
 def list_demos(output: FormatOption = Format.TABLE) -> None:
     """List the built-in demos."""
     from backend.training.demos import demo_names, load_demo
 
     def row(name: str) -> dict[str, object]:
         scenario = load_demo(name)
-        return {"name": name, "title": scenario.title, "summary": scenario.summary, "steps": len(scenario.steps)}
+        return {
+            "name": name,
+            "chapter": scenario.chapter,
+            "title": scenario.title,
+            "minutes": scenario.minutes,
+            "questions": sum(step.ask is not None for step in scenario.steps),
+            "steps": len(scenario.steps),
+            "summary": scenario.summary,
+            "goal": scenario.goal,
+            "seed_of": scenario.seed_of,
+        }
 
-    write_rows(map(row, demo_names()), ("name", "title", "summary", "steps"), output)
+    write_rows(map(row, demo_names()), COLUMNS, output)
+
+
+@group.command("show")
+def show_demo(demo: DemoArgument, output: FormatOption = Format.TABLE) -> None:
+    """Print the steps of a demo, each action with the command lines that do the same."""
+    from app.command_line import lines_of
+
+    scenario = scenario_of(demo)
+
+    def row(number: int) -> dict[str, object]:
+        step = scenario.steps[number - 1]
+        kind, text = step.summary()
+        commands = list(step.do.commands(lambda label: True)) if step.do is not None else []
+        return {"step": number, "kind": kind, "text": text, "commands": lines_of(commands)}
+
+    write_rows(map(row, range(1, len(scenario.steps) + 1)), STEP_COLUMNS, output)
 
 
 @group.command("run")
 def run_demo(
-    demo: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in demo or a scenario file.")],
-    simulate: Annotated[
-        bool, typer.Option("--simulated", help="In simulated time instead of on live members.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed of a simulated run; 0 when not given.")] = None,
+    demo: DemoArgument,
+    simulate: SimulateOption = False,
+    seed: SeedOption = None,
     journal: JournalOption = None,
     no_journal: NoJournalOption = False,
     processes: ProcessesOption = False,
@@ -50,11 +95,7 @@ def run_demo(
 
     A live run is recorded unless told otherwise, a simulated one only when told where.
     """
-    if seed is not None and not simulate:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--seed: only a simulated run has a seed; add --simulated")
-    for option, given in (("--processes", processes), ("--no-journal", no_journal), ("--log", log is not None)):
-        if given and simulate:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: only for live members; leave out --simulated")
+    _check_kind(simulate, seed, (("--processes", processes), ("--no-journal", no_journal), ("--log", log is not None)))
     write_log(log)
     scenario = scenario_of(demo)
     name = Path(demo).stem
@@ -62,6 +103,40 @@ def run_demo(
         report(simulated(scenario, name, seed or 0, journal), output)
     else:
         report(play(scenario, name, say, journal, wanted=not no_journal, processes=processes), output)
+
+
+@group.command("tutor")
+def tutor(
+    demo: DemoArgument,
+    simulate: SimulateOption = False,
+    seed: SeedOption = None,
+    journal: JournalOption = None,
+    no_journal: NoJournalOption = False,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Be led through a demo line by line: it tells on stderr, reads answers from stdin, and prints the score in the end.
+
+    Without a terminal only questions read a line, and everything else goes on by itself. Exits with 1 when the cluster missed an
+    expectation; wrong predictions are no failure. The console's view `demos` does the same with all beliefs in sight.
+    """
+    from backend.training.progress import SCORES_FILE, ScoreBook
+
+    _check_kind(simulate, seed, (("--no-journal", no_journal),))
+    scenario, name = scenario_of(demo), Path(demo).stem
+    if simulate:
+        summary = _taught_simulated(scenario, name, seed or 0, journal)
+    else:
+        summary = _taught_live(scenario, name, journal, wanted=not no_journal)
+    say(summary.score_text())
+    if summary.finished:
+        scores = ScoreBook(console_state_file().with_name(SCORES_FILE))
+        scores.note(name, summary)
+        if scores.problem:
+            say(scores.problem)
+    kind = {"source": "simulated", "seed": seed or 0} if simulate else {"source": "live"}
+    write_document({"demo": name, **kind, **summary.as_json()}, output)
+    if summary.finished and not summary.passed:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
 def register(app: typer.Typer) -> None:
@@ -100,3 +175,79 @@ def play(
         failing_as(ExitCode.UNREACHABLE, OSError, CommandStuck, about="the live cluster failed"),
     ):
         return run_live(scenario, narrate, writer, kind=ProcessCluster if processes else LocalCluster)
+
+
+def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str, bool]]) -> None:
+    """Raise `CommandFailed` for options that do not go with live members, or not with simulated ones."""
+    if seed is not None and not simulate:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--seed: only a simulated run has a seed; add --simulate")
+    for option, given in live_only:
+        if given and simulate:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: only for live members; leave out --simulate")
+
+
+def _taught_simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Summary:
+    """Time passes only while something is waited for."""
+    from backend.training.lesson import Lesson
+    from backend.training.text_lesson import lead
+    from backend.training.tutor import Tutor
+    from backend.training.virtual_stage import VirtualStage
+
+    run = seeded_run(name, seed)
+    with recording(journal, run, wanted=journal is not None) as writer:
+        stage = VirtualStage(scenario, seed, writer, run=run)
+        lesson = Lesson(Tutor(scenario, seed=seed), stage)
+
+        def pass_time() -> None:
+            stage.advance(LOOK_US)
+            lesson.look(stage.drain())
+
+        return lead(lesson, pass_time, _AtTerminal(), _ways_to_say)
+
+
+def _taught_live(scenario: Scenario, name: str, journal: Path | None, *, wanted: bool) -> Summary:
+    import time
+
+    from backend.training.taught import LiveDemo
+    from backend.training.text_lesson import LessonFailed, lead
+
+    with (
+        recording(journal, new_run(name), wanted=wanted) as writer,
+        failing_as(ExitCode.UNREACHABLE, OSError, LessonFailed, about="the live cluster failed"),
+        closing(LiveDemo(scenario, name, writer)) as cluster,
+    ):
+
+        def pass_time() -> None:
+            time.sleep(LOOK_SECONDS)
+            cluster.drain()
+
+        return lead(cluster.lesson, pass_time, _AtTerminal(), _ways_to_say)
+
+
+class _AtTerminal:
+    """The trainee at stdin and stderr; without a terminal nobody is waited for but where something is asked."""
+
+    def __init__(self) -> None:
+        self._present = sys.stdin.isatty()
+
+    def hear(self, line: str) -> None:
+        say(line)
+
+    def answer(self) -> str:
+        return self._read("your answer: ")
+
+    def pause(self, what_follows: str) -> str:
+        return self._read(f"[enter: {what_follows}, q: leave] ") if self._present else ""
+
+    def _read(self, prompt: str) -> str:
+        print(prompt, end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not self._present or not line:
+            say(line.rstrip())  # what was typed at a terminal stands there already
+        return line.rstrip("\n")
+
+
+def _ways_to_say(command: Command) -> Sequence[str]:
+    from app.command_line import lines_of
+
+    return lines_of([command])

@@ -12,7 +12,7 @@ from cli.user_configuration import UserConfiguration
 
 
 class ConfiguredDoors:
-    """Opens the clusters that have a profile: for changes only if the console was started with `write` and the profile lets it."""
+    """Opens the clusters that have a profile: for changes if the console was started with `write` and the profile lets it."""
 
     def __init__(self, *, write: bool) -> None:
         self._write = write

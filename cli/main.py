@@ -12,7 +12,22 @@ from typing import NoReturn
 
 import typer
 
-from cli import __version__, audit, cluster, console, demo, journal, map_commands, member, paths, plan, simulate, swarm
+from cli import (
+    __version__,
+    audit,
+    cluster,
+    console,
+    demo,
+    journal,
+    keys,
+    map_commands,
+    member,
+    paths,
+    plan,
+    simulate,
+    swarm,
+    web,
+)
 from cli.exits import ExitCode, in_one_line
 from cli.output import say
 
@@ -37,7 +52,7 @@ def version() -> None:
     print(__version__)
 
 
-for group in (console, cluster, simulate, swarm, demo, member, map_commands, journal, audit, plan, paths):
+for group in (console, cluster, simulate, swarm, demo, member, map_commands, journal, audit, plan, keys, paths, web):
     group.register(app)
 
 

@@ -25,13 +25,22 @@ def configuration_file() -> Path:
     return user_config_path(APPLICATION) / "config.yaml"
 
 
+def console_state_file() -> Path:
+    """Where the console remembers how views were arranged and what was typed."""
+    from platformdirs import user_state_path
+
+    return user_state_path(APPLICATION) / "console.json"
+
+
 def paths(output: FormatOption = Format.TABLE) -> None:
-    """Print the folders of configuration, state, journals and caches."""
+    """Print where configuration, state, journals and caches are kept."""
     import platformdirs
 
     places = {
         "config": platformdirs.user_config_path(APPLICATION),
+        "configuration file": configuration_file(),
         "state": platformdirs.user_state_path(APPLICATION),
+        "console state": console_state_file(),
         "journals": journal_root(),
         "cache": platformdirs.user_cache_path(APPLICATION),
     }

@@ -10,7 +10,7 @@ import pytest
 ONE_AT_A_TIME = {
     "spark": ("tests/pipeline", "tests/cli/test_audit.py"),
     "live": (
-        *("tests/live", "tests/training"),
+        *("tests/live", "tests/training", "tests/cli/web"),
         *("tests/cli/test_runs.py", "tests/cli/test_map.py", "tests/cli/test_terminal.py", "tests/house/test_make.py"),
     ),
 }

@@ -1,4 +1,4 @@
-"""The last so many lines of an endless stream: follow, pause, scroll back, filter.
+"""The last so many lines of an endless stream: follow, pause, scroll back, filter, or look for the next match.
 
 Entries are kept as they came and become text only when they are painted or searched, so a burst costs little more than
 the memory it takes.
@@ -7,13 +7,14 @@ the memory it takes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
@@ -29,6 +30,9 @@ TONES = ("plain", "good", "strong", "warning", "bad", "faint")
 
 WHEEL_LINES = 3
 
+CURSOR_MARK = "▸"
+MATCH_MARK = "•"
+
 
 class TailLine(NamedTuple):
     """A line of text and the tone it is painted in, one of `TONES`."""
@@ -38,9 +42,17 @@ class TailLine(NamedTuple):
 
 
 class TailLog(Widget, Generic[Entry], can_focus=True):
-    """Shows the end of a stream. The first line is its title: whether it follows, and what it does not show."""
+    """Shows the end of a stream. The first line is its title: whether it follows, and what it does not show.
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"tail-log--title", *(f"tail-log--{tone}" for tone in TONES)}
+    With a cursor, a paused tail points at one of its entries: `pointed`.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "tail-log--title",
+        "tail-log--cursor",
+        "tail-log--match",
+        *(f"tail-log--{tone}" for tone in TONES),
+    }
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_lines(-1)", "Up", show=False),
@@ -55,22 +67,44 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
     class FilterCleared(Message):
         """The reader took the filter away."""
 
+    class Moved(Message):
+        """The cursor points at another entry, or at none any more."""
+
     def __init__(
-        self, line_of: Callable[[Entry], TailLine], *, title: str, capacity: int = CAPACITY, id: str | None = None
+        self,
+        line_of: Callable[[Entry], TailLine],
+        *,
+        title: str,
+        capacity: int = CAPACITY,
+        cursor: bool = False,
+        matcher_of: Callable[[str], Callable[[Entry], bool]] | None = None,
+        id: str | None = None,
     ) -> None:
-        """`line_of` turns an entry into its line; it must give the same line each time."""
+        """`line_of` turns an entry into its line; it must give the same line each time.
+
+        `matcher_of` reads a filter: what it gives tells whether an entry matches. Without it a filter is a text that a line has
+        to hold, whatever its case.
+        """
         super().__init__(id=id)
         self._line_of = line_of
+        self._matcher_of = matcher_of or self._holding
         self._heading = title
+        self._has_cursor = cursor
         self._ring: deque[Entry] = deque(maxlen=capacity)
         self._shown: deque[Entry] = self._ring
         self._shown_ever = 0
         """How many entries were ever shown under the present filter; numbers the entries in `_shown` from the end."""
         self._bottom = 0
         """Number of the entry after the lowest line, while paused."""
+        self._cursor = 0
+        """Number of the entry that the cursor points at, while paused."""
         self._following = True
         self._filter = ""
-        self._style_of: dict[str, Style] = {}
+        self._matches: Callable[[Entry], bool] | None = None
+        """Whether an entry matches the filter; None while there is no filter."""
+        self._hides = True
+        """Whether what does not match is hidden, rather than what matches marked."""
+        self._style_of: dict[tuple[str, str], Style] = {}
 
     @property
     def following(self) -> bool:
@@ -81,15 +115,34 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         return self._filter
 
     @property
+    def hides(self) -> bool:
+        """Whether the filter hides what does not match; otherwise it marks what does."""
+        return self._hides
+
+    @property
     def unseen(self) -> int:
         """How many entries came below the lowest line since the tail was paused."""
         return 0 if self._following else self._shown_ever - self._bottom
 
     @property
+    def pointed(self) -> Entry | None:
+        """The entry under the cursor; None while the tail follows, or shows nothing."""
+        if self._following or not self._has_cursor or not self._shown:
+            return None
+        return self._shown[self._cursor - self._first_kept]
+
+    @property
+    def shown(self) -> Sequence[Entry]:
+        """The entries that the filter leaves."""
+        return self._shown
+
+    @property
     def title_text(self) -> str:
         said = [self._heading, "▼ follow" if self._following else f"‖ paused +{self.unseen} new"]
-        if self._filter:
+        if self._filter and self._hides:
             said.append(f"/{self._filter}  {len(self._shown)} of {len(self._ring)}")
+        elif self._filter:
+            said.append(f"{MATCH_MARK} marks /{self._filter}")
         return "  ".join(said)
 
     def extend(self, entries: Iterable[Entry]) -> None:
@@ -98,8 +151,8 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         if not added:
             return
         self._ring.extend(added)
-        if self._filter:
-            matching = [entry for entry in added if self._matches(entry)]
+        if self._shown is not self._ring:
+            matching = [entry for entry in added if self._accepts(entry)]
             self._shown.extend(matching)
             self._shown_ever += len(matching)
         else:
@@ -109,8 +162,10 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         elif self._bottom < self._lowest_bottom() and len(self._ring) == self._ring.maxlen:
             # The lines in sight fell out of the ring at its old end: move on to what is left.
             self._bottom = self._lowest_bottom()
+            self._place_cursor(self._cursor)
             self.refresh()
         else:
+            self._place_cursor(self._cursor)
             self.refresh(Region(0, 0, self.size.width, 1))
 
     def restart(self, entries: Iterable[Entry]) -> None:
@@ -118,41 +173,75 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         self._ring.clear()
         self._ring.extend(entries)
         following = self._following
-        self.set_filter(self._filter)
+        self._select()
         self.set_following(following)
 
     def set_filter(self, text: str) -> None:
-        """Show only the lines, old and new, that hold `text`, whatever its case; all of them when it is empty."""
-        self._filter = text.casefold()
-        if self._filter:
-            self._shown = deque((entry for entry in self._ring if self._matches(entry)), maxlen=self._ring.maxlen)
-        else:
-            self._shown = self._ring
-        self._shown_ever = len(self._shown)
-        self._bottom = self._shown_ever
-        self._following = True
-        self.refresh()
+        """Show only the lines, old and new, that match `text`, or mark them; show all of them when it is empty."""
+        self._filter = text
+        self._matches = self._matcher_of(text) if text.strip() else None
+        self._select()
+        self.set_following(True)
+
+    def set_hiding(self, hides: bool) -> None:
+        """Let the filter hide what does not match, or mark what does. The entry under the cursor stays in sight if it can."""
+        following, pointed = self._following, self.pointed
+        self._hides = hides
+        self._select()
+        self.set_following(following)
+        if pointed is not None:
+            self.point_at(lambda entry: entry is pointed)
 
     def set_following(self, following: bool) -> None:
-        """Follow the end, or stand still at what is shown now."""
+        """Follow the end, or stand still at what is shown now, with the cursor on the last line."""
         if not following and self._following:
             self._bottom = self._shown_ever
+            self._place_cursor(self._shown_ever - 1)
+        changed = following != self._following
         self._following = following
         self.refresh()
+        if changed and self._has_cursor:
+            self.post_message(self.Moved())
+
+    def point_at(self, wanted: Callable[[Entry], bool]) -> bool:
+        """Pause, with the cursor on the latest entry that is `wanted`; whether there is one."""
+        for number in range(self._shown_ever - 1, self._first_kept - 1, -1):
+            if wanted(self._shown[number - self._first_kept]):
+                self._point(number)
+                return True
+        return False
+
+    def next_match(self, step: int) -> bool:
+        """Move the cursor to the next line that matches the filter, down for 1 and up for -1; whether there is one."""
+        if self._matches is None:
+            return False
+        number = (self._shown_ever if self._following else self._cursor) + step
+        while self._first_kept <= number < self._shown_ever:
+            if self._accepts(self._shown[number - self._first_kept]):
+                self._point(number)
+                return True
+            number += step
+        return False
 
     def render_line(self, y: int) -> Strip:
         width, height = self.size
         if y == 0:
-            return self._paint(self.title_text, "title", width)
+            return Strip([Segment(set_cell_size(self.title_text, width), self._style("title"))], width)
         bottom = self._shown_ever if self._following else self._bottom
-        first_kept = self._shown_ever - len(self._shown)
-        room = height - 1
-        top = max(first_kept, bottom - room)
+        first_kept = self._first_kept
+        top = max(first_kept, bottom - (height - 1))
         number = top + y - 1
         if number >= bottom:
-            return self._paint("", "plain", width)
-        text, tone = self._line_of(self._shown[number - first_kept])
-        return self._paint(text, tone, width)
+            return Strip.blank(width, self._style("plain"))
+        entry = self._shown[number - first_kept]
+        text, tone = self._line_of(entry)
+        over = ""
+        if self._has_cursor:
+            at_cursor = not self._following and number == self._cursor
+            matches = not self._hides and self._matches is not None and self._accepts(entry)
+            text = (CURSOR_MARK if at_cursor else " ") + (MATCH_MARK if matches else " ") + text
+            over = "cursor" if at_cursor else "match" if matches else ""
+        return Strip([Segment(set_cell_size(text, width), self._style(tone, over))], width)
 
     def notify_style_update(self) -> None:
         self._style_of.clear()
@@ -166,52 +255,114 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self.action_scroll_lines(-WHEEL_LINES)
+        self._scroll(-WHEEL_LINES)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self.action_scroll_lines(WHEEL_LINES)
+        self._scroll(WHEEL_LINES)
+
+    def on_click(self, event: events.Click) -> None:
+        bottom = self._shown_ever if self._following else self._bottom
+        number = max(self._first_kept, bottom - (self.size.height - 1)) + event.y - 1
+        if self._has_cursor and event.y >= 1 and number < bottom:
+            self._point(number)
 
     def action_scroll_lines(self, lines: int) -> None:
-        """Scrolling up stops following; reaching the end takes it up again."""
+        """Moving up stops following; reaching the end takes it up again."""
+        if not self._has_cursor:
+            self._scroll(lines)
+        elif self._following:
+            if lines < 0 and self._shown:
+                self.set_following(False)
+                if lines < -1:
+                    self._point(self._cursor + lines + 1)
+        elif self._cursor + lines >= self._shown_ever:
+            self.set_following(True)
+        else:
+            self._point(self._cursor + lines)
+
+    def action_scroll_pages(self, pages: int) -> None:
+        self.action_scroll_lines(pages * max(1, self.size.height - 2))
+
+    def action_oldest(self) -> None:
+        self.action_scroll_lines(-max(1, self._shown_ever))
+
+    def action_newest(self) -> None:
+        self.set_following(True)
+
+    def action_clear_filter(self) -> None:
+        if not self._filter:
+            raise SkipAction  # what else escape means is for the screen to know
+        self.set_filter("")
+        self.post_message(self.FilterCleared())
+
+    @property
+    def _first_kept(self) -> int:
+        """Number of the oldest entry that can be shown."""
+        return self._shown_ever - len(self._shown)
+
+    def _select(self) -> None:
+        """Show what the filter leaves of the ring."""
+        if self._matches is not None and self._hides:
+            self._shown = deque((entry for entry in self._ring if self._accepts(entry)), maxlen=self._ring.maxlen)
+        else:
+            self._shown = self._ring
+        self._shown_ever = len(self._shown)
+        self._bottom = self._shown_ever
+        self._place_cursor(self._shown_ever - 1)
+
+    def _accepts(self, entry: Entry) -> bool:
+        return self._matches is None or self._matches(entry)
+
+    def _holding(self, text: str) -> Callable[[Entry], bool]:
+        wanted = text.casefold()
+        return lambda entry: wanted in self._line_of(entry).text.casefold()
+
+    def _scroll(self, lines: int) -> None:
+        """Move the lines in sight."""
         if self._following and lines > 0:
             return
         bottom = (self._shown_ever if self._following else self._bottom) + lines
         if bottom >= self._shown_ever:
             self.set_following(True)
             return
-        self._following = False
+        if self._following:
+            self.set_following(False)
         self._bottom = max(bottom, self._lowest_bottom())
+        self._place_cursor(max(self._bottom - self._room, min(self._cursor, self._bottom - 1)))
         self.refresh()
 
-    def action_scroll_pages(self, pages: int) -> None:
-        self.action_scroll_lines(pages * max(1, self.size.height - 2))
+    def _point(self, number: int) -> None:
+        """Put the cursor on an entry and bring that into sight."""
+        if self._following:
+            self.set_following(False)
+        before = self._cursor
+        self._place_cursor(number)
+        self._bottom = min(max(self._bottom, self._cursor + 1), self._cursor + self._room)
+        self._bottom = max(self._bottom, self._lowest_bottom())
+        self.refresh()
+        if self._cursor != before:
+            self.post_message(self.Moved())
 
-    def action_oldest(self) -> None:
-        self.action_scroll_lines(-self._shown_ever)
+    def _place_cursor(self, number: int) -> None:
+        self._cursor = max(self._first_kept, min(number, self._shown_ever - 1))
 
-    def action_newest(self) -> None:
-        self.set_following(True)
-
-    def action_clear_filter(self) -> None:
-        if self._filter:
-            self.set_filter("")
-            self.post_message(self.FilterCleared())
-
-    def _matches(self, entry: Entry) -> bool:
-        return self._filter in self._line_of(entry).text.casefold()
+    @property
+    def _room(self) -> int:
+        return max(1, self.size.height - 1)
 
     def _lowest_bottom(self) -> int:
         """The least `_bottom` that fills the view with what is kept."""
-        first_kept = self._shown_ever - len(self._shown)
-        return min(self._shown_ever, first_kept + max(1, self.size.height - 1))
+        return min(self._shown_ever, self._first_kept + self._room)
 
-    def _paint(self, text: str, tone: str, width: int) -> Strip:
-        style = self._style_of.get(tone)
+    def _style(self, tone: str, over: str = "") -> Style:
+        style = self._style_of.get((tone, over))
         if style is None:
             style = self.rich_style + self.get_component_rich_style(f"tail-log--{tone}", partial=True)
-            self._style_of[tone] = style
-        return Strip([Segment(set_cell_size(text, width), style)], width)
+            if over:
+                style += self.get_component_rich_style(f"tail-log--{over}", partial=True)
+            self._style_of[tone, over] = style
+        return style
 
     def _restyle(self) -> None:
         self._style_of.clear()

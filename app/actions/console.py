@@ -20,6 +20,7 @@ ACTIONS: tuple[Action, ...] = (
         (
             CommandWord("hide", "column", "hide COLUMN", "leave a column out"),
             CommandWord("show", "column", "show [COLUMN]", "show a hidden column again; none: all of them"),
+            CommandWord("save", "nothing", "save", "open this view with this filter from now on"),
             CommandWord("reset", "nothing", "reset", "sort, columns and filter of this view as they were made"),
         ),
         shown=False,

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from functools import cache
 
-from app.actions import cluster, console, data, members, network, views
+from app.actions import (
+    cluster,
+    console,
+    data,
+    demos,
+    join_lists,
+    members,
+    network,
+    network_view,
+    partitions,
+    suspicions,
+    time,
+    views,
+)
 from app.actions.action import MEMBER_VIEWS, Action, CommandWord, ViewName
 
 ACTIONS: tuple[Action, ...] = (
     *members.ACTIONS,
     *network.ACTIONS,
+    *suspicions.ACTIONS,
+    *network_view.ACTIONS,
     *cluster.ACTIONS,
     *data.ACTIONS,
+    *join_lists.ACTIONS,
+    *partitions.ACTIONS,
+    *time.ACTIONS,
+    *demos.ACTIONS,
     *views.ACTIONS,
     *console.ACTIONS,
 )

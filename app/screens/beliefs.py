@@ -78,6 +78,11 @@ class BeliefsScreen(LiveScreen):
         self._show_apart(survey.apart)
         self.matrix.show()
 
+    def sentence(self) -> Sequence[TableCell]:
+        """How the observer under the cursor differs, when it does."""
+        told = self._matrix.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
+        return [TableCell("≠", "warning"), TableCell(told)] if told else ()
+
     def _verdict_parts(self) -> list[TableCell]:
         links = self.session.picture.links.values()
         cut = sum(bool(link.blocked) for link in links)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,6 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
+from app.screens.confirm import spelt_out
 from backend.picture.one_line import one_line
 
 
@@ -18,18 +20,18 @@ class ConfirmTypedScreen(ModalScreen[bool]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", priority=True)]
 
-    def __init__(self, question: str, consequences: str, deed: str, name: str, line: str = "") -> None:
-        """`deed` is the word on the button, `name` what has to be typed, `line` the command line that does the same."""
+    def __init__(self, question: str, consequences: str, deed: str, name: str, lines: Sequence[str] = ()) -> None:
+        """`deed` is the word on the button, `name` what has to be typed, `lines` the command lines that do the same."""
         super().__init__()
         self._question, self._consequences, self._deed = question, consequences, deed
-        self._wanted, self._line = one_line(name), line
+        self._wanted, self._lines = one_line(name), spelt_out(lines)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="confirm-box"):
             yield Static(self._question, id="confirm-question", markup=False)
             yield Static(self._consequences, id="confirm-consequences", markup=False)
-            if self._line:
-                yield Static(f"$ {self._line}", id="confirm-line", markup=False)
+            if self._lines:
+                yield Static(self._lines, id="confirm-lines", markup=False)
             yield Static(f"Type the name of the cluster, {self._wanted}, to go on:", id="confirm-asked", markup=False)
             yield Input(id="confirm-name", compact=True)
             with Horizontal(id="confirm-buttons"):

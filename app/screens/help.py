@@ -12,9 +12,9 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.actions.action import Action, ViewName
+from app.actions.action import ViewName
 from app.actions.registry import available_actions
-from app.key_map import keys_of
+from app.key_map import display_of, keys_of
 from backend.picture.beliefs import CELLS, DISSENT_GLYPH
 
 MOVING = (
@@ -58,15 +58,13 @@ class HelpScreen(ModalScreen[None]):
         actions = available_actions(self._writable)
         text = Text()
         known = keys_of(self._view, writable=self._writable, wanted=self._wanted)
-        shown: dict[str, tuple[Action, list[str]]] = {}
-        for key, action in known.items():
-            shown.setdefault(action.id, (action, []))[1].append(key)
-        ordered = sorted(shown.values(), key=lambda one: not one[0].views)
-        for heading in dict.fromkeys("Here" if action.views else action.group for action, _ in ordered):
+        shown = {action.id: action for action in known.values()}
+        ordered = sorted(shown.values(), key=lambda action: not action.views)
+        for heading in dict.fromkeys("Here" if action.views else action.group for action in ordered):
             text.append(f"{heading}\n", "bold")
-            for action, bound in ordered:
+            for action in ordered:
                 if heading == ("Here" if action.views else action.group):
-                    display = self._wanted.get(action.id) or action.key_display or ",".join(bound)
+                    display = display_of(action, self._wanted)
                     text.append(f"  {display:<{KEY_WIDTH}}{action.meaning}")
                     text.append(" Asks first.\n" if action.destructive else "\n")
         text.append("Moving\n", "bold")

@@ -55,7 +55,7 @@ class MemberScreen(LiveScreen):
     def paint(self) -> None:
         self.title_line.show([TableCell(one_line(self.label), "strong"), TableCell("as it sees its cluster", "faint")])
         picture, now_us = self.session.picture, self.session.now_us()
-        facts = member_detail(picture, self.label, now_us, legacy=self._legacy)
+        facts = member_detail(picture, self.label, now_us, legacy=self._legacy, recent=self.session.recent)
         self._facts = (*self.reach.facts(self.label), *facts)
         self.sheet.show(self._facts)
 

@@ -14,7 +14,7 @@ from backend.picture.migration_board import Head, migration_board
 from widgets.line_table import LineTable, TableCell
 from widgets.status_line import StatusLine
 
-HEADS_SHOWN = 6
+HEADS_SHOWN = 8
 """How many sentences stand above the table; each of them takes a line."""
 
 

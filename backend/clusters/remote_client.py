@@ -14,7 +14,7 @@ from backend.clusters.remote_answers import FACTS, RECORDS, REFUSAL, MemberFacts
 from backend.core.commands import CommandRefused
 from backend.picture.one_line import one_line
 
-Method = Literal["GET", "POST", "PUT", "DELETE"]
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 ANSWER_SECONDS = 5.0
 """How long a member may take to say what it knows anyway."""

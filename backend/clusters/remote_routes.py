@@ -35,6 +35,7 @@ from backend.core.commands import (
     ResumeMember,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StartMember,
     StopMember,
 )
@@ -75,6 +76,8 @@ def errands(command: Command, members: Mapping[str, Contactable]) -> tuple[Erran
             found = [Errand(member, Ask("PUT", "/join-list", {"addresses": _join_list(addresses, members)}))]
         case ChangeState(member, state):
             found = [Errand(member, Ask("POST", "/state", {"state": state}))]
+        case SetProperties(member, properties):
+            found = [Errand(member, Ask("PATCH", "/properties", {"properties": properties}))]
         case StopMember(member):
             found = [Errand(member, Ask("POST", "/stop", {}, may_end=True))]
         case KillMember(member):

@@ -30,6 +30,7 @@ from backend.core.commands import (
     ResumeMember,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StartMember,
     StopMember,
 )
@@ -81,6 +82,7 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
         case (
             SetJoinList(member)
             | ChangeState(member)
+            | SetProperties(member)
             | SearchClusters(member)
             | Operate(member)
             | ArrangePartitions(member)

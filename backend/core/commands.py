@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from backend.core.cluster_profile import ClusterState
 from backend.core.data.operations import Operation
+from backend.core.properties import PropertyValue
 
 BlockMode = Literal["blackhole", "reset"]
 
@@ -110,6 +111,14 @@ class ChangeState(Struct, frozen=True, tag_field="do", tag="change-state"):
     state: ClusterState
 
 
+class SetProperties(Struct, frozen=True, tag_field="do", tag="set"):
+    """Change properties of `member` while it runs: all of them, or none. They hold until its process ends."""
+
+    member: str
+    properties: dict[str, PropertyValue]
+    """By name, as people write them (`backend.core.properties.PROPERTIES`)."""
+
+
 class SearchClusters(Struct, frozen=True, tag_field="do", tag="search"):
     """Let the master `member` look for other clusters now, instead of at its next turn."""
 
@@ -172,6 +181,7 @@ Command = (
     | DropMessages
     | SetJoinList
     | ChangeState
+    | SetProperties
     | SearchClusters
     | Operate
     | ArrangePartitions

@@ -133,6 +133,20 @@ class ObserverPaused(Struct, frozen=True, tag_field="kind", tag="observer-paused
     """Microseconds since its last heartbeat round."""
 
 
+class HeartbeatLate(Struct, frozen=True, tag_field="kind", tag="heartbeat-late"):
+    """Nothing was heard of `address` for half the time after which it will be suspected, or that is `over` again.
+
+    `silence` is how long nothing was heard until now, `timeout` what makes it a suspect, both in microseconds. When it is over, a
+    silence of 0 means that nothing came, but the member does not wait for that heartbeat as it did before.
+    """
+
+    address: Address
+    late_uuid: str
+    silence: int
+    timeout: int
+    over: bool
+
+
 # Partial disconnections (seed 001; design 9.6)
 
 
@@ -206,6 +220,24 @@ class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging")
 
     target: Address
     next_uuid: str
+
+
+class SearchPlanned(Struct, frozen=True, tag_field="kind", tag="search-planned"):
+    """A master looks for other clusters after `wait`, then every so often. Told again only when it turns out otherwise."""
+
+    wait: int
+    """Microseconds, as is `every`."""
+    every: int
+
+
+class AddressesRemembered(Struct, frozen=True, tag_field="kind", tag="addresses-remembered"):
+    """Where the member looks for clusters besides its join list: at `addresses` from now on, no longer at `forgotten`.
+
+    Nobody is told here for as long as it is on the member list.
+    """
+
+    addresses: tuple[Address, ...]
+    forgotten: tuple[Address, ...] = ()
 
 
 class JoinListChanged(Struct, frozen=True, tag_field="kind", tag="join-list-changed"):
@@ -342,6 +374,7 @@ Event = (
     | ExplicitSuspicionReceived
     | ComplaintSent
     | ObserverPaused
+    | HeartbeatLate
     | ClaimStarted
     | ClaimAnswered
     | ClaimFinished
@@ -355,6 +388,8 @@ Event = (
     | MergeStarted
     | MergeAbandoned
     | MemberMerging
+    | SearchPlanned
+    | AddressesRemembered
     | JoinListChanged
     | ClusterStateChanged
     | ClusterStateRefused

@@ -294,7 +294,7 @@ class MemberMachine:
         Only for a driver that leaves out heartbeats, and for detectors with a deadline.
         """
         state = self._state
-        state.all_heard_until_us = max(state.all_heard_until_us, since_us + state.settings.max_no_heartbeat_us)
+        state.all_heard_until_us = max(state.all_heard_until_us, since_us + state.late_after_us)
 
     def heard_of(self, address: Address, at_us: int) -> None:
         """A heartbeat that said nothing new came from `address` at `at_us`, and was left out by the driver."""

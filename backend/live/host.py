@@ -13,12 +13,23 @@ from backend.core.commands import (
     Operate,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StopMember,
 )
 from backend.core.data.operations import Answer, Operation
 from backend.core.events import LinkChanged, Record
 
-MemberCommand = StopMember | SetJoinList | ChangeState | SearchClusters | Operate | ArrangePartitions | CallMap | KillAt
+MemberCommand = (
+    StopMember
+    | SetJoinList
+    | ChangeState
+    | SetProperties
+    | SearchClusters
+    | Operate
+    | ArrangePartitions
+    | CallMap
+    | KillAt
+)
 """What a member does itself when an operator asks for it. In a join list stand addresses only, no labels."""
 
 TakeAnswer = Callable[[Answer], None]

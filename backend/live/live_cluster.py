@@ -33,6 +33,7 @@ from backend.core.commands import (
     ResumeMember,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StartMember,
     StopMember,
 )
@@ -329,7 +330,12 @@ class LiveCluster(ABC):
             case StopMember(label):
                 await self._stop(self._hosts[label])
             case (
-                ChangeState(label) | SearchClusters(label) | Operate(label) | ArrangePartitions(label) | CallMap(label)
+                ChangeState(label)
+                | SetProperties(label)
+                | SearchClusters(label)
+                | Operate(label)
+                | ArrangePartitions(label)
+                | CallMap(label)
             ):
                 await self._hosts[label].obey(command)
             case SetJoinList(label):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from backend.core.address import Address
@@ -19,12 +19,14 @@ from backend.core.commands import (
     Operate,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StopMember,
 )
 from backend.core.data.operations import Answer, Operation
 from backend.core.effects import Answered, Effect, Halt, Happened, Reconnect, Transmit
 from backend.core.events import Event, LinkChanged
 from backend.core.messages import Message
+from backend.core.properties import BadProperty, PropertyValue
 from backend.live.clock import RunClock
 from backend.live.door import HttpHandover
 from backend.live.host import Keeper, MemberCommand, TakeAnswer
@@ -54,6 +56,7 @@ class Machine(Protocol):
     def stop(self, now: int) -> Sequence[Effect]: ...
     def edit_join_list(self, now: int, addresses: tuple[Address, ...]) -> Sequence[Effect]: ...
     def change_state(self, now: int, wanted: ClusterState) -> Sequence[Effect]: ...
+    def reconfigure(self, now: int, properties: Mapping[str, PropertyValue]) -> Sequence[Effect]: ...
     def search(self, now: int) -> Sequence[Effect]: ...
     def operate(self, now: int) -> Sequence[Effect]: ...
     def arrange(self, now: int) -> Sequence[Effect]: ...
@@ -132,6 +135,8 @@ class MemberHost:
                 self.step(lambda now: machine.edit_join_list(now, tuple(map(Address, addresses))))
             case ChangeState(_, state):
                 self.step(lambda now: machine.change_state(now, state))
+            case SetProperties(_, properties):
+                self._reconfigure(properties)
             case SearchClusters():
                 self.step(machine.search)
             case Operate():
@@ -142,6 +147,12 @@ class MemberHost:
                 self.call(operation, watched=True, take=_forget)
             case KillAt():
                 self._dies_at = command
+
+    def _reconfigure(self, properties: Mapping[str, PropertyValue]) -> None:
+        try:
+            self.step(lambda now: self.machine.reconfigure(now, properties))
+        except BadProperty as problem:
+            raise CommandRefused(str(problem)) from problem
 
     def call(self, operation: Operation, watched: bool, take: TakeAnswer) -> None:
         """Ask the member for an operation; `take` is given the answer, once, whatever becomes of the member."""

@@ -98,6 +98,8 @@ class Belief:
     ever_listed: frozenset[Address] = frozenset()
     """Every address that stood on one of this life's lists."""
     claiming: bool = False
+    born_us: int = 0
+    """When this life was first seen."""
     list_since_us: int = 0
     at: int = 0
     """Time of the latest event of this life."""

@@ -225,7 +225,9 @@ def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
     for one in lists:
         lineages.setdefault(one.lineage, []).append(one)
     several = len(lineages) > 1
-    spelt = [_spell_out(picture, of_one, several) for of_one in list(lineages.values())[: LISTS_SPELT_OUT if several else 1]]
+    spelt = [
+        _spell_out(picture, of_one, several) for of_one in list(lineages.values())[: LISTS_SPELT_OUT if several else 1]
+    ]
     if len(lineages) > LISTS_SPELT_OUT:
         spelt.append(f"{len(lineages) - LISTS_SPELT_OUT} more")
     what = f"{len(lineages)} lineages" if several else f"{len(lists)} lists of 1 lineage"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from backend.core.cluster_profile import ClusterState, allows_joins
-from backend.core.commands import ChangeState, Command, KillAt, KillMember, SearchClusters, StopMember
+from backend.core.commands import ChangeState, Command, KillAt, KillMember, SearchClusters, SetJoinList, StopMember
 from backend.picture.amounts import counted
+from backend.picture.join_list_edit import edit_sentences
 from backend.picture.narration import VERDICTS
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
@@ -23,6 +24,8 @@ def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
         match command:
             case ChangeState(member, state):
                 sentences += _of_state(picture, member, state)
+            case SetJoinList():
+                sentences += edit_sentences(picture, command)
             case SearchClusters(member):
                 sentences += _of_search(picture, member)
     return " ".join(sentences)

@@ -60,4 +60,5 @@ def direct_causes(trail: Trail, record: Record) -> list[Because]:
     rule = RULES.get(type(record.event))
     if place is None or rule is None:
         return []
-    return list(rule(Effect(trail, place, record), record.event))
+    found = rule(Effect(trail, place, record), record.event)
+    return [one._replace(message=one.message and one.record.member != record.member) for one in found]

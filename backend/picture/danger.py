@@ -1,4 +1,4 @@
-"""How dangerous commands are where people's data lives: done at once, asked about, or asked about with the cluster's name to type."""
+"""How dangerous commands are: done at once, asked about, or asked about with the cluster's name to type (design section 8)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SEVERAL = 2
 def how_dangerous(picture: Picture, commands: Sequence[Command], *, remote: bool) -> Danger:
     """What has to happen before `commands` are done.
 
-    A cluster on this machine is there to be harmed: only what cannot be taken back is asked about. On a `remote` one everything that
-    takes members away is asked about. What ends or freezes at least half of the running members, or splits the cluster, or loses
-    a partition for good, takes the name of the cluster.
+    A cluster on this machine is there to be harmed: only what cannot be taken back is asked about. On a `remote` one everything
+    that takes members away is asked about. What ends or freezes at least half of a cluster's running members, or splits it, or
+    loses a partition for good, takes the name of the cluster.
     """
     gone = _gone(commands)
     if remote and (_hits_half(picture, gone) or _splits(picture, commands) or _loses_data(picture, _killed(commands))):

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from backend.core.events import Record
 
-TERM = re.compile(r'(?P<turned>!?)(?:(?P<field>kind|member|life):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+))')
+TERM = re.compile(r'(?P<turned>!?)(?:(?P<field>kind|member|life):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S*))')
 """A term of a selection. A quote that is not closed yet holds the rest: somebody is still typing."""
 
 
@@ -20,7 +20,7 @@ def kind_of(record: Record) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One condition: `field` is what `wanted` is looked for in, empty for the whole line; `turned` takes what does not meet it."""
+    """One condition: `wanted` is looked for in `field`, or in the whole line; `turned` takes what does not meet it."""
 
     field: str
     wanted: tuple[str, ...]

@@ -171,7 +171,7 @@ def since(record: Record | None, reason: str, *, deeper: bool = True) -> Iterato
 
 
 def heard(record: Record | None, reason: str, *, deeper: bool = True) -> Iterator[Because]:
-    """`record`, if there is one, as a cause that arrived as a message."""
+    """`record`, if there is one, as a cause that arrived as a message, unless the same member told it."""
     if record is not None:
         yield Because(record, reason, True, deeper)
 

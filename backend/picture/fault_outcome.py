@@ -46,8 +46,8 @@ def outcome(
 ) -> Outcome:
     """What `clusters` become. The `silent` run no more or stand still, so they make no cluster of their own.
 
-    `address_rank` has each member's place in the order of addresses, which decides between clusters of equal size. `settles` tells
-    whether masters settle what their slaves report of one another; without that, slaves that lose one another both stay.
+    `address_rank` has each member's place in the order of addresses, which decides between clusters of equal size. `settles`
+    tells whether masters settle what their slaves report of one another; else slaves that lose one another both stay.
     """
     lite = 0
     for standing in clusters:
@@ -92,13 +92,16 @@ def _fall_apart(
 def _settled(hearing: Hearing, members: Sequence[int], lite: int) -> tuple[list[int], bool]:
     """Who stays of those who reach the master, by the master's own decision."""
     among = sum(1 << one for one in members[1:])
+    names = {one: str(one) for one in members}
     conflicts = [
-        (str(one), str(other)) for one in members[1:] for other in vertices_of(hearing.apart_from(one) & among)
+        (names[one], names[other])
+        for one in members[1:]
+        for other in vertices_of(hearing.apart_from(one) & among & ~((1 << one) - 1))
     ]
     if not conflicts:
         return list(members), True
     settlement = settle(
-        [Candidate(str(one), bool(lite >> one & 1)) for one in members], conflicts, work_budget=QUICK_BUDGET
+        [Candidate(names[one], bool(lite >> one & 1)) for one in members], conflicts, work_budget=QUICK_BUDGET
     )
     return [int(name) for name in settlement.keep], settlement.exact
 

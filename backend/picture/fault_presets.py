@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
+
+import msgspec
 
 from backend.core.commands import BlockMode, CutLink, Partition
 
@@ -37,6 +39,10 @@ class FaultPlan:
     sides: tuple[tuple[str, ...], ...]
     """Labels side by side, to show; who stands in none keeps all links. Empty where sides are not the point."""
     commands: tuple[Partition | CutLink, ...]
+
+    def cutting_by(self, mode: BlockMode) -> FaultPlan:
+        """The same fault, made in another way."""
+        return replace(self, commands=tuple(msgspec.structs.replace(command, mode=mode) for command in self.commands))
 
 
 def preset(

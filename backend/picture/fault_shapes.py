@@ -1,7 +1,7 @@
 """Single links put together: the fewest sides between which all of them lie.
 
-Links are rows: by source, the set of targets, an integer with a bit for each member. So half of a thousand members cut off from the
-other half is a matter of a thousand rows, not of half a million links.
+Links are rows: by source, the set of targets, an integer with a bit for each member. So half of a thousand members cut off
+from the other half is a matter of a thousand rows, not of half a million links.
 """
 
 from __future__ import annotations
@@ -35,16 +35,29 @@ class Shape:
     @property
     def links(self) -> int:
         """How many one-way links it has."""
-        return sum(targets.bit_count() for targets in self.rows().values())
+        return links_in(self.rows())
+
+
+def links_in(rows: Rows) -> int:
+    """How many links there are."""
+    return sum(targets.bit_count() for targets in rows.values())
 
 
 def turned(rows: Rows) -> Rows:
     """The same links the other way round."""
     columns: Rows = {}
-    for targets, sources in _alike(rows).items():
+    for targets, sources in alike(rows).items():
         for target in vertices_of(targets):
             columns[target] = columns.get(target, 0) | sources
     return columns
+
+
+def alike(rows: Rows) -> Rows:
+    """By set of targets, the set of sources that have just these."""
+    found: Rows = {}
+    for source, targets in rows.items():
+        found[targets] = found.get(targets, 0) | 1 << source
+    return found
 
 
 def common(one: Rows, other: Rows) -> Rows:
@@ -79,7 +92,7 @@ def shapes_of(rows: Rows, every: Rows, *, many_sides: bool) -> tuple[list[Shape]
         shape = _widest(pairs, both, many_sides)
         shapes.append(shape)
         pairs, both = without(pairs, shape.rows()), without(both, shape.rows())
-    for targets, sources in _alike(without(rows, united(left, common(every, turned(every))))).items():
+    for targets, sources in alike(without(rows, united(left, common(every, turned(every))))).items():
         if len(shapes) < MOST_SHAPES:
             shapes.append(Shape((sources, targets), one_way=True))
         else:
@@ -95,8 +108,7 @@ def _widest(pairs: Rows, both: Rows, many_sides: bool) -> Shape:
             sides = _sides_of(links, around)
             if sides is not None:
                 return Shape(sides, one_way=False)
-    alike = _alike(pairs)
-    targets, sources = max(alike.items(), key=lambda one: (one[0].bit_count() * one[1].bit_count(), -one[1]))
+    targets, sources = max(alike(pairs).items(), key=lambda one: (one[0].bit_count() * one[1].bit_count(), -one[1]))
     return Shape((sources, targets), one_way=False)
 
 
@@ -105,7 +117,7 @@ def _hanging_together(pairs: Rows) -> int:
     found, ahead = 0, 1 << min(pairs)
     while ahead:
         found |= ahead
-        ahead = sum_of(pairs.get(one, 0) for one in vertices_of(ahead)) & ~found
+        ahead = _union(pairs.get(one, 0) for one in vertices_of(ahead)) & ~found
     return found
 
 
@@ -124,16 +136,7 @@ def _sides_of(links: Rows, members: int) -> tuple[int, ...] | None:
     return tuple(sides)
 
 
-def _alike(rows: Rows) -> Rows:
-    """By set of targets, the set of sources that have just these."""
-    alike: Rows = {}
-    for source, targets in rows.items():
-        alike[targets] = alike.get(targets, 0) | 1 << source
-    return alike
-
-
-def sum_of(sets: Iterator[int]) -> int:
-    """The union of sets."""
+def _union(sets: Iterator[int]) -> int:
     found = 0
     for one in sets:
         found |= one

@@ -11,7 +11,8 @@ from backend.picture.amounts import duration_text
 
 TraitKind = Literal["cut", "slow", "lossy", "doubling", "dropping"]
 
-GLYPHS: dict[TraitKind, str] = {"cut": "✕", "slow": "~", "lossy": "≈", "doubling": "»", "dropping": "⊘"}
+GLYPHS: dict[TraitKind, str] = {"cut": "✕", "dropping": "⊘", "lossy": "≈", "slow": "~", "doubling": "»"}
+"""The worst first."""
 
 
 class Trait(NamedTuple):

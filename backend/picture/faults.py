@@ -6,7 +6,7 @@ that made it: a partition, a cut, a slow link.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,8 +15,8 @@ from backend.core.commands import Command, HealLink, ResumeMember, StartMember
 from backend.core.events import LinkChanged, Record
 from backend.core.membership.shrinking_graph import vertices_of
 from backend.picture.amounts import age_text, counted
-from backend.picture.fault_shapes import Rows, Shape, common, shapes_of, turned, united, without
-from backend.picture.fault_traits import GLYPHS, Trait, doing, neutral, trait_text, traits_of
+from backend.picture.fault_shapes import Rows, Shape, alike, common, links_in, shapes_of, turned, united, without
+from backend.picture.fault_traits import GLYPHS, Trait, TraitKind, doing, neutral, trait_text, traits_of
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
 
@@ -25,6 +25,9 @@ BURST_US = 100_000
 
 NAMES_SHOWN = 6
 """A text names at most so many members of a side, and counts the rest."""
+
+TraitWord = TraitKind | Literal["one-way"]
+"""What is worst about a link. It is "one-way" when it is cut and the way back is not."""
 
 StopKind = Literal["paused", "killed"]
 
@@ -59,23 +62,26 @@ class Fault:
 class FaultLedger:
     """Takes in records, and knows since when each link has been as it is."""
 
-    def __init__(self) -> None:
-        self._labels: list[str] = []
-        self._place_of: dict[str, int] = {}
+    def __init__(self, labels: Iterable[str] = ()) -> None:
+        """Texts name members in the order of `labels`, strangers behind."""
+        self._labels = list(labels)
+        self._place_of = {label: place for place, label in enumerate(self._labels)}
         self._runs: dict[Trait, dict[int | None, Rows]] = {}
         """By what is wrong and since when (None: before the first record), the links."""
         self._stopped: dict[str, tuple[StopKind, int | None]] = {}
         self._burst_us: int | None = None
         self._latest_us = 0
         self._found: tuple[Fault, ...] | None = ()
+        self.revision = 0
+        """Grows with each change."""
 
     @classmethod
-    def of(cls, picture: Picture, records: Iterable[Record]) -> FaultLedger:
+    def of(cls, picture: Picture, records: Iterable[Record], labels: Iterable[str] = ()) -> FaultLedger:
         """What is wrong in `picture`; its age comes from `records`, the latest of those that it was folded from."""
         known = cls()
         for record in records:
             known.take(record)
-        ledger = cls()
+        ledger = cls(labels)
         for link in picture.links.values():
             for trait in traits_of(link):
                 ledger._add(trait, known._since(trait, link.source, link.target), link.source, link.target)
@@ -104,6 +110,7 @@ class FaultLedger:
             case _:
                 return
         self._found = None
+        self.revision += 1
 
     def faults(self) -> tuple[Fault, ...]:
         """Everything in force, the latest first."""
@@ -112,6 +119,30 @@ class FaultLedger:
             found.sort(key=lambda one: (-(one.since_us if one.since_us is not None else -1), one.key))
             self._found = tuple(found)
         return self._found
+
+    def link_counts(self) -> Mapping[TraitWord, int]:
+        """How many one-way links are in each condition, each counted once, as what is worst about it."""
+        seen: Rows = {}
+        counts: dict[TraitWord, int] = {}
+        for kind in GLYPHS:
+            rows: Rows = {}
+            for trait, runs in self._runs.items():
+                for links in runs.values() if trait.kind == kind else ():
+                    rows = united(rows, links)
+            rows, seen = without(rows, seen), united(seen, rows)
+            both = common(rows, turned(rows)) if kind == "cut" else rows
+            words: tuple[tuple[TraitWord, Rows], ...] = ((kind, both), ("one-way", without(rows, both)))
+            counts |= {word: links_in(found) for word, found in words if found}
+        return counts
+
+    def wrong_among(self, labels: Iterable[str]) -> int:
+        """How many one-way links between `labels` are not as plain as can be."""
+        among = sum(1 << place for label in labels if (place := self._place_of.get(label)) is not None)
+        wrong: Rows = {}
+        for runs in self._runs.values():
+            for rows in runs.values():
+                wrong = united(wrong, rows)
+        return sum((targets & among).bit_count() for source, targets in wrong.items() if among >> source & 1)
 
     # Taking in
 
@@ -229,13 +260,12 @@ class FaultLedger:
             if trait == healed:
                 continue
             for rows in runs.values():
-                again, _ = shapes_of(common(rows, touched), {}, many_sides=False)
-                for shape in again:
-                    yield from doing(trait, *map(self._names, shape.sides), one_way=True)
+                for targets, sources in alike(common(rows, touched)).items():
+                    yield from doing(trait, self._names(sources), self._names(targets), one_way=True)
 
     def _rest(self, trait: Trait, rows: Rows, since_us: int | None) -> Fault:
         """Links in no order that could be told: one fault, undone source by source."""
-        links = sum(targets.bit_count() for targets in rows.values())
+        links = links_in(rows)
         undo: list[Command] = []
         for source, targets in rows.items():
             ends = ((self._labels[source],), self._names(targets))

@@ -1,7 +1,7 @@
 """Who hears whom: what the conditions of links, and commands not given yet, do to heartbeats.
 
-Members are places in a row of labels, sets of members are integers with a bit for each. So half of a thousand members cut off from
-the other half is a matter of a thousand operations, not of half a million.
+Members are places in a row of labels, sets of members are integers with a bit for each. So half of a thousand members cut off
+from the other half is a matter of a thousand operations, not of half a million.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from collections.abc import Iterable, Sequence
 from backend.core.commands import Command, CutLink, Heal, HealLink, Partition
 from backend.core.events import LinkChanged
 from backend.core.membership.shrinking_graph import vertices_of
-
-HEARTBEAT = "heartbeat"
-"""The kind of message that keeps suspicion away."""
 
 
 def is_dead(condition: LinkChanged) -> bool:
@@ -33,9 +30,14 @@ class Hearing:
 
     def take(self, links: Iterable[LinkChanged]) -> None:
         """The conditions of links as they are now."""
+        place_of, deaf_to, unheard_by = self.place_of, self.deaf_to, self._unheard_by
+        bits = [1 << place for place in range(len(self.labels))]
         for condition in links:
-            if is_dead(condition) and condition.source in self.place_of and condition.target in self.place_of:
-                self._cut(self.set_of((condition.source,)), self.set_of((condition.target,)))
+            if is_dead(condition):
+                source, target = place_of.get(condition.source), place_of.get(condition.target)
+                if source is not None and target is not None:
+                    deaf_to[target] |= bits[source]
+                    unheard_by[source] |= bits[target]
 
     def silence(self, labels: Iterable[str]) -> None:
         """These neither send nor receive: they stand still or are gone."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from backend.core.address import Address, BadAddress, host_of, parse_address
 from backend.core.commands import SetJoinList
-from backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
+from backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list, resolve_join_list
 from backend.picture.amounts import counted
 from backend.picture.fact import Tone
 from backend.picture.naming import names_text
@@ -81,15 +81,27 @@ class EditPlan:
         """Whether every member has this very list already. Another order is another list."""
         return not self.differing and all(change.sign == "=" for change in self.changes)
 
-    def text(self) -> str:
-        """One sentence."""
+    def counts(self) -> str:
+        """Whose list it is, and how much of it would change."""
         signs = [change.sign for change in self.changes]
         parts = [f"{sign}{signs.count(sign)}" for sign in ("+", "−") if sign in signs]
-        others = (
-            f"; {counted(len(self.differing), 'member')} with another list than the master" if self.differing else ""
-        )
-        who = f"{one_line(self.master)}'s cluster of {counted(len(self.members), 'member')}"
-        return f"{who}: {' '.join(parts) or 'nothing new'}{others}"
+        return f"{self._whose}: {' '.join(parts) or 'nothing new'}{self._others}"
+
+    def diff(self) -> str:
+        """Whose list it is, and what would change, entry by entry."""
+        new = ", ".join(change.text for change in self.changes if change.sign != "=")
+        kept = sum(change.sign == "=" for change in self.changes)
+        return f"{self._whose}: {new or 'nothing new'}; = {kept} stay{self._others}"
+
+    @property
+    def _whose(self) -> str:
+        return f"{one_line(self.master)}'s cluster of {counted(len(self.members), 'member')}"
+
+    @property
+    def _others(self) -> str:
+        if not self.differing:
+            return ""
+        return f"; {counted(len(self.differing), 'member')} with another list than the master"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +169,19 @@ def plan_edit(picture: Picture, master: Belief, wanted: Sequence[Address]) -> Ed
     lists = {label: picture.members[label].join_list for label in followers}
     differing = tuple(label for label, known in lists.items() if known != master.join_list and known != tuple(wanted))
     return EditPlan(master.label, (master.label, *followers), changes, differing)
+
+
+def edit_sentences(picture: Picture, command: SetJoinList) -> list[str]:
+    """What a command would change, to be told before it is confirmed; nothing for one that the cluster will refuse anyway."""
+    master = sub_cluster(picture, command.member)
+    known = {label: belief.address for label, belief in picture.members.items() if belief.address}
+    if master is None:
+        return []
+    try:
+        wanted = resolve_join_list(command.addresses, known)
+    except BadJoinList:
+        return []
+    return [f"Join list of {plan_edit(picture, master, wanted).diff()}."]
 
 
 def compare_lists(

@@ -5,15 +5,19 @@ Ages are in whole seconds, so a painter that asks again each second has somethin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from backend.core.address import Address
+from backend.core.events import Record
 from backend.core.membership.member_list import MemberList, member_list_text
 from backend.picture.amounts import age_text
 from backend.picture.belief import Belief
 from backend.picture.beliefs import CELLS, state_word
 from backend.picture.fact import Fact, Tone
+from backend.picture.join_list_board import join_list_facts
+from backend.picture.member_events import recent_facts
+from backend.picture.member_links import heartbeat_facts, link_facts
 from backend.picture.naming import with_names
 from backend.picture.narration import VERDICTS
 from backend.picture.one_line import one_line
@@ -27,19 +31,27 @@ INDENT = "  "
 """In place of the tabs of the list's text, which terminals set as they like."""
 
 
-def member_detail(picture: Picture, label: str, now_us: int, *, legacy: bool = False) -> tuple[Fact, ...]:
-    """What `label` believes at `now_us` on the run's clock. `legacy` chooses the older text of the member list."""
+def member_detail(
+    picture: Picture, label: str, now_us: int, *, legacy: bool = False, recent: Sequence[Record] | None = None
+) -> tuple[Fact, ...]:
+    """What `label` believes at `now_us` on the run's clock. `legacy` chooses the older text of the member list.
+
+    `recent` are records up to then, in order of time, of which those of the member are told.
+    """
     belief = picture.members.get(label)
     if belief is None:
         return (Fact("status", "not up: nothing was ever heard of it", "faint"),)
     facts = [
         *_standing(picture, belief, now_us),
+        *heartbeat_facts(picture, belief, now_us),
         *_obstacles(picture, belief, now_us),
         *_suspicions(picture, belief, now_us),
         *_disconnections(picture, belief, now_us),
         *_verdicts(picture, belief, now_us),
         *partition_facts(picture, belief, now_us),
-        _join_list(picture, belief),
+        *join_list_facts(picture, belief, now_us),
+        *link_facts(picture, belief),
+        *(recent_facts(picture, recent, label, now_us) if recent is not None else ()),
         *_list_text(belief, legacy),
     ]
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone, fact.verbatim) for fact in facts)
@@ -115,17 +127,6 @@ def _verdicts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
         when = f"{age_text(now_us - since_us)} ago"
         why = with_names(why, picture.label_of)
         yield Fact(heading, f"{_names(picture, [remote])}, {when}: {VERDICTS[decision]} ({rule}: {why})")
-
-
-def _join_list(picture: Picture, belief: Belief) -> Fact:
-    spelt = ", ".join(
-        f"{picture.label_of(address)} ({address})" if picture.label_of(address) != address else address
-        for address in belief.join_list
-    )
-    if belief.join_list_author is None:
-        return Fact("join list", f"{spelt or 'nobody'}; as configured")
-    by = _names(picture, [belief.join_list_author])
-    return Fact("join list", f"{spelt or 'nobody'}; edition {belief.join_list_edition}, given to {by}")
 
 
 def _list_text(belief: Belief, legacy: bool) -> Iterator[Fact]:

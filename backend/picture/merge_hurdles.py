@@ -52,10 +52,18 @@ class Hurdle(NamedTuple):
 class Meeting:
     """One pair, with everything that is asked of it. `hurdles` gives what is in the way, the first that decides first."""
 
-    def __init__(self, picture: Picture, smaller: Belief, greater: Belief, by_size: str, now_us: int) -> None:
-        self._picture, self._smaller, self._greater, self._by_size, self._now_us = (
-            picture, smaller, greater, by_size, now_us,
-        )  # fmt: skip
+    def __init__(
+        self,
+        picture: Picture,
+        smaller: Belief,
+        greater: Belief,
+        by_size: str,
+        now_us: int,
+        looks_at: Callable[[Belief], frozenset[Address]],
+    ) -> None:
+        """`by_size` says why the smaller would merge; `looks_at` gives the strangers that a master knows."""
+        self._picture, self._smaller, self._greater = picture, smaller, greater
+        self._by_size, self._now_us, self._looks_at = by_size, now_us, looks_at
         self._name: Callable[[Address], str] = picture.label_of
 
     def hurdles(self) -> Iterator[Hurdle]:
@@ -136,7 +144,7 @@ class Meeting:
         ends = "that ends when it has heard nothing of it for too long"
         if self._cut_between(other.label, one.label):
             return Hurdle(rule, f"{sentence}; {ends}", "waits")
-        if one.address in other.strangers:
+        if one.address in self._looks_at(other):
             return Hurdle(
                 rule,
                 f"{sentence}; {ends}, or when {other.label} shows itself, {self._when(other)}",
@@ -251,12 +259,13 @@ class Meeting:
 
     def _ways(self, seeker: Belief, other: Belief) -> list[Address]:
         """Addresses at which `seeker` looks and somebody of the cluster of `other` answers, the master's first."""
-        ways = [
-            address
-            for address in seeker.strangers
-            if address == other.address or (address in other.listed and self._answers(address, other))
+        looks_at = self._looks_at(seeker)
+        ways = [other.address] if other.address in looks_at else []
+        return ways + [
+            member.address
+            for member in other.members
+            if member.address in looks_at and member.address != other.address and self._answers(member.address, other)
         ]
-        return sorted(ways, key=lambda address: address != other.address)
 
     def _answers(self, address: Address, master: Belief) -> bool:
         belief = self._picture.members.get(self._picture.label_of(address))
@@ -277,7 +286,10 @@ class Meeting:
         return f"in {age_text(left_us)}" if left_us >= SECOND_US else "at once"
 
     def _first_cut(self) -> tuple[str, str] | None:
-        """One cut link between the two, that between the masters first. Merging takes proof of all of them where cuts are resolved."""
+        """One cut link between the two, that between the masters first.
+
+        Where partial disconnections are settled, merging takes proof of all links.
+        """
         between = self._cut_between(self._smaller.label, self._greater.label)
         if between is not None or not self._picture.links:
             return between

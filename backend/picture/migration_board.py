@@ -5,20 +5,24 @@ Every state is a glyph and a word. Of long queues only the beginning becomes row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 from backend.core.partitions.events import MigrationStarted, PlannedMigration
-from backend.picture.amounts import age_text, counted, duration_text
+from backend.picture.amounts import age_text, bytes_text, counted, duration_text
 from backend.picture.belief import Belief
 from backend.picture.fact import Tone
-from backend.picture.migrations import Ended, Lost, RunningMigration
+from backend.picture.migration_progress import plan_text
+from backend.picture.migrations import Copied, Ended, Lost, RunningMigration
 from backend.picture.naming import names_text, with_names
 from backend.picture.one_line import one_line
 from backend.picture.partition_narration import NOBODY_TEXT, way_text
 from backend.picture.picture import Picture
+
+Entry = RunningMigration | PlannedMigration | Lost | Ended
+"""What one row is about."""
 
 RowState = Literal["copying", "committing", "planned", "failed", "lost", "done"]
 
@@ -58,7 +62,8 @@ class MigrationRow:
     """The replica index at which the destination arrives, after the one from which it comes."""
     displaced: str
     """Whose place that was, and where that one goes."""
-    age: str
+    age_us: int | None
+    """How long it runs, or how long ago it ended; None while it is only planned."""
     note: str
     sentence: str
     """All of it in words."""
@@ -66,6 +71,10 @@ class MigrationRow:
     @property
     def state_text(self) -> str:
         return f"{GLYPHS[self.state]} {self.state}"
+
+    @property
+    def age(self) -> str:
+        return age_text(self.age_us) if self.age_us is not None else ""
 
 
 class Head(NamedTuple):
@@ -77,10 +86,34 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Heads of all masters that have something to say, then rows: running, planned, lost, failed, done, the latest first."""
+    """Heads of all masters that have something to say, then rows: running, planned, lost, failed, done, the latest first.
+
+    Rows are made one by one on demand: of the hundreds that there may be a screen shows a few.
+    """
 
     heads: tuple[Head, ...]
-    rows: tuple[MigrationRow, ...]
+    entries: Mapping[str, Entry]
+    """What the rows are made of, by key."""
+    picture: Picture
+    now_us: int
+
+    def row(self, key: str) -> MigrationRow:
+        """The row of this key. Raises KeyError."""
+        picture, now_us = self.picture, self.now_us
+        match self.entries[key]:
+            case RunningMigration() as running:
+                return _running_row(picture, running, now_us)
+            case PlannedMigration() as planned:
+                return _planned_row(picture, planned, key)
+            case Lost() as lost:
+                return _lost_row(lost, key, now_us)
+            case ended:
+                return _ended_row(picture, ended, now_us)
+
+    @property
+    def rows(self) -> tuple[MigrationRow, ...]:
+        """All of them."""
+        return tuple(map(self.row, self.entries))
 
 
 def migration_board(picture: Picture, now_us: int) -> Board:
@@ -98,11 +131,17 @@ def migration_board(picture: Picture, now_us: int) -> Board:
         failed = history.failed[-1]
         told = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
         heads.append(Head(one_line(with_names(told, picture.label_of)), "bad"))
-    rows = [_running_row(picture, one, now_us) for master in masters for one in master.leading.running.values()]
-    rows += [row for master in masters for row in _planned_rows(picture, master)]
-    rows += [_lost_row(one, history.lost_count - back, now_us) for back, one in enumerate(reversed(history.lost))]
-    rows += [_ended_row(picture, one, now_us) for one in chain(reversed(history.failed), reversed(history.done))]
-    return Board(tuple(heads) or (Head(_silence(picture), "faint"),), tuple(rows))
+    entries: dict[str, Entry] = {}
+    for master in masters:
+        entries |= master.leading.running
+    for master in masters:
+        for place, planned in enumerate(islice(master.leading.queue(), PLANNED_SHOWN)):
+            entries[f"planned {master.label} {place}"] = planned
+    for back, lost in enumerate(reversed(history.lost)):
+        entries[f"lost {history.lost_count - back}"] = lost
+    for ended in chain(reversed(history.failed), reversed(history.done)):
+        entries[ended.begun.migration_id] = ended
+    return Board(tuple(heads) or (Head(_silence(picture), "faint"),), entries, picture, now_us)
 
 
 def led_by(picture: Picture, master: Belief, now_us: int) -> list[Head]:
@@ -124,6 +163,9 @@ def led_by(picture: Picture, master: Belief, now_us: int) -> list[Head]:
             else ""
         )
         heads.append(Head(f"{running}, {ended}, {leading.failed} failed{rest}", "plain"))
+    progress = plan_text(leading, picture, now_us)
+    if progress:
+        heads.append(Head(progress, "strong"))
     why = with_names(leading.why, name_of)
     if leading.cancelled:
         heads.append(Head(f"dropped {leading.cancelled} planned: {why}", "warning"))
@@ -150,18 +192,26 @@ def _silence(picture: Picture) -> str:
 
 def _running_row(picture: Picture, one: RunningMigration, now_us: int) -> MigrationRow:
     begun = one.begun
-    note = "lowers the replicas, unavoidably" if begun.unavoidable else f"data from {picture.label_of(begun.owner)}"
-    return _row(picture, begun, one.phase, age_text(now_us - one.since_us), note)
+    source = f"data from {picture.label_of(begun.owner)}"
+    copied = picture.history.copied.get(begun.migration_id)
+    note = _with_size("lowers the replicas, unavoidably" if begun.unavoidable else source, copied)
+    return _row(picture, begun, one.phase, now_us - one.since_us, note)
 
 
 def _ended_row(picture: Picture, ended: Ended, now_us: int) -> MigrationRow:
-    note = f"{duration_text(ended.took_us)}, led by {ended.leader}"
+    note = _with_size(f"{duration_text(ended.took_us)}, led by {ended.leader}", ended.copied)
     if ended.reason:
         note = f"{with_names(ended.reason, picture.label_of)} ({note})"
-    return _row(picture, ended.begun, "done" if ended.committed else "failed", age_text(now_us - ended.at_us), note)
+    return _row(picture, ended.begun, "done" if ended.committed else "failed", now_us - ended.at_us, note)
 
 
-def _row(picture: Picture, begun: MigrationStarted, state: RowState, age: str, note: str) -> MigrationRow:
+def _with_size(note: str, copied: Copied | None) -> str:
+    if copied is None:
+        return note
+    return f"{note}, {bytes_text(copied.bytes)} copied in {duration_text(copied.took_us)}"
+
+
+def _row(picture: Picture, begun: MigrationStarted, state: RowState, age_us: int, note: str) -> MigrationRow:
     before = f"{begun.destination_current}→" if begun.destination_current >= 0 else ""
     after = f"→{begun.source_new}" if begun.source_new >= 0 else ""
     name_of = picture.label_of
@@ -173,15 +223,10 @@ def _row(picture: Picture, begun: MigrationStarted, state: RowState, age: str, n
         destination=one_line(name_of(begun.destination)),
         index=f"{before}{begun.destination_new}",
         displaced=one_line(f"{name_of(begun.source)}{after}") if begun.source else "",
-        age=age,
+        age_us=age_us,
         note=one_line(note),
         sentence=one_line(f"p{begun.partition} {begun.type}: {way_text(begun, name_of)}; {state}, {note}"),
     )
-
-
-def _planned_rows(picture: Picture, master: Belief) -> Iterator[MigrationRow]:
-    for place, one in enumerate(islice(master.leading.queue(), PLANNED_SHOWN)):
-        yield _planned_row(picture, one, f"planned {master.label} {place}")
 
 
 def _planned_row(picture: Picture, one: PlannedMigration, key: str) -> MigrationRow:
@@ -199,23 +244,23 @@ def _planned_row(picture: Picture, one: PlannedMigration, key: str) -> Migration
         destination=destination,
         index=index,
         displaced=source,
-        age="",
+        age_us=None,
         note=note,
         sentence="; ".join(filter(None, (sentence, "planned", note))),
     )
 
 
-def _lost_row(lost: Lost, number: int, now_us: int) -> MigrationRow:
+def _lost_row(lost: Lost, key: str, now_us: int) -> MigrationRow:
     note = f"no replica was left, told by {one_line(lost.leader)}"
     return MigrationRow(
-        key=f"lost {number}",
+        key=key,
         state="lost",
         partition=f"p{lost.partition}",
         kind="",
         destination="",
         index="",
         displaced="",
-        age=age_text(now_us - lost.at_us),
+        age_us=now_us - lost.at_us,
         note=note,
         sentence=f"p{lost.partition} lost all replicas and begins empty; {note}",
     )

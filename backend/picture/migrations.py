@@ -13,6 +13,7 @@ from backend.core.address import Address
 from backend.core.events import Record
 from backend.core.partitions import events as told
 from backend.core.partitions.events import MigrationStarted, PlannedMigration
+from backend.picture.migration_pace import Paces
 
 ENDED_KEPT = 100
 """Ended migrations of each kind that are remembered; all of them are counted."""
@@ -31,6 +32,14 @@ class RunningMigration(NamedTuple):
     phase: Phase = "copying"
 
 
+class Copied(NamedTuple):
+    """What the owner copied for a migration, and how long that took."""
+
+    chunks: int
+    bytes: int
+    took_us: int
+
+
 class Ended(NamedTuple):
     """How a migration ended, when, after how long, and who told it."""
 
@@ -40,6 +49,8 @@ class Ended(NamedTuple):
     at_us: int
     took_us: int
     leader: str
+    copied: Copied | None
+    """What was copied for it, if that was told."""
 
 
 class Lost(NamedTuple):
@@ -68,6 +79,8 @@ class Leading:
     running: dict[str, RunningMigration] = field(default_factory=dict)
     """By id, the longest running first."""
     ever_planned: bool = False
+    planned_count: int = 0
+    """How many migrations the latest plan with anything to do had."""
     moves: int = 0
     lower_bound: int = 0
     """Replicas that the latest plan with anything to do copies, and how many any plan would have to."""
@@ -112,6 +125,9 @@ class MigrationHistory:
         self.lost: deque[Lost] = deque(maxlen=ENDED_KEPT)
         """Each of them the latest last."""
         self.done_count = self.failed_count = self.lost_count = 0
+        self.paces = Paces()
+        self.copied: dict[str, Copied] = {}
+        """What was copied for the migrations under way, by id."""
         self._begun: dict[str, tuple[MigrationStarted, int]] = {}
 
     def fork(self) -> MigrationHistory:
@@ -119,7 +135,7 @@ class MigrationHistory:
         twin = MigrationHistory()
         twin.done, twin.failed, twin.lost = self.done.copy(), self.failed.copy(), self.lost.copy()
         twin.done_count, twin.failed_count, twin.lost_count = self.done_count, self.failed_count, self.lost_count
-        twin._begun = dict(self._begun)
+        twin.paces, twin.copied, twin._begun = self.paces.fork(), dict(self.copied), dict(self._begun)
         return twin
 
     def take(self, record: Record) -> None:
@@ -128,7 +144,13 @@ class MigrationHistory:
             case MigrationStarted() as begun:
                 self._begun[begun.migration_id] = begun, record.at
                 if len(self._begun) > BEGUN_KEPT:
-                    del self._begun[next(iter(self._begun))]
+                    forgotten = next(iter(self._begun))
+                    del self._begun[forgotten]
+                    self.copied.pop(forgotten, None)
+            case told.MigrationCopied(migration_id, _, chunks, size, took):
+                self.paces.count(record.at, size=size)
+                if migration_id in self._begun:
+                    self.copied[migration_id] = Copied(chunks, size, took)
             case told.MigrationDecided(migration_id, _, committed, _, reason):
                 self._end(migration_id, record, committed, reason)
             case told.TableRecovered(_, _, committed_ids, rolled_back_ids):
@@ -145,7 +167,9 @@ class MigrationHistory:
         if migration_id not in self._begun:
             return
         begun, since_us = self._begun.pop(migration_id)
-        ended = Ended(begun, committed, reason, record.at, record.at - since_us, record.member)
+        copied = self.copied.pop(migration_id, None)
+        ended = Ended(begun, committed, reason, record.at, record.at - since_us, record.member, copied)
+        self.paces.count(record.at, migrations=1)
         (self.done if committed else self.failed).append(ended)
         if committed:
             self.done_count += 1
@@ -164,6 +188,7 @@ def on_migrations_planned(leading: Leading, event: told.MigrationsPlanned, at: i
         if migration.type != "CLEAR":
             leading.planned[migration.partition] = (*leading.planned.get(migration.partition, ()), migration)
             leading.waiting += 1
+    leading.planned_count = leading.waiting
 
 
 def on_migrations_cancelled(leading: Leading, event: told.MigrationsCancelled, at: int) -> None:
@@ -227,6 +252,6 @@ LEADING_FOLDS: dict[type[events.Event], Callable[[Leading, Any, int], None]] = {
 """What each kind of event does to what its member leads; called with that, event and time."""
 
 HISTORY_KINDS: frozenset[type[events.Event]] = frozenset(
-    {MigrationStarted, told.MigrationDecided, told.TableRecovered, told.PartitionLost}
+    {MigrationStarted, told.MigrationCopied, told.MigrationDecided, told.TableRecovered, told.PartitionLost}
 )
 """What a `MigrationHistory` listens to."""

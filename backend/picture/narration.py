@@ -142,9 +142,9 @@ def _tell_state_of_the_cluster(event: events.Event, name_of: NameOf) -> str:
         case events.SearchPlanned(wait, every):
             return f"looks for other clusters in {duration_text(wait)}, then every {duration_text(every)}"
         case events.AddressesRemembered(addresses, forgotten):
-            will = [f"remembers {names_text(addresses, name_of)}"] * bool(addresses)
-            wont = [f"looks no longer at {names_text(forgotten, name_of)}"] * bool(forgotten)
-            return f"{', '.join((*will, *wont))}, when it looks for clusters"
+            new = [f"remembers {names_text(addresses, name_of)}, to look for clusters there"] * bool(addresses)
+            old = [f"looks for clusters no longer at {names_text(forgotten, name_of)}"] * bool(forgotten)
+            return "; ".join((*new, *old))
         case events.JoinListChanged(addresses, edition, author):
             return f"takes edition {edition} of the join list, from {name_of(author)}: {names_text(addresses, name_of)}"
         case events.ClusterStateChanged(state, reason):
@@ -166,7 +166,7 @@ def _tell_from_outside(event: events.Event) -> str:
         case events.ProcessResumed(target):
             return f"{target} runs on"
         case events.LinkChanged():
-            return f"link {event.source} to {event.target} {_condition(event)}"
+            return f"link {event.source} to {event.target} {condition_text(event)}"
         case events.OperatorAsked(command, role, remote, granted, reason):
             return f"{remote}, as {role}, asks for {command}" + ("" if granted else f"; refused: {reason}")
         case events.SettingsChanged(properties):
@@ -177,7 +177,8 @@ def _tell_from_outside(event: events.Event) -> str:
             return type(event).__name__  # an event newer than this reader
 
 
-def _condition(link: events.LinkChanged) -> str:
+def condition_text(link: events.LinkChanged) -> str:
+    """What a one-way link does to messages, to go on with after its ends: ``is cut (blackhole)``."""
     said = []
     if link.blocked:
         said.append(f"is cut ({link.blocked})")

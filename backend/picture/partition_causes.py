@@ -108,9 +108,7 @@ def _step(effect: Effect, event: Any, kind: type, accepts: Callable[[Any], bool]
 
 
 def _migration(effect: Effect, event: Any, kind: type, reason: str) -> Iterator[Because]:
-    before = _step(effect, event, kind)
-    if before is not None:
-        yield Because(before, reason, before.member != effect.record.member)
+    yield from heard(_step(effect, event, kind), reason)
 
 
 def _taken_part(effect: Effect, event: told.MigrationAccepted | told.MigrationRejected) -> Iterator[Because]:
@@ -121,7 +119,7 @@ def _copied(effect: Effect, event: told.MigrationCopied) -> Iterator[Because]:
     for accepted in effect.trail.of_migration(event.migration_id, effect.place):
         said = accepted.event
         if isinstance(said, told.MigrationAccepted) and said.endpoint == "destination":
-            yield Because(accepted, "the destination waits for the data", accepted.member != effect.record.member)
+            yield from heard(accepted, "the destination waits for the data")
             return
     yield from _migration(effect, event, told.MigrationStarted, "the master began it")
 
@@ -134,7 +132,7 @@ def _decided(effect: Effect, event: told.MigrationDecided) -> Iterator[Because]:
     if event.committed:
         done = _step(effect, event, told.MigrationFinished, lambda one: one.endpoint == "destination")
         if done is not None:
-            yield Because(done, "the destination has committed", done.member != effect.record.member)
+            yield from heard(done, "the destination has committed")
             return
         yield from _migration(effect, event, told.MigrationCommitting, "the destination was asked to commit")
         return
@@ -151,7 +149,7 @@ def _decided(effect: Effect, event: told.MigrationDecided) -> Iterator[Because]:
 def _finished(effect: Effect, event: told.MigrationFinished) -> Iterator[Because]:
     decided = _step(effect, event, told.MigrationDecided)
     if decided is not None:
-        yield Because(decided, "the master decided so", decided.member != effect.record.member)
+        yield from heard(decided, "the master decided so")
         return
 
     def settles(one: told.TableRecovered) -> bool:
@@ -159,7 +157,7 @@ def _finished(effect: Effect, event: told.MigrationFinished) -> Iterator[Because
 
     recovered = effect.anywhere(told.TableRecovered, settles)
     if recovered is not None:
-        yield Because(recovered, "the new master settled it", recovered.member != effect.record.member)
+        yield from heard(recovered, "the new master settled it")
         return
     yield from _migration(effect, event, told.MigrationCommitting, "the master asked it to commit")
 

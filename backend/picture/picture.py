@@ -150,7 +150,7 @@ class Picture:
             address = started.address
         else:
             address = before.address if before else NO_ADDRESS
-        belief = Belief(record.member, address, record.uuid, at=record.at, keeper=self._keeper)
+        belief = Belief(record.member, address, record.uuid, at=record.at, born_us=record.at, keeper=self._keeper)
         if started is not None:
             belief.join_list, belief.merged_from = started.join_list, started.merged_from
             if before is not None and started.merged_from == before.uuid:

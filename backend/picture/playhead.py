@@ -55,6 +55,7 @@ class Playhead:
         """Grows whenever what is shown next does not simply follow on what was: what was gathered on the way is void."""
         self._tape = tape
         self._now_us = 0
+        self._awaited_us: int | None = None
         self._ticked_us: int | None = None
 
     @property
@@ -75,6 +76,8 @@ class Playhead:
         match self.mode:
             case "following":
                 self.shown_us = self.now_us
+                if self._awaited_us is not None and self._awaited_us <= self.now_us:
+                    self.go(self._awaited_us)
             case "playing":
                 self.shown_us = max(self.shown_us, self._tape.start_us) + round(passed_us * self.speed)
                 if self.shown_us >= self.now_us:
@@ -86,7 +89,11 @@ class Playhead:
 
     def follow(self) -> None:
         """Show what happens now, from now on."""
-        self.mode, self.shown_us = "following", self.now_us
+        self.mode, self.shown_us, self._awaited_us = "following", self.now_us, None
+
+    def wait_for(self, at_us: int) -> None:
+        """Stand still at a moment once it has come, if nobody has moved the playhead before."""
+        self._awaited_us = at_us
 
     def pause(self) -> None:
         """Stand still at the moment shown."""
@@ -111,6 +118,7 @@ class Playhead:
 
     def go(self, at_us: int) -> None:
         """Show a moment, or the nearest that there is; playing goes on from there."""
+        self._awaited_us = None
         at_us = min(max(at_us, self._tape.start_us), self.now_us)
         if at_us != self.shown_us:
             self.jumps += 1

@@ -12,41 +12,42 @@ from backend.picture.fact import Tone
 from backend.picture.picture import Picture
 from backend.picture.table_belief import NOBODY
 
-CellState = Literal["held", "differs", "migrating", "gap", "gone", "single", "doubtful", "behind", "vacant"]
+CellState = Literal["held", "gap", "gone", "single", "doubtful", "behind", "migrating", "differs", "vacant"]
 
 MARKS: dict[CellState, str] = {
     "held": "",
-    "differs": "≠",
-    "migrating": "▶",
     "gap": "∅",
     "gone": "✕",
     "single": "!",
     "doubtful": "?",
     "behind": "~",
+    "migrating": "▶",
+    "differs": "≠",
     "vacant": "·",
 }
+"""The gravest first."""
 
 MEANINGS: dict[CellState, str] = {
     "held": "held",
-    "differs": "another holder than in the master's table",
-    "migrating": "somebody comes here by a migration",
     "gap": "nobody, though somebody could",
     "gone": "on a member that is gone",
     "single": "the only copy",
     "doubtful": "on a member that is suspected or frozen",
     "behind": "a backup out of step with its owner",
+    "migrating": "somebody comes here by a migration",
+    "differs": "another holder than in the master's table",
     "vacant": "nobody: there are not enough members",
 }
 
 TONES: dict[CellState, Tone] = {
     "held": "plain",
-    "differs": "warning",
-    "migrating": "strong",
     "gap": "bad",
     "gone": "bad",
     "single": "warning",
     "doubtful": "warning",
     "behind": "warning",
+    "migrating": "strong",
+    "differs": "warning",
     "vacant": "faint",
 }
 

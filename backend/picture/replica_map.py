@@ -29,6 +29,7 @@ class Scene(NamedTuple):
     """How many replica indices there are."""
     able: int
     """How many members of the observer's list could hold a replica."""
+    letter_width: int
     plain: tuple[MapCell, ...]
     """By number of the holder: its cell, as long as nothing is to be said of the partition."""
     living: tuple[bool, ...]
@@ -37,7 +38,7 @@ class Scene(NamedTuple):
     """The number that each holder in the master's table has in this one; the last place is nobody's."""
 
 
-NO_SCENE = Scene(0, 0, (), (False,), (NOBODY,))
+NO_SCENE = Scene(0, 0, 1, (), (False,), (NOBODY,))
 
 
 class Oddity(NamedTuple):
@@ -62,6 +63,8 @@ class ReplicaMap:
         """Whose table it is compared with; empty when that is the observer's own, or none."""
         self.table = TableBelief()
         self.scene = NO_SCENE
+        self.revision = 0
+        """Changes when a column may look different, or partitions come or go."""
         self.migrating: dict[int, list[RunningMigration]] = {}
         """By partition, the migrations under way."""
         self.odd: dict[int, Oddity] = {}
@@ -71,6 +74,7 @@ class ReplicaMap:
         self.other_digest = ""
         """That of the master's table, while `other_rows` is there."""
         self._columns: dict[int, tuple[Row, Row | None, Column]] = {}
+        self._followed: object = None
 
     def follow(self, picture: Picture, observer: str = "") -> None:
         """Look at the table of `observer` in `picture`; without one, at that of the first master that has a table."""
@@ -80,6 +84,7 @@ class ReplicaMap:
             self.master, self.table, self.other_rows = "", TableBelief(), None
             self.migrating, self.odd, self.scene = {}, {}, NO_SCENE
             self._columns.clear()
+            self._note(None)
             return
         master = picture.master_of(belief.label)
         other = master.table if master is not None and master is not belief else None
@@ -94,6 +99,8 @@ class ReplicaMap:
         if scene != self.scene:
             self.scene = scene
             self._columns.clear()
+            self.revision += 1
+        self._note((belief.table.version, belief.table.digest, self.other_digest, self.odd))
 
     @property
     def partitions(self) -> int:
@@ -108,7 +115,7 @@ class ReplicaMap:
     @property
     def letter_width(self) -> int:
         """Cells that the longest letter takes."""
-        return max((len(cell.letter) for cell in self.scene.plain), default=1)
+        return self.scene.letter_width
 
     def column(self, partition: int) -> Column:
         """The replicas of a partition; the very object that it was before when nothing in it has changed."""
@@ -127,6 +134,11 @@ class ReplicaMap:
             return False
         translated = self.scene.translated
         return [translated[number] for number in other[1:]] != [*row[1:]]
+
+    def _note(self, followed: object) -> None:
+        if followed != self._followed:
+            self._followed = followed
+            self.revision += 1
 
     def _make(self, row: Row, other: Row | None, odd: Oddity) -> Column:
         scene = self.scene
@@ -201,6 +213,7 @@ def _scene(picture: Picture, belief: Belief, table: TableBelief, other: TableBel
     return Scene(
         width=max((len(row) - 1 for row in islice(table.rows.values(), 1)), default=0),  # all rows are equally long
         able=sum(not member.lite for member in belief.members),
+        letter_width=max((len(cell.letter) for cell in plain), default=1),
         plain=tuple(plain),
         living=(*(cell.state != "gone" for cell in plain), False),
         translated=(*translated, NOBODY),

@@ -121,6 +121,11 @@ class Tape:
         start = bisect_right(self._times, after_us)
         return self._records[start : start + count]
 
+    def since(self, taken: int, most: int) -> list[Record]:
+        """The next records, `most` at most, for somebody who has had so many since the beginning of the run."""
+        start = max(0, taken - self.forgotten)
+        return self._records[start : start + most]
+
     def counts(self, edges_us: Sequence[int]) -> list[int]:
         """How many records lie between each two of these moments in order, the earlier one included, the later one not."""
         places = [bisect_left(self._times, edge_us) for edge_us in edges_us]

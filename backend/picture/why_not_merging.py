@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from backend.core.address import Address
 from backend.core.commands import Command
 from backend.core.membership.merge_decision import RULES
 from backend.picture.fact import Tone
@@ -61,7 +62,15 @@ def why_not_merging(picture: Picture, now_us: int, *, at_most: int = PAIRS_SHOWN
     if len(masters) < 2:
         return ()
     masters.sort(key=lambda master: -len(master.members))
-    return tuple(_judge(picture, one, other, now_us) for one, other in islice(combinations(masters, 2), at_most))
+    known: dict[str, frozenset[Address]] = {}
+
+    def looks_at(master: Belief) -> frozenset[Address]:
+        if master.label not in known:
+            known[master.label] = frozenset(master.strangers)
+        return known[master.label]
+
+    pairs = islice(combinations(masters, 2), at_most)
+    return tuple(_judge(picture, one, other, now_us, looks_at) for one, other in pairs)
 
 
 def pairs_left_out(picture: Picture, at_most: int = PAIRS_SHOWN) -> int:
@@ -70,9 +79,11 @@ def pairs_left_out(picture: Picture, at_most: int = PAIRS_SHOWN) -> int:
     return max(number * (number - 1) // 2 - at_most, 0)
 
 
-def _judge(picture: Picture, one: Belief, other: Belief, now_us: int) -> Pair:
+def _judge(
+    picture: Picture, one: Belief, other: Belief, now_us: int, looks_at: Callable[[Belief], frozenset[Address]]
+) -> Pair:
     smaller, greater, by_size = _direction(one, other)
-    meeting = Meeting(picture, smaller, greater, with_names(by_size, picture.label_of), now_us)
+    meeting = Meeting(picture, smaller, greater, with_names(by_size, picture.label_of), now_us, looks_at)
     hurdles = list(meeting.hurdles())
     first = hurdles[0]
     besides = [hurdle.rule for hurdle in hurdles[1:] if hurdle.state == "blocked"]

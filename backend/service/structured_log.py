@@ -50,6 +50,7 @@ LEVELS: dict[type[Event], int] = {
         (
             events.JoinRequested,
             events.ClaimAnswered,
+            events.HeartbeatLate,
             events.MemberAdmitted,
             events.NotMerging,
             partition_events.TableChanged,

@@ -14,12 +14,13 @@ import msgspec
 from msgspec import Struct
 
 from backend.core.commands import CallMap, Command, CommandRefused, StartMember
-from backend.core.data.operations import Get
+from backend.core.data.operations import Answer, Get
 from backend.core.events import Record
-from backend.picture.picture import Picture
+from backend.picture.picture import Belief, Picture
+from backend.simulation.answers import OpenQuestion, Truth, asked_now
 from backend.simulation.expectations import forbidden, judge, list_labels, running, suspect_labels
 from backend.simulation.invariants import Violation, Watch
-from backend.simulation.scenario import Expect, Scenario, Step
+from backend.simulation.scenario import Ask, Expect, Scenario, Step
 from backend.simulation.scenario_actions import Action
 from backend.simulation.table_expectations import data_missing, why_not_balanced, writes_missing
 from backend.simulation.workload import Workloads
@@ -132,6 +133,58 @@ class Ledger:
         belief = self.picture.members.get(label)
         return belief is not None and belief.status == "member"
 
+    def is_running(self, label: str) -> bool:
+        """Whether its process lives, frozen or not."""
+        belief = self.picture.members.get(label)
+        return belief is not None and belief.status not in ("stopped", "killed")
+
+    def begin_action(self) -> None:
+        """From now on `recent` and `refusal` are those of the next action."""
+        self.recent.clear()
+        self.refusal = None
+
+    def missing(self, expect: Expect) -> str:
+        """What of `expect` does not hold now, in words; empty when all of it does. Reads no keys: see `writes_missing`."""
+        of_members = judge(expect, self.picture, self.recent, self.refusal).missing
+        return "; ".join(filter(None, (of_members, data_missing(expect, self.picture, self.watch, self.recent))))
+
+    def is_broken(self, expect: Expect) -> bool:
+        """Whether something happened that `expect` forbids: waiting longer cannot mend it."""
+        return bool(expect.never and forbidden(expect, self.picture, self.recent))
+
+    def asked(self, ask: Ask) -> OpenQuestion:
+        """A question of a scenario, asked now."""
+        return asked_now(ask, self.picture)
+
+    def answer(self, question: OpenQuestion) -> Truth:
+        """The right answer to a question that was asked before, as things stand."""
+        return question.truth(self.picture, self.watch, self.recent)
+
+    def writes_missing(self) -> str:
+        """Why it cannot be said that no acknowledged write is lost, after every key was read; empty when none is."""
+        return writes_missing(self.watch)
+
+    def reader(self) -> Belief | None:
+        """The life to read everything through; None while nobody can be asked."""
+        return next((belief for belief in running(self.picture).values() if belief.status == "member"), None)
+
+    def reads_of_everything(self, reader: Belief) -> list[CallMap]:
+        """Calls that read every key that was ever written."""
+        return [CallMap(reader.label, Get(name, key)) for name, key in self.watch.writes.written()]
+
+    def is_reading(self, reader: Belief) -> bool:
+        """Whether calls through this life have not ended yet."""
+        return bool(self.watch.writes.reads_under_way(reader.uuid))
+
+    def is_settled(self) -> bool:
+        """Whether the members are one cluster whose data is safe and evenly spread."""
+        tables = self.watch.tables
+        return (
+            judge(ONE_CLUSTER, self.picture, ()).met
+            and not tables.why_not_safe()
+            and (not tables.in_use or not why_not_balanced(tables, leniently=True))
+        )
+
     def beliefs(self) -> dict[str, MemberOutcome]:
         """What each running member believes now."""
         return {
@@ -185,7 +238,7 @@ class Interpreter:
     def _take(self, number: int, step: Step) -> StepOutcome | None:
         if step.do is not None:
             outcome = self._do(number, step.do)
-            return None if self._refusal_is_expected(number) else outcome
+            return None if self._scenario.refusal_is_expected(number) else outcome
         if step.expect is not None:
             return self._expect(number, step.expect)
         return None
@@ -198,16 +251,15 @@ class Interpreter:
                 return None
             case "wait_until_safe":
                 assert action.wait_until_safe is not None
-                self._wait_until(self._is_settled, action.wait_until_safe.within_us)
+                self._wait_until(self._ledger.is_settled, action.wait_until_safe.within_us)
                 return None
             case "load":
                 assert action.load is not None
                 self._workloads.begin(action.load, self._stage.now_us())
                 return None
         self._advance(0)
-        self._ledger.recent.clear()
-        self._ledger.refusal = None
-        for command in action.commands(self._is_running):
+        self._ledger.begin_action()
+        for command in action.commands(self._ledger.is_running):
             refused = self._refusal(command)
             if refused:
                 self._ledger.refusal = refused
@@ -226,25 +278,6 @@ class Interpreter:
         if not by_us or until_us > stage.now_us():
             stage.advance(max(0, until_us - stage.now_us()))
 
-    def _is_settled(self) -> bool:
-        """Whether the members are one cluster whose data is safe and evenly spread."""
-        ledger = self._ledger
-        tables = ledger.watch.tables
-        return (
-            judge(ONE_CLUSTER, ledger.picture, ()).met
-            and not tables.why_not_safe()
-            and (not tables.in_use or not why_not_balanced(tables, leniently=True))
-        )
-
-    def _refusal_is_expected(self, number: int) -> bool:
-        """Whether the step after step `number`, words left aside, expects that one to be refused."""
-        following = next((step for step in self._scenario.steps[number:] if step.say is None), None)
-        return following is not None and following.expect is not None and following.expect.refused is not None
-
-    def _is_running(self, label: str) -> bool:
-        belief = self._ledger.picture.members.get(label)
-        return belief is not None and belief.status not in ("stopped", "killed")
-
     def _refusal(self, command: Command) -> str:
         try:
             self._stage.execute(command)
@@ -256,26 +289,16 @@ class Interpreter:
         ledger = self._ledger
         self._advance(0)
 
-        def broken() -> bool:
-            return bool(expect.never and forbidden(expect, ledger.picture, ledger.recent))
-
-        def missing() -> str:
-            of_members = judge(expect, ledger.picture, ledger.recent, ledger.refusal).missing
-            return "; ".join(
-                filter(None, (of_members, data_missing(expect, ledger.picture, ledger.watch, ledger.recent)))
-            )
-
         def settled() -> bool:
-            return broken() if expect.never else not missing()
+            return ledger.is_broken(expect) if expect.never else not ledger.missing(expect)
 
         if expect.within_us is not None:
             self._wait_until(settled, expect.within_us)
         if expect.no_lost_writes:
             self._read_everything()
-            return self._outcome(
-                number, expect.text(), "; ".join(filter(None, (missing(), writes_missing(ledger.watch))))
-            )
-        return self._outcome(number, expect.text(), missing())
+            missing = "; ".join(filter(None, (ledger.missing(expect), ledger.writes_missing())))
+            return self._outcome(number, expect.text(), missing)
+        return self._outcome(number, expect.text(), ledger.missing(expect))
 
     def _read_everything(self) -> None:
         """Read every key that was ever written through one member, and wait for the answers."""
@@ -294,14 +317,14 @@ def read_everything(
     stage: Stage, ledger: Ledger, patience_us: int, advance: Callable[[int], None] | None = None
 ) -> None:
     """Read every key that was ever written through one member, which the invariants judge; wait `patience_us` at most."""
-    reader = next((belief for belief in running(ledger.picture).values() if belief.status == "member"), None)
+    reader = ledger.reader()
     if reader is None:
         return
-    writes, advance = ledger.watch.writes, advance or stage.advance
+    advance = advance or stage.advance
     until_us = stage.now_us() + patience_us
-    for name, key in writes.written():
-        stage.execute(CallMap(reader.label, Get(name, key)))
-    while writes.reads_under_way(reader.uuid) and (left_us := until_us - stage.now_us()) > 0:
+    for call in ledger.reads_of_everything(reader):
+        stage.execute(call)
+    while ledger.is_reading(reader) and (left_us := until_us - stage.now_us()) > 0:
         advance(min(READ_LOOK_US, left_us))
 
 
@@ -340,7 +363,14 @@ class SimulatedStage:
     """
 
     def __init__(
-        self, scenario: Scenario, seed: int, ledger: Ledger, run: str | None = None, *, elide_heartbeats: bool = False
+        self,
+        scenario: Scenario,
+        seed: int,
+        ledger: Ledger,
+        run: str | None = None,
+        *,
+        on_answer: Callable[[int, Answer], None] | None = None,
+        elide_heartbeats: bool = False,
     ) -> None:
         self._ledger = ledger
         self.world = World(
@@ -352,6 +382,7 @@ class SimulatedStage:
             zones=scenario.zones,
             run=run,
             on_record=ledger.take_in,
+            on_answer=on_answer,
             latency=scenario.latency.latency(),
             clocks={label: clock.clock() for label, clock in scenario.clocks.items()},
             elide_heartbeats=elide_heartbeats,
@@ -360,7 +391,8 @@ class SimulatedStage:
 
     def start_members(self) -> None:
         for label in self._prompt:
-            self.world.execute(StartMember(label))
+            if self.world.machine(label) is None:  # else an operator was quicker
+                self.world.execute(StartMember(label))
             until = self.world.now_us + JOIN_PATIENCE_US
             while not self._ledger.has_joined(label) and self.world.now_us < until:
                 self.advance(JOIN_LOOK_US)

@@ -15,6 +15,7 @@ from backend.core.properties import Settings
 from backend.simulation.clocks import Clock
 from backend.simulation.latency import Latency, LatencyModel
 from backend.simulation.scenario_actions import Action
+from backend.simulation.scenario_questions import Ask
 from backend.simulation.scenario_values import (
     AnyLabels,
     Duration,
@@ -29,7 +30,7 @@ from backend.simulation.scenario_values import (
     plain_value,
 )
 
-__all__ = ["ClockSettings", "Expect", "Jump", "LatencySettings", "Scenario", "Step"]
+__all__ = ["Ask", "ClockSettings", "Expect", "Jump", "LatencySettings", "Scenario", "Step"]
 
 
 class Migrations(Part):
@@ -87,6 +88,11 @@ class Expect(Part):
 
     def text(self) -> str:
         """The expectation in one line, for people."""
+        within = f"within {duration_text(self.within_us)}: " if self.within_us is not None else ""
+        return within + self.fact()
+
+    def fact(self) -> str:
+        """What is expected, without how long it may take."""
         parts = [f"{one}'s list is {', '.join(view)}" for one, view in self.views.items()]
         parts += [f"{one} follows {master}" for one, master in self.masters.items()]
         parts += [f"{one} stands at version {version}" for one, version in self.versions.items()]
@@ -102,8 +108,7 @@ class Expect(Part):
         parts += [event_text(self.event)] * bool(self.event)
         parts += [f"no {kind}" for kind in self.never]
         parts += self._texts_about_data()
-        within = f"within {duration_text(self.within_us)}: " if self.within_us is not None else ""
-        return within + "; ".join(parts)
+        return "; ".join(parts)
 
     def _texts_about_data(self) -> list[str]:
         parts = [
@@ -127,19 +132,39 @@ def event_text(pattern: dict[str, Any]) -> str:
 
 
 class Step(Part):
-    """One of: something to say, something to do, something to expect."""
+    """One of: something to say, a question to the trainee, something to do, something to expect; or, at the end, free play."""
 
     say: str | None = None
+    ask: Ask | None = None
     do: Action | None = None
     expect: Expect | None = None
+    free_play: Literal[True] | None = Field(default=None, alias="free-play")
 
     @model_validator(mode="after")
     def _just_one(self) -> Step:
         if len(self.model_fields_set) != 1:
-            raise ValueError("a step is exactly one of say, do and expect; begin each with its own dash")
-        if all(part is None for part in (self.say, self.do, self.expect)):
+            raise ValueError("a step is exactly one of say, ask, do and expect; begin each with its own dash")
+        if all(part is None for part in (self.say, self.ask, self.do, self.expect, self.free_play)):
             raise ValueError("says, does and expects nothing; put something behind the colon")
         return self
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is done and nothing judged in it."""
+        return self.do is None and self.expect is None
+
+    def summary(self) -> tuple[str, str]:
+        """What kind of step it is, as it is written, and its text in one line."""
+        if self.say is not None:
+            return "say", " ".join(self.say.split())
+        if self.ask is not None:
+            choices = f" ({'; '.join(self.ask.choices)})" if self.ask.choices else ""
+            return "ask", f"{self.ask.question}{choices}"
+        if self.do is not None:
+            return "do", self.do.text()
+        if self.expect is not None:
+            return "expect", self.expect.text()
+        return "free-play", ""
 
 
 class LatencySettings(Part):
@@ -179,11 +204,16 @@ class Scenario(Part):
     Those that are `lite` hold no data. `zones` names where members stand, for groups that are zone-aware.
 
     `join_lists` holds only those that do not list everybody. `latency` and `clocks` are for simulated runs: live members
-    have the network and the clock of their machine.
+    have the network and the clock of their machine. `chapter`, `goal`, `minutes` and `seed_of` are for trainees: where it
+    belongs, what is learnt, how long that takes, and in which document to read more.
     """
 
     title: str
     summary: str = ""
+    chapter: str = ""
+    goal: str = ""
+    minutes: float | None = Field(default=None, gt=0, le=600)
+    seed_of: str = Field(default="", alias="seed-of")
     members: Members
     settings: dict[str, Annotated[Any, AfterValidator(plain_value)]] = {}
     join_lists: dict[Label, Labels] = Field(default={}, alias="join-lists")
@@ -193,6 +223,11 @@ class Scenario(Part):
     latency: LatencySettings = LatencySettings()
     clocks: dict[Label, ClockSettings] = {}
     steps: tuple[Step, ...] = Field(min_length=1)
+
+    def refusal_is_expected(self, number: int) -> bool:
+        """Whether the step after step `number`, words and questions left aside, expects that one to be refused."""
+        following = next((step for step in self.steps[number:] if not step.is_silent), None)
+        return following is not None and following.expect is not None and following.expect.refused is not None
 
     def timing(self) -> Settings:
         """The training preset with the scenario's settings on top. Raises `BadProperty`."""

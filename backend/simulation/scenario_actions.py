@@ -29,6 +29,7 @@ from backend.core.commands import (
     ResumeMember,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StartMember,
     StopMember,
 )
@@ -42,7 +43,9 @@ from backend.simulation.scenario_values import (
     MessageKinds,
     Name,
     Part,
+    Properties,
     duration_text,
+    settings_text,
     without_repeats,
 )
 
@@ -174,6 +177,7 @@ EXAMPLES = {
     "drop_messages": "{from: athens, to: byzantium, kinds: [heartbeat]}",
     "set_join_list": "{athens: [athens, byzantium]}",
     "change_state": "{athens: FROZEN}",
+    "set": "{athens: {hazelcast.merge.next.run.delay.seconds: 1}}",
     "kill_at": "{athens: claim-started}",
     "wait": "2s",
     "put": "{at: athens, map: m, key: k, value: v}",
@@ -206,6 +210,7 @@ class Action(Part):
     change_state: Annotated[dict[Label, ClusterState], Field(min_length=1)] | None = Field(
         default=None, alias="change-state"
     )
+    set: Annotated[dict[Label, Properties], Field(min_length=1)] | None = None
     search: Labels | None = None
     operate: Labels | None = None
     kill_at: Annotated[dict[Label, KillPoint], Field(min_length=1)] | None = Field(default=None, alias="kill-at")
@@ -281,6 +286,8 @@ class Action(Part):
                 yield from (SetJoinList(label, entries) for label, entries in what.items())
             case "change_state":
                 yield from (ChangeState(label, state) for label, state in what.items())
+            case "set":
+                yield from (SetProperties(label, dict(properties)) for label, properties in what.items())
             case "kill_at":
                 yield from (KillAt(label, point.event, point.after) for label, point in what.items())
             case "put":
@@ -316,6 +323,8 @@ class Action(Part):
                 return "; ".join(f"set join list via {label} to {', '.join(them)}" for label, them in what.items())
             case "change_state":
                 return "; ".join(f"change state via {label} to {state}" for label, state in what.items())
+            case "set":
+                return "; ".join(f"set {settings_text(properties)} at {label}" for label, properties in what.items())
             case "kill_at":
                 return "; ".join(f"kill {label} {point.text()}" for label, point in what.items())
             case "put":

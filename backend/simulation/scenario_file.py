@@ -21,6 +21,7 @@ from backend.documents.yaml_document import (
     text_of,
 )
 from backend.simulation.scenario import (
+    Ask,
     ClockSettings,
     Expect,
     Found,
@@ -45,6 +46,7 @@ from backend.simulation.scenario_actions import (
     NewValue,
     Patience,
 )
+from backend.simulation.scenario_questions import Right
 from backend.simulation.scenario_values import Members, Part
 
 
@@ -74,7 +76,7 @@ def read_scenario(text: str, file: str) -> Scenario:
         except ValidationError as failure:
             problems = list(_explained(failure))
         else:
-            problems = [*_property_problems(scenario), *_event_problems(scenario)]
+            problems = [*_property_problems(scenario), *_event_problems(scenario), *_order_problems(scenario)]
     if problems:
         # A partition may be written without its key `groups`.
         placed = [(document.line(place, ("groups",)), place, problem) for place, problem in problems]
@@ -106,6 +108,8 @@ def _explained(failure: ValidationError) -> Iterator[tuple[Place, str]]:
 
 PARTS: dict[Place, type[Part]] = {
     (): Scenario,
+    ("ask",): Ask,
+    ("ask", "right"): Right,
     ("do",): Action,
     ("expect",): Expect,
     ("do", "partition"): Groups,
@@ -150,6 +154,19 @@ def _property_problems(scenario: Scenario) -> Iterator[tuple[Place, str]]:
         scenario.timing()
     except BadProperty as problem:
         yield ("settings", problem.name), str(problem).removeprefix(f"{problem.name}: ")
+
+
+def _order_problems(scenario: Scenario) -> Iterator[tuple[Place, str]]:
+    """Questions are answered by what is expected after them, and free play comes last."""
+    for number, step in enumerate(scenario.steps):
+        expected = sum(later.expect is not None for later in scenario.steps[number:])
+        if step.ask is not None and not expected:
+            yield ("steps", number, "ask"), "nothing is expected after this question; add an expect step to answer it"
+        elif step.ask is not None and step.ask.after > expected:
+            problem = f"{step.ask.after} is too much, for {expected} expectations follow; write at most that"
+            yield ("steps", number, "ask", "after"), problem
+        if step.free_play and number + 1 < len(scenario.steps):
+            yield ("steps", number, "free-play"), "comes before other steps; make it the last one"
 
 
 def _event_problems(scenario: Scenario) -> Iterator[tuple[Place, str]]:

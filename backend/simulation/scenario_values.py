@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
 
 from backend.core.events import EVENT_KINDS
 from backend.core.messages import MESSAGE_KINDS
+from backend.core.properties import BadProperty, PropertyValue, Settings
 from backend.documents.yaml_document import did_you_mean
 
 LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -81,6 +83,19 @@ def plain_value(value: object) -> object:
     return value
 
 
+def settings_text(properties: Mapping[str, object]) -> str:
+    """Properties in one line."""
+    return ", ".join(f"{name} = {value}" for name, value in properties.items())
+
+
+def _changeable(properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
+    try:
+        Settings.of(preset="training").changed_at_runtime(properties)
+    except BadProperty as problem:
+        raise ValueError(str(problem)) from problem
+    return properties
+
+
 Duration = Annotated[int, BeforeValidator(parse_duration), PlainSerializer(duration_text)]
 """Microseconds, written as a number with its unit."""
 
@@ -98,6 +113,10 @@ EventKinds = Annotated[tuple[EventKind, ...], BeforeValidator(_one_or_many), Fie
 MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(_one_or_many)]
 Entries = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 Version = Annotated[int, Field(ge=0, strict=True)]
+Properties = Annotated[
+    dict[str, Annotated[Any, AfterValidator(plain_value)]], Field(min_length=1), AfterValidator(_changeable)
+]
+"""Values of properties by name, of those that a running member can change."""
 Name = Annotated[str, Field(min_length=1)]
 """Of a map or a key: any text."""
 

@@ -27,6 +27,7 @@ from backend.core.commands import (
     ResumeMember,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StartMember,
     StopMember,
 )
@@ -37,8 +38,9 @@ from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResu
 from backend.core.join_list import BadJoinList, resolve_join_list
 from backend.core.links import LinkConditions
 from backend.core.member import Birth, MemberMachine
+from backend.core.membership.failure_detector import late_after_us
 from backend.core.messages import Heartbeat, Message
-from backend.core.properties import Settings
+from backend.core.properties import BadProperty, PropertyValue, Settings
 from backend.core.timers import NEVER
 from backend.simulation.clocks import Clock
 from backend.simulation.elision import Aims, Elision, Round, can_leave_out
@@ -165,6 +167,8 @@ class World:
                 self._ask(label, lambda machine, now: machine.edit_join_list(now, addresses))
             case ChangeState(label, state):
                 self._ask(label, lambda machine, now: machine.change_state(now, state))
+            case SetProperties(label, properties):
+                self._reconfigure(label, properties)
             case SearchClusters(label):
                 self._ask(label, lambda machine, now: machine.search(now))
             case Operate(label):
@@ -188,6 +192,12 @@ class World:
         check(CallMap(label, operation), self.labels, self._condition_of)
         self._end_calm()
         return self._call(label, operation, watched=watched)
+
+    def _reconfigure(self, label: str, properties: Mapping[str, PropertyValue]) -> None:
+        try:
+            self._ask(label, lambda machine, now: machine.reconfigure(now, properties))
+        except BadProperty as problem:
+            raise CommandRefused(str(problem)) from problem
 
     def _call(self, label: str, operation: Operation, *, watched: bool) -> int:
         self._calls += 1
@@ -465,9 +475,9 @@ class World:
     def _vouch(self, machine: MemberMachine, at: int) -> None:
         """Answer for the heartbeats that are left out; when that is no longer possible they are left out no more."""
         assert self._elision is not None
-        timeout_us = self._settings.max_no_heartbeat_us
-        heard_us = self._elision.heard_since_us(at, timeout_us // 2)
-        if heard_us + timeout_us > at:
+        late_us = late_after_us(self._settings)
+        heard_us = self._elision.heard_since_us(at, late_us)
+        if heard_us + late_us > at:
             machine.vouch_for_peers(heard_us)
         else:
             self._end_calm()

@@ -17,8 +17,10 @@ from backend.clusters.cluster import Cluster
 from backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
 from backend.core.commands import Command, StopMember
 from backend.core.events import Record
+from backend.simulation.answers import OpenQuestion
 from backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
 from backend.simulation.scenario import Scenario, Step
+from backend.simulation.scenario_questions import LETTERS
 
 Narrate = Callable[[str], None]
 
@@ -157,10 +159,16 @@ class Narrator:
         self._ledger = ledger
         self._narrate = narrate
         self._violations_told = 0
+        self._questions: list[tuple[OpenQuestion, int]] = []
+        """And how many expectations have to be over before each can be answered."""
 
     def begins(self, number: int, step: Step) -> None:
         if step.say is not None:
             self._narrate(step.say.rstrip())
+        elif step.ask is not None:
+            self._questions.append((self._ledger.asked(step.ask), step.ask.after))
+            choices = "".join(f"\n  {letter}) {one}" for letter, one in zip(LETTERS, step.ask.choices, strict=False))
+            self._narrate(f"[{number}] question: {step.ask.question}{choices}")
         elif step.do is not None:
             self._narrate(f"[{number}] do {step.do.text()}")
         elif step.expect is not None:
@@ -170,12 +178,25 @@ class Narrator:
         if outcome is not None:
             verdict = "met" if outcome.met else f"NOT MET: {outcome.missing}"
             self._narrate(f"[{number}] {verdict} at {outcome.at_seconds:.1f} s")
+            if step.expect is not None:
+                self._answer()
         for violation in self._ledger.watch.violations[self._violations_told :]:
             self._narrate(f"VIOLATION of {violation.invariant}: {violation.text}")
         self._violations_told = len(self._ledger.watch.violations)
-        if step.say is None:  # words change no beliefs
+        if not step.is_silent:  # words change no beliefs
             for line in belief_lines(self._ledger):
                 self._narrate(line)
+
+    def _answer(self) -> None:
+        """The questions for which it can be seen now what is right."""
+        asked, self._questions = [(question, left - 1) for question, left in self._questions], []
+        for question, left in asked:
+            if left:
+                self._questions.append((question, left))
+                continue
+            truth = self._ledger.answer(question)
+            why = f" ({' '.join(truth.ask.why.split())})" if truth.ask.why else ""
+            self._narrate(f"answer: {truth.text}{why}")
 
 
 def belief_lines(ledger: Ledger) -> list[str]:

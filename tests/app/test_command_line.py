@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 import typer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.actions.registry import ACTIONS
@@ -101,6 +101,7 @@ def test_words_arrive_as_they_were_meant() -> None:
     assert parsed(line_of(StartMember("-x y")))["name"] == "-x y"
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1).filter(lambda text: "\0" not in text), st.text(), st.text(min_size=1))
 def test_no_text_breaks_a_line(key: str, value: str, name: str) -> None:
     if any(0xD800 <= ord(letter) <= 0xDFFF for letter in key + value + name):

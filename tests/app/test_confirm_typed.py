@@ -55,7 +55,8 @@ def test_what_it_says_is_never_markup() -> None:
             text = screen_text(app)
             assert "Stop [b]a[/]?" in text
             assert "[red]prod�[2J" in text
-            assert "$ quarterdeck cluster do stop '[b]'" in text
+            assert "$ do '[b]'" in text
+            assert "… and 1 more" in text
             assert screen.query_one("#confirm", Button).disabled
 
     asyncio.run(scenario())

@@ -103,12 +103,13 @@ def test_a_target_has_to_be_named(text: str) -> None:
 
 def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
-    assert export_rows(ROWS, Target(file, False)) == 2
+    app = Plain()
+    assert export_rows(app, ROWS, Target(file, False)) == f"2 rows written to {file}"
     first = file.read_text()
     with pytest.raises(BadExport, match="is there already; put ! behind"):
-        export_rows(ROWS[:1], Target(file, False))
+        export_rows(app, ROWS[:1], Target(file, False))
     assert file.read_text() == first
-    assert export_rows(ROWS[:1], Target(file, True)) == 1
+    assert export_rows(app, ROWS[:1], Target(file, True)) == f"1 row written to {file}"
     assert file.read_text() != first
 
 
@@ -127,8 +128,20 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, name: str, told: str) ->
     (tmp_path / "folder.csv").mkdir()
     for overwrite in (False, True):
         with pytest.raises(BadExport, match=told):
-            export_rows(ROWS, Target(tmp_path / name, overwrite))
+            export_rows(Plain(), ROWS, Target(tmp_path / name, overwrite))
     assert [file.name for file in tmp_path.iterdir()] == ["folder.csv"]
+
+
+def test_in_a_browser_nothing_is_written_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, str]] = []
+    monkeypatch.setattr(Plain, "is_web", True)
+    monkeypatch.setattr(
+        Plain, "deliver_text", lambda self, text, save_filename: sent.append((text.read(), save_filename))
+    )
+    told = export_rows(Plain(), ROWS, Target(tmp_path / "rows.json", True))
+    assert told == "2 rows sent to the browser as rows.json"
+    assert sent == [(as_json(ROWS), "rows.json")]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_screen_as_text_and_as_a_picture(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def dry_run(*targets: str) -> str:
     return subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True, check=True).stdout
 
 
-@pytest.mark.parametrize("target", ["console", "test", "lint", "bench", "screenshots", "pipeline"])
+@pytest.mark.parametrize("target", ["console", "test", "lint", "bench", "screenshots", "pipeline", "web"])
 def test_targets_make_the_environment_first(target: str) -> None:
     recipe = dry_run(target)
     assert recipe.index("-m venv") < recipe.index("--editable .\n")
@@ -32,6 +32,7 @@ def test_the_console_installs_neither_spark_nor_the_tools() -> None:
 def test_tests_get_everything() -> None:
     recipe = dry_run("test")
     assert "[pipeline]" in recipe
+    assert "[web]" in recipe
     assert "[dev]" in recipe
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.core import events
 from backend.core.events import ProcessKilled, ProcessPaused
-from backend.picture.beliefs import cell, observer_facts, survey_beliefs
+from backend.picture.beliefs import cell, how_it_differs, observer_facts, survey_beliefs
 from backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
@@ -50,7 +50,7 @@ def test_a_split_is_spelt_out_and_the_smaller_half_stands_out() -> None:
     cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
     picture = picture_of(cluster)
     survey = survey_beliefs(picture)
-    assert survey.sentence == "2 lists: v7 n1,n2,n3 (master n1) / v6 n4,n5 (master n4)"
+    assert survey.sentence == "2 lineages: v7 n1,n2,n3 (master n1) / v6 n4,n5 (master n4)"
     assert survey.dissenters == {"n4", "n5"}
     assert picture.masters() == ("n1", "n4")
 
@@ -60,7 +60,7 @@ def test_who_holds_a_list_is_said_when_it_is_not_those_on_it() -> None:
     cluster.install("n1", 6, FIVE[:4])
     survey = survey_beliefs(picture_of(cluster))
     assert survey.sentence == (
-        "2 lists: v5 n1,n2,n3,n4,n5 (master n1) held by n2,n3,n4,n5 / v6 n1,n2,n3,n4 (master n1) held by n1"
+        "2 lists of 1 lineage: v5 n1,n2,n3,n4,n5 (master n1) held by n2,n3,n4,n5; n1 ahead at v6: without n5"
     )
 
 
@@ -84,12 +84,49 @@ def test_frozen_and_ended_members_have_no_say_but_keep_their_last_belief() -> No
     assert observer_facts(picture, "n9").list_version == "not up"
 
 
+def test_who_differs_and_how() -> None:
+    cluster = formed()
+    cluster.install("n1", 6, FIVE[:4])
+    cluster.install("n2", 4, ["n1", "n2", "n3", "n4", "n5"])
+    cluster.install("n3", 7, ["n3"], lineage="L2")
+    picture = picture_of(cluster)
+    survey = survey_beliefs(picture)
+    assert survey.sentence == (
+        "2 lineages: v5 n1,n2,n3,n4,n5 (master n1) held by n4,n5; n1 ahead at v6: without n5; 1 more / v7 n3 (master n3)"
+    )
+    assert how_it_differs(picture, survey, "n5") == ""
+    assert how_it_differs(picture, survey, "n1") == "n1 holds v6 where most hold v5: without n5"
+    assert how_it_differs(picture, survey, "n2") == "n2 holds v4 where most hold v5: the same members"
+    assert how_it_differs(picture, survey, "n3") == (
+        "n3 holds v7 of another lineage than most (master n3): without n1,n2,n4,n5"
+    )
+
+
+def test_lists_may_differ_in_who_is_extra_and_in_lives() -> None:
+    cluster = formed()
+    for label in ("n1", "n2", "n3"):
+        cluster.install(label, 6, FIVE[:3])
+    master = cluster.address("n1")
+    reborn = (*map(cluster.member, FIVE[:4]), cluster.member("n5", life=2))
+    cluster.happen("n5", events.ListInstalled(7, "L1", master, reborn, master, "n5 is back"))
+    picture = picture_of(cluster)
+    survey = survey_beliefs(picture)
+    assert survey.sentence == (
+        "3 lists of 1 lineage: v6 n1,n2,n3 (master n1); n4 behind at v5: with n4,n5; n5 ahead at v7: with n4,n5"
+    )
+    assert how_it_differs(picture, survey, "n4").endswith("with n4,n5")
+    cluster = formed()
+    cluster.happen("n4", events.ListInstalled(5, "L1", master, reborn, master, "n5 is back"))
+    picture = picture_of(cluster)
+    assert survey_beliefs(picture).sentence.endswith("; n4 at another v5: with another life of n5")
+
+
 def test_many_lists_are_counted_not_spelt_out() -> None:
     cluster = formed()
     for place, label in enumerate(FIVE):
         cluster.install(label, 10 + place, [label], lineage=label)
     sentence = survey_beliefs(picture_of(cluster)).sentence
-    assert sentence.startswith("5 lists: v10 n1 (master n1) / ") and sentence.endswith(" / 2 more")
+    assert sentence.startswith("5 lineages: v10 n1 (master n1) / ") and sentence.endswith(" / 2 more")
 
 
 def test_hostile_labels_lose_their_control_characters_only() -> None:

@@ -43,8 +43,17 @@ def test_rows_counts_and_losses_are_those_of_the_whole_table(
         assert table.backed_up_by(holder.uuid) == backed_up[holder]
     assert {partition: list(table.row(partition)) for partition in whole} == whole and len(table) == len(whole)
     left = living - ending
-    lost = sum(bool(ending & {*row}) and not left & {*row} for row in whole.values())
-    assert table.lost_without({one.uuid for one in ending}, {one.uuid for one in living}) == lost
+    hit = {partition: row for partition, row in whole.items() if ending & {*row}}
+    loss = table.loss_without({one.uuid for one in ending}, {one.uuid for one in living})
+    copies = {partition: sum(one in left for one in row) for partition, row in hit.items()}
+    assert loss.lost == tuple(sorted(partition for partition, count in copies.items() if count == 0))
+    assert loss.bared == tuple(sorted(partition for partition, count in copies.items() if count == 1))
+    heirs = Counter(
+        next(one for one in row if one in left).uuid
+        for partition, row in hit.items()
+        if row[0] in ending and copies[partition]
+    )
+    assert loss.heirs == heirs
 
 
 def test_a_change_costs_what_it_changes() -> None:

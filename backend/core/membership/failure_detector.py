@@ -12,6 +12,10 @@ from typing import Protocol
 from backend.core.properties import Settings
 
 
+INTERVALS_MISSED = 3
+"""A heartbeat is not late before so many intervals, however short the timeout is: one that got lost is no reason to talk."""
+
+
 class FailureDetector(Protocol):
     """What the chapters need of a detector. All times are microseconds on the run's clock and never go back."""
 
@@ -38,6 +42,12 @@ def detector(settings: Settings, now: int) -> FailureDetector:
     if settings.failure_detector == "phi-accrual":
         return PhiAccrualDetector(now, settings)
     return DeadlineDetector(now, settings.max_no_heartbeat_us)
+
+
+def late_after_us(settings: Settings) -> int:
+    """The silence for which a member is said to be late: half of what makes it a suspect. Never more than all of that."""
+    half_us = settings.max_no_heartbeat_us // 2
+    return min(max(half_us, INTERVALS_MISSED * settings.heartbeat_interval_us), settings.max_no_heartbeat_us)
 
 
 class DeadlineDetector:

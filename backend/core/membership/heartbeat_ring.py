@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from backend.core.address import Address
-from backend.core.membership import link_probes, suspicion
+from backend.core.membership import heartbeat_lateness, link_probes, suspicion
 from backend.core.membership.state import Membership, Peer
 from backend.core.messages import FailureReport
 
@@ -27,6 +27,9 @@ def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
         for address, peer in state.watched.items():
             if before.get(address) is not peer:
                 peer.detector.restart(now)
+        for address, peer in before.items():
+            if peer.late and state.peers.get(address) is peer and address not in state.watched:
+                heartbeat_lateness.settle(state, now, address, peer, silence_us=0)
         state.watch_is_current = True
     return state.watched
 

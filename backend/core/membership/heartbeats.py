@@ -12,6 +12,7 @@ from backend.core.effects import Transmit
 from backend.core.events import ObserverPaused
 from backend.core.membership import (
     explicit_suspicion,
+    heartbeat_lateness,
     heartbeat_ring,
     master_confirmation,
     partial_disconnection,
@@ -72,6 +73,8 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
     if peer is None or peer.uuid != beat.uuid or beat.to_uuid != state.uuid:
         explicit_suspicion.on_stray_heartbeat(state, now, sender, beat)
         return
+    if peer.late:
+        heartbeat_lateness.settle(state, now, sender, peer, peer.detector.silence_us(now))
     peer.detector.heard(now)
     if peer.faults:
         peer.faults = 0
@@ -84,16 +87,25 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
 
 
 def _look_for_silence(state: Membership, now: int) -> None:
-    """Find the silent, and the time before which looking again is of no use."""
+    """Find the silent and the late, and the time before which looking again is of no use."""
     silent: dict[Address, str] = {}
     until_us = NEVER
+    late_after_us = state.late_after_us
     for address, peer in heartbeat_ring.watched_peers(state, now).items():
         if address in state.suspicions:
             continue
-        if peer.detector.alive(now):
-            until_us = min(until_us, peer.detector.silent_from_us())
-        else:
-            silent[address] = f"no heartbeat for {peer.detector.silence_us(now) / SECOND_US:.1f} s"
+        detector = peer.detector
+        silent_us = detector.silent_from_us()
+        if silent_us <= now and not detector.alive(now):
+            silent[address] = f"no heartbeat for {detector.silence_us(now) / SECOND_US:.1f} s"
+            continue
+        late_us = detector.last_heard_us + late_after_us
+        if late_us <= now or peer.late:
+            heartbeat_lateness.look_at(state, now, address, peer)
+        if late_us <= now or not silent_us:
+            late_us = silent_us
+        if late_us < until_us:
+            until_us = late_us
     state.all_heard_until_us = 0 if silent else until_us
     if silent:
         suspicion.suspect_all(state, now, heartbeat_ring.findings(state, now, silent))

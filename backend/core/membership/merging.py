@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterProfile, ClusterStanding, allows_joins
-from backend.core.events import MemberMerging, MemberStarted, MergeAbandoned, MergeStarted
+from backend.core.events import AddressesRemembered, MemberMerging, MemberStarted, MergeAbandoned, MergeStarted
 from backend.core.membership import (
     cluster_state,
     joining,
@@ -224,6 +224,8 @@ def depart(state: Membership, now: int, target: Address) -> None:
     state.remembered.update(dict.fromkeys(left, now))
     state.reconnect()
     state.note(now, MemberStarted(state.address, state.birth.lite, state.join_list, old_uuid))
+    if left:
+        state.note(now, AddressesRemembered(tuple(left)))
     joining.begin(state, now, target)
 
 
@@ -257,7 +259,7 @@ def _wait_for_links(state: Membership, now: int, reason: str) -> None:
     give_up(state, now, reason)
     state.merge_delay_us = link_probes.next_delay_us(state, state.merge_delay_us)
     state.merge_not_before_us = now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us)
-    state.timers.set(split_brain.SEARCH, state.merge_not_before_us)
+    split_brain.plan_search(state, now, state.merge_not_before_us)
 
 
 def _freeze(state: Membership, now: int, merge: Merge) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from backend.core.address import Address
+from backend.core.events import AddressesRemembered
 from backend.core.membership.identity import Member
 from backend.core.membership.state import Membership
 
@@ -19,19 +20,27 @@ def remember_members(state: Membership, now: int, gone: Iterable[Address], newco
     if state.settings.address_retention_us:
         state.remembered.update(dict.fromkeys(gone, now))
         state.remembered.update((member.address, None) for member in newcomers)
+        left = tuple(address for address in gone if address not in state.peers)
+        if left:
+            state.note(now, AddressesRemembered(left))
 
 
 def remember_contact(state: Membership, now: int, address: Address) -> None:
     """Somebody outside the cluster has shown that there is something at `address`."""
     if state.settings.address_retention_us and address != state.address and address not in state.peers:
+        if address not in state.remembered:
+            state.note(now, AddressesRemembered((address,)))
         state.remembered[address] = now
 
 
 def possible_addresses(state: Membership, now: int) -> tuple[Address, ...]:
     """Where this member may find a cluster: its join list, then what it remembers; never itself."""
     oldest_us = now - state.settings.address_retention_us
-    for address in [one for one, since in state.remembered.items() if since is not None and since < oldest_us]:
-        del state.remembered[address]
+    forgotten = tuple(one for one, since in state.remembered.items() if since is not None and since < oldest_us)
+    if forgotten:
+        for address in forgotten:
+            del state.remembered[address]
+        state.note(now, AddressesRemembered((), forgotten))
     found = dict.fromkeys(state.join_list) | dict.fromkeys(state.remembered)
     found.pop(state.address, None)
     return tuple(found)

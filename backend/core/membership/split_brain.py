@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from backend.core.address import Address
 from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState, ProfiledMember, allows_joins
-from backend.core.events import MergeVerdict, NotMerging
+from backend.core.events import MergeVerdict, NotMerging, SearchPlanned
 from backend.core.membership import cluster_state, explicit_suspicion, merging, suspicion
 from backend.core.membership.identity import ListMetadata
 from backend.core.membership.merge_decision import MergeDecision, decide_merge
@@ -20,14 +20,29 @@ from backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
 SEARCH = "search"
 """Name of the timer of the search for other clusters."""
 
+TOLD_WITHIN = 4
+"""A search that is off by less than this part of the time between two of them is as it was told."""
+
 
 def begin_searching(state: Membership, now: int) -> None:
     """A new master searches now and then, but not before the first delay since it joined is over."""
     settings = state.settings
     first_us = state.joined_us + settings.merge_first_run_delay_us
-    state.timers.set(
-        SEARCH, first_us if now == state.joined_us else max(first_us, now + settings.merge_next_run_delay_us)
+    plan_search(
+        state, now, first_us if now == state.joined_us else max(first_us, now + settings.merge_next_run_delay_us)
     )
+
+
+def plan_search(state: Membership, now: int, due_us: int) -> None:
+    """Look for other clusters at `due_us`, and tell that unless it follows from what was told before."""
+    state.timers.set(SEARCH, due_us)
+    told_us, every_us = state.search_told
+    if every_us == state.settings.merge_next_run_delay_us:
+        off_us = (due_us - told_us) % every_us
+        if min(off_us, every_us - off_us) <= every_us // TOLD_WITHIN:
+            return
+    state.search_told = due_us, state.settings.merge_next_run_delay_us
+    state.note(now, SearchPlanned(due_us - now, state.settings.merge_next_run_delay_us))
 
 
 def on_search_timer(state: Membership, now: int) -> None:
@@ -36,7 +51,7 @@ def on_search_timer(state: Membership, now: int) -> None:
     if thawed is not None and state.is_master and state.merge is None and state.state_change is None:
         cluster_state.begin_change(state, now, ClusterStanding(thawed))
     search(state, now)
-    state.timers.set(SEARCH, now + state.settings.merge_next_run_delay_us)
+    plan_search(state, now, now + state.settings.merge_next_run_delay_us)
 
 
 def search(state: Membership, now: int) -> None:

@@ -13,7 +13,7 @@ from backend.core.cluster_profile import ClusterProfile, ClusterStanding, Cluste
 from backend.core.data.state import Data
 from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
 from backend.core.events import Event, MasterChanged, MergeVerdict, Record
-from backend.core.membership.failure_detector import FailureDetector
+from backend.core.membership.failure_detector import FailureDetector, late_after_us
 from backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
 from backend.core.membership.member_list import MemberList
 from backend.core.messages import JoinRequest, MembersUpdate, Message
@@ -48,7 +48,7 @@ class Birth(Struct, frozen=True):
 class Peer:
     """Another member of the list: its life, and what came from it."""
 
-    __slots__ = ("confirmed_us", "detector", "faults", "uuid")
+    __slots__ = ("confirmed_us", "detector", "faults", "late", "uuid")
 
     def __init__(self, uuid: str, detector: FailureDetector, now: int) -> None:
         self.uuid = uuid
@@ -57,6 +57,8 @@ class Peer:
         """When it last confirmed that it follows this master (chapter `master_confirmation`)."""
         self.faults = 0
         """Connection faults in a row (chapter `connection_loss`)."""
+        self.late = False
+        """Whether its heartbeat was said to be late (chapter `heartbeat_lateness`)."""
 
 
 @dataclass(slots=True)
@@ -220,6 +222,7 @@ class Membership:
         "join_list_told",
         "joined_us",
         "last_round_us",
+        "late_after_us",
         "left",
         "link_proof",
         "master",
@@ -238,6 +241,7 @@ class Membership:
         "randomness",
         "remembered",
         "search",
+        "search_told",
         "seen_version",
         "services",
         "settings",
@@ -262,6 +266,8 @@ class Membership:
         self.settings = birth.settings
         self.pause_us = birth.settings.heartbeat_interval_us + birth.settings.max_no_heartbeat_us // 2
         """If two rounds of heartbeats lie so far apart, this member itself has stood still."""
+        self.late_after_us = late_after_us(birth.settings)
+        """The silence for which a member is said to be late (chapter `heartbeat_lateness`)."""
         self.randomness = randomness
         self.stopwatch = stopwatch
         self.join_list = birth.join_list
@@ -305,7 +311,7 @@ class Membership:
         self.joined_us = 0
         self.last_round_us = 0
         self.all_heard_until_us = 0
-        """Before this time no member can have been silent for too long: a look at each of them is of no use."""
+        """Before this time no member can have been silent for too long, or late: a look at each of them is of no use."""
         self.left: dict[str, int] = {}
         """Lives that left the list, and when."""
         self.disconnections = DisconnectionReports()
@@ -324,6 +330,8 @@ class Membership:
         self.merge: Merge | None = None
         self.departing_for: Address | None = None
         """Set while this life is about to end in a merge into that cluster."""
+        self.search_told = (0, 0)
+        """When the next search for other clusters was last said to be due, and every how many microseconds one follows."""
         self.merge_not_before_us = 0
         self.merge_delay_us = 0
         """The back-off after a merge whose links were not proven; 0 after anything else."""

@@ -1,0 +1,122 @@
+"""The members as a `TableModel`: rows are made only when a table asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.cells import cell_len
+
+from backend.picture.member_board import STATE_GLYPHS, MemberRow, Places, Watchers, member_row, watchers
+from backend.picture.one_line import one_line
+from backend.picture.picture import Picture
+from widgets.line_table import Column, TableCell
+
+LONGEST_NAME = 22
+LONGEST_ZONE = 16
+HEARTBEAT_WIDTH = len("◔ silent 119 min, suspected in 119 min") + 1
+
+
+class MemberModel:
+    """Rows are members in order of first appearance. Call `update` before the table is shown."""
+
+    fixed_columns = 1
+
+    def __init__(self) -> None:
+        self._picture = Picture()
+        self._now_us = 0
+        self._watching = Watchers((), ())
+        self._places = Places()
+        self._marks: Mapping[str, str] = {}
+        self._rows: dict[str, MemberRow] = {}
+        self._widths = {"member": len("member") + 1, "address": len("127.0.0.1:5701") + 1, "zone": len("zone") + 1}
+        self.keys: Sequence[str] = ()
+        self.columns: tuple[Column, ...] = ()
+
+    def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str], now_us: int) -> None:
+        """Show these members. Columns only ever grow wider. `marks` says whose news are old, and how old."""
+        self._picture, self._now_us, self._marks = picture, now_us, marks
+        self._watching = watchers(picture)
+        self._rows.clear()
+        if len(labels) != len(self.keys):
+            self.keys = tuple(labels)
+            self._widen("member", map(one_line, labels), LONGEST_NAME)
+        self._widen("address", (belief.address for belief in picture.members.values()), 48)
+        zones = {member.zone for belief in picture.members.values() if belief.is_master for member in belief.members}
+        self._widen("zone", zones, LONGEST_ZONE)
+        state = max(map(len, STATE_GLYPHS)) + 3
+        self.columns = (
+            Column("member", self._widths["member"]),
+            Column("role", len("▲ master") + 1),
+            Column("state", max([state, *(len(mark) + 1 for mark in marks.values())])),
+            Column("heartbeat", HEARTBEAT_WIDTH),
+            Column("list", len("v99999") + 1),
+            Column("table", len("≠ v999999") + 1),
+            Column("owned", len("50021") + 1),
+            Column("backups", len("backups") + 1),
+            Column("up", len("119 min") + 1),
+            Column("order", len("order") + 1),
+            Column("kind", len("data") + 1),
+            Column("zone", self._widths["zone"]),
+            Column("address", self._widths["address"]),
+            Column("uuid", 9),
+        )
+
+    def row(self, key: str) -> MemberRow:
+        """The row of a member as it is shown."""
+        row = self._rows.get(key)
+        if row is None:
+            row = member_row(self._picture, key, self._watching, self._places, self._now_us)
+            self._rows[key] = row
+        return row
+
+    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
+        row = self.row(key)
+        mark = self._marks.get(key, "")
+        tone = "faint" if mark else row.tone
+        return (
+            TableCell(row.label, tone),
+            TableCell(row.role, "strong" if row.role.endswith("master") else tone),
+            TableCell(mark or row.state, "warning" if mark else row.state_tone),
+            TableCell(row.heartbeat.text, row.heartbeat.tone if not mark else "faint"),
+            TableCell(row.list_version, tone),
+            TableCell(row.table_version, "warning" if row.table_differs else tone),
+            TableCell(str(row.owned) if row.owned else "", tone),
+            TableCell(str(row.backups) if row.backups else "", tone),
+            TableCell(row.age, "faint"),
+            TableCell(str(row.order) if row.order else "", tone),
+            TableCell(row.kind, tone),
+            TableCell(row.zone, tone),
+            TableCell(row.address, "faint"),
+            TableCell(row.uuid, "faint"),
+        )[first:last]
+
+    def rank(self, key: str, title: str) -> object:
+        """What a column is sorted by: ages and numbers by their size, the heartbeat by how close it is to a suspicion."""
+        row, belief = self.row(key), self._picture.members.get(key)
+        match title:
+            case "heartbeat":
+                return row.heartbeat.left_us
+            case "owned":
+                return row.owned or None
+            case "backups":
+                return row.backups or None
+            case "order":
+                return row.order or None
+            case "up":
+                return -belief.born_us if belief is not None else None
+            case "list":
+                return belief.version if belief is not None else None
+            case "table":
+                return belief.table.version if belief is not None and belief.table is not None else None
+            case "member":
+                return self.keys.index(key)
+            case _:
+                place = next((place for place, column in enumerate(self.columns) if column.title == title), 0)
+                return self.cells(key, place, place + 1)[0].text or None
+
+    def outlier(self, key: str) -> bool:
+        return self.row(key).heartbeat.left_us is not None
+
+    def _widen(self, title: str, texts: Iterable[str], most: int) -> None:
+        widest = max(map(cell_len, texts), default=0)
+        self._widths[title] = max(self._widths[title], min(widest, most) + 1)

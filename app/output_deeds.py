@@ -1,0 +1,68 @@
+"""What leaves the console: rows to the clipboard, tables and pictures to files, and the command line that does the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from app.actions.registry import action_called
+from app.clipboard import copy
+from app.command_line import line_of_action, lines_of, reach_of
+from app.export import BadExport, as_json, as_text, export_rows, export_screen, target_of
+from app.live_screen import Deed, LiveScreen
+from app.screens.command_lines import CommandLinesScreen
+from backend.core.commands import Command
+from backend.picture.amounts import counted
+
+if TYPE_CHECKING:
+    from app.console import Console
+
+EXPORT_USAGE = "export FILE.csv or FILE.json"
+SCREENSHOT_USAGE = "screenshot FILE.svg or FILE.txt"
+
+
+class OutputDeeds:
+    """Deeds that take something out of the view in sight."""
+
+    def __init__(self, console: Console, view: Callable[[], LiveScreen], last: Callable[[], Sequence[Command]]) -> None:
+        """`last` are the commands that were asked for last."""
+        self._console, self._view, self._last = console, view, last
+        self.deeds: Mapping[str, Deed] = {
+            "copy": lambda _: self._copy(as_text),
+            "copy-json": lambda _: self._copy(as_json),
+            "export": self._export,
+            "screenshot": self._screenshot,
+            "cli": lambda _: self._show_lines(),
+        }
+
+    def _copy(self, form: Callable[[Sequence[Mapping[str, str]]], str]) -> None:
+        rows = self._view().copied_rows()
+        if not rows:
+            self._console.say("there is nothing under the cursor to copy", error=True)
+            return
+        copied = copy(self._console, form(rows))
+        self._console.say(f"{counted(len(rows), 'row')}: {copied.sentence}")
+
+    def _export(self, text: str) -> None:
+        if not text:
+            self._console.type_line("export ")
+            return
+        self._deliver(lambda: export_rows(self._console, self._view().rows(), target_of(text, EXPORT_USAGE)))
+
+    def _screenshot(self, text: str) -> None:
+        """To the named file; without a name to one named by the time, where the console was started."""
+        named = text or f"{datetime.now():%Y-%m-%dT%H-%M-%S}.svg"
+        self._deliver(lambda: export_screen(self._console, target_of(named, SCREENSHOT_USAGE)))
+
+    def _deliver(self, export: Callable[[], str]) -> None:
+        try:
+            self._console.say(export())
+        except BadExport as problem:
+            self._console.say(str(problem), error=True)
+
+    def _show_lines(self) -> None:
+        reach = reach_of(self._console.cluster)
+        done = lines_of(self._last(), reach)
+        shows = line_of_action(action_called(view), reach) if (view := self._view().view) != "member" else ""
+        self._console.push_screen(CommandLinesScreen(done, shows))

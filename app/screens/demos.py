@@ -1,0 +1,279 @@
+"""The demos: a list of them; and on the cluster of one, its tutor, with the beliefs of all members above."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from textual.containers import Container
+from textual.widget import Widget
+
+from app.actions.action import WordKind
+from app.actions.demos import LETTERS
+from app.arranged_model import ArrangedModel
+from app.command_line import line_of
+from app.command_text import describe
+from app.demo_model import DemoModel
+from app.doors import Opened
+from app.live_screen import Desk, LiveScreen
+from app.matrix_model import MatrixModel
+from app.screens.confirm import ConfirmScreen
+from app.session import Session
+from backend.core.commands import Command
+from backend.training.demos import UnknownDemo, load_demo
+from backend.training.lesson import Lesson
+from backend.training.taught import LiveDemo, SimulatedDemo, Taught
+from backend.training.tutor_board import step_text, tutor_facts
+from widgets.fact_sheet import FactSheet
+from widgets.line_table import LineTable, TableCell
+from widgets.status_line import StatusLine
+
+WIDE = 140
+"""From so many columns on the tutor stands beside the beliefs instead of below them."""
+
+DEFAULT_SEED = 1
+
+LEFT_OUT = "-"
+"""The answer of somebody who will not answer."""
+
+HINTS = {
+    "starting": "the members are being started",
+    "to-do": "enter does it",
+    "reading": "enter goes on",
+    "missed": "enter goes on all the same, r begins anew",
+    "doing": "a moment",
+    "waiting": "a moment",
+    "expecting": "watch the beliefs; 3 to 8 show more, D comes back",
+    "over": "r begins anew, 1 to 9 for free play, esc closes the demo",
+}
+
+
+class DemosScreen(LiveScreen):
+    """Shows the list where the cluster has no lesson. The lesson itself goes on in sight or not."""
+
+    view = "demos"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+
+    def __init__(self, session: Session, desk: Desk) -> None:
+        super().__init__(session, desk)
+        cluster = session.cluster
+        self.taught = cluster if isinstance(cluster, Taught) else None
+        self._demos = DemoModel(desk.scores)
+        self._matrix = MatrixModel(session.picture)
+        self._noted = False
+        self.list = LineTable(ArrangedModel(self._demos), id="demo-list")
+        self.title_line = StatusLine(id="demo-title")
+        self.verdict = StatusLine(id="demo-verdict")
+        self.matrix = LineTable(self._matrix, id="demo-matrix")
+        self.sheet = FactSheet(id="demo-sheet")
+        self.deeds |= {
+            "demo-go": self._go,
+            "demo-simulate": lambda _: self._start(self._selected, DEFAULT_SEED),
+            "demo-answer": self._answer_in_words,
+            "demo-free": lambda _: self._play_freely(),
+            "demo-restart": lambda _: self._restart(),
+            "back": lambda _: self._leave(),
+            **{f"demo-answer-{letter}": partial(self._answer_letter, letter) for letter in LETTERS},
+        }
+
+    def body(self) -> Iterable[Widget]:
+        if self.taught is None:
+            yield self.list
+        else:
+            yield self.title_line
+            yield Container(Container(self.verdict, self.matrix, id="demo-beliefs"), self.sheet, id="demo-lesson")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if self.taught is None:
+            self.run_worker(self._demos.read_all, thread=True, exit_on_error=True)
+
+    # What the console asks
+
+    @property
+    def table(self) -> LineTable | None:
+        return self.list if self.taught is None else None
+
+    @property
+    def focused_first(self) -> Widget | None:
+        return self.list if self.taught is None else self.sheet
+
+    def words(self) -> Mapping[WordKind, Sequence[str]]:
+        return {**super().words(), "demo": tuple(self._demos.keys)}
+
+    def tick(self, *, news: bool) -> None:
+        super().tick(news=news or not self._demos.complete)
+
+    def paint(self) -> None:
+        if self.taught is None:
+            self.list.show()
+        else:
+            self._paint_lesson(self.taught)
+
+    def sentence(self) -> Sequence[TableCell]:
+        if self._demos.scores.problem:
+            return [TableCell(self._demos.scores.problem, "warning")]
+        if self.taught is not None:
+            return [TableCell(self._hint(self.taught.lesson), "faint")]
+        scenario = self._demos.scenarios.get(self._selected)
+        if scenario is None:
+            return ()
+        more = f"({scenario.seed_of})" if scenario.seed_of else ""
+        return [TableCell(scenario.goal or scenario.summary), TableCell(more, "faint")]
+
+    # The list
+
+    @property
+    def _selected(self) -> str:
+        return self.list.cursor_key or ""
+
+    def _start(self, demo: str, seed: int | None) -> None:
+        """Open a new cluster with the demo in a tab of its own, and the tutor on it."""
+        if not demo:
+            self.desk.say("which demo? type :demo NAME, or go to the list", error=True)
+            return
+        try:
+            scenario = load_demo(demo)
+            opened = (
+                _opened_live(LiveDemo(scenario, demo)) if seed is None else Opened(SimulatedDemo(scenario, demo, seed))
+            )
+        except (UnknownDemo, OSError) as problem:
+            self.desk.say(str(problem), error=True)
+            return
+        self.desk.open_tab(opened, f"demo {demo}" if seed is None else f"demo {demo}, seed {seed}")
+        self.desk.goto("demos")
+
+    def _start_named(self, text: str) -> None:
+        demo, _, rest = text.partition(" ")
+        if rest.strip() and not rest.strip().isdecimal():
+            self.desk.say(
+                f"{rest.strip()!r} is no seed; write demo NAME, or demo NAME 1 for simulated time", error=True
+            )
+        else:
+            self._start(demo, int(rest) if rest.strip() else None)
+
+    # The lesson
+
+    def _paint_lesson(self, taught: Taught) -> None:
+        lesson, cluster = taught.lesson, self.session.cluster
+        tutor = lesson.tutor
+        self.title_line.show(
+            [
+                TableCell(tutor.scenario.title, "strong"),
+                TableCell(step_text(tutor)),
+                TableCell(tutor.summary.score_text()),
+                TableCell("live" if taught.seed is None else f"simulated, seed {taught.seed}", "faint"),
+            ]
+        )
+        self._matrix.update(self.session.picture, cluster.labels, {})
+        survey = self._matrix.survey
+        agreed = not survey.dissenters
+        self.verdict.show(
+            [TableCell("=" if agreed else "≠", "good" if agreed else "warning"), TableCell(survey.sentence)]
+        )
+        self.matrix.show()
+        self.sheet.show(tutor_facts(lesson, cluster.now_us(), _ways_to_say))
+        if tutor.phase == "over" and not self._noted:
+            self._noted = True
+            self._demos.scores.note(taught.demo, tutor.summary)
+
+    def _hint(self, lesson: Lesson) -> str:
+        tutor = lesson.tutor
+        if not self.session.live:
+            return "what is shown is the past; go to its end in view 9 to go on"
+        if tutor.free:
+            return "P goes back to the step"
+        if tutor.phase == "asking":
+            ask = tutor.question
+            letters = (
+                f"press a to {LETTERS[len(ask.choices) - 1]}" if ask and ask.choices else "enter, and write the answer"
+            )
+            return f"{letters}; :answer {LEFT_OUT} leaves it out"
+        return HINTS.get(tutor.phase, "")
+
+    def _go(self, text: str) -> None:
+        if text:
+            self._start_named(text)
+        elif self.taught is None:
+            self._start(self._selected, None)
+        elif self.taught.lesson.tutor.phase == "asking":
+            self._answer_in_words("")
+        else:
+            self.taught.lesson.go_on()
+            self._show_page()
+
+    def _answer_letter(self, letter: str, _: str) -> None:
+        ask = self.taught.lesson.tutor.question if self.taught is not None else None
+        if ask is None or LETTERS.index(letter) >= len(ask.choices):
+            self.desk.say(f"{letter} answers nothing here", error=True)
+        else:
+            self._answer(letter)
+
+    def _answer_in_words(self, text: str) -> None:
+        ask = self.taught.lesson.tutor.question if self.taught is not None else None
+        if ask is None:
+            self.desk.say("nothing is asked here", error=True)
+        elif text:
+            self._answer("" if text == LEFT_OUT else text)
+        else:
+            self.desk.type_line("answer ")
+
+    def _answer(self, text: str) -> None:
+        assert self.taught is not None
+        self.taught.lesson.answer(text)
+        self._show_page()
+
+    def _show_page(self) -> None:
+        self.repaint()
+        self.sheet.scroll_end(animate=False)
+
+    def _play_freely(self) -> None:
+        if self.taught is None:
+            self.desk.say("no demo runs here; enter starts the one under the cursor", error=True)
+            return
+        lesson = self.taught.lesson
+        lesson.play_freely(free=not lesson.tutor.free)
+        self.repaint()
+
+    def _restart(self) -> None:
+        if self.taught is None:
+            self.desk.say("no demo runs here; enter starts the one under the cursor", error=True)
+            return
+        demo, seed = self.taught.demo, self.taught.seed
+
+        def anew() -> None:
+            self.desk.close_tab()
+            self._start(demo, seed)
+
+        self._ask_to_leave("Begin this demo anew?", "Restart", anew)
+
+    def _leave(self) -> None:
+        if self.taught is None:
+            self.desk.back()
+        else:
+            self._ask_to_leave("Leave this demo and close its cluster?", "Leave", self.desk.close_tab)
+
+    def _ask_to_leave(self, question: str, deed: str, leave: Callable[[], None]) -> None:
+        """Ask first, unless the demo is over and nothing is lost."""
+        assert self.taught is not None
+        tutor = self.taught.lesson.tutor
+        if tutor.phase in ("starting", "over"):
+            leave()
+            return
+
+        def answered(confirmed: bool | None) -> None:
+            if confirmed:
+                leave()
+
+        where = f"It stands at {step_text(tutor)}; {tutor.summary.score_text()}. Its cluster is closed."
+        self.app.push_screen(ConfirmScreen(question, where, deed), answered)
+
+
+def _opened_live(demo: LiveDemo) -> Opened:
+    return Opened(demo, demo.started)
+
+
+def _ways_to_say(command: Command) -> Sequence[str]:
+    """The line of the prompt, and the command line if there is one."""
+    line = line_of(command)
+    return (f":{describe(command)}", *([f"$ {line}"] if line else []))

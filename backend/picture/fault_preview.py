@@ -1,0 +1,222 @@
+"""What would come of a network fault that is not made yet: who will suspect whom and when, which clusters result, who holds what.
+
+Nothing is asked of the cluster. Its lists and links are taken as the picture has them, the fault is put on top, and the rules
+of the core are followed to their end (`fault_outcome`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from backend.core.address import Address, numeric_order
+from backend.core.commands import Command, CutLink, Partition
+from backend.core.membership.shrinking_graph import vertices_of
+from backend.core.properties import SECOND_US
+from backend.picture.amounts import counted
+from backend.picture.belief import Belief
+from backend.picture.conflict import RULE
+from backend.picture.fact import Fact, Tone
+from backend.picture.fault_outcome import Standing, outcome
+from backend.picture.hearing import Hearing
+from backend.picture.one_line import one_line
+from backend.picture.picture import Picture
+from backend.picture.timing import Timing
+
+UNKNOWN = Address("~:0")
+"""In place of an address that was never told; it comes after all others."""
+
+NAMES_SHOWN = 8
+GROUPS_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One cluster that would result."""
+
+    members: tuple[str, ...]
+    """In order of age, the master first."""
+    led_before: bool
+    """Whether its master is one already."""
+    owned: int | None
+    """Partitions that its members own now, by the table of the master that they follow; None when there is no table."""
+    lacking: int | None
+    """Partitions of which none of its members holds a replica."""
+    refuses: int
+    """How many members it would take to serve clients, when it has fewer; else 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would come of a fault."""
+
+    suspicions: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    """Observers, and whom they stop hearing: members of their own list. Who stops hearing the same has one entry."""
+    in_turn: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    """Observers, and who stops sending them heartbeats since it suspects them: only links that fail one way make these."""
+    sides: tuple[Side, ...]
+    undecided: tuple[str, ...]
+    """Members of whom it is not foretold with whom they merge."""
+    exact: bool
+    settles: bool
+    """Whether it was reckoned with masters that settle what slaves report of one another."""
+    reset: bool
+    """Whether connections break at once, and do not only fall silent."""
+
+
+def preview(picture: Picture, commands: Sequence[Command], timing: Timing) -> Preview:
+    """What would come of `commands` if they were done now and nothing else happened."""
+    hearing = Hearing(tuple(picture.members))
+    hearing.take(picture.links.values())
+    for command in commands:
+        hearing.do(command)
+    silent = hearing.set_of(label for label, belief in picture.members.items() if not belief.running)
+    hearing.silence(hearing.names(silent))
+    masters = [picture.members[label] for label in picture.masters()]
+    settles = timing.settles is not False
+    result = outcome(
+        hearing,
+        [_standing(picture, hearing, master) for master in masters],
+        silent,
+        _address_rank(picture),
+        settles=settles,
+    )
+    lists = [(master, hearing.set_of(_labels(picture, master))) for master in masters]
+    return Preview(
+        suspicions=tuple(_groups(hearing, lists, silent, in_turn=False)),
+        in_turn=tuple(_groups(hearing, lists, silent, in_turn=True)),
+        sides=tuple(_side(picture, hearing, cluster) for cluster in result.clusters),
+        undecided=hearing.names(result.undecided),
+        exact=result.exact,
+        settles=settles,
+        reset=any(isinstance(one, Partition | CutLink) and one.mode == "reset" for one in commands),
+    )
+
+
+def preview_facts(found: Preview, timing: Timing) -> tuple[Fact, ...]:
+    """The preview in words."""
+    facts = [*_suspicion_facts(found, timing), *_side_facts(found), *_doubts(found, timing)]
+    return tuple(Fact(fact.heading, one_line(fact.text), fact.tone) for fact in facts)
+
+
+def names(labels: Sequence[str]) -> str:
+    """Some labels in a row."""
+    more = len(labels) - NAMES_SHOWN
+    return ", ".join(labels[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+# Words
+
+
+def _suspicion_facts(found: Preview, timing: Timing) -> Iterator[Fact]:
+    if not found.suspicions:
+        yield Fact("suspects", "nobody: everybody still hears all of its list", "good")
+        return
+    for place, (observers, lost) in enumerate(found.suspicions[:GROUPS_SHOWN]):
+        verb = "stops hearing" if len(observers) == 1 else "stop hearing"
+        yield Fact("" if place else "suspects", f"{names(observers)} {verb} {names(lost)}", "warning")
+    if len(found.suspicions) > GROUPS_SHOWN:
+        yield Fact("", f"and {len(found.suspicions) - GROUPS_SHOWN} more groups lose others", "warning")
+    for observers, lost in found.in_turn[:GROUPS_SHOWN]:
+        yield Fact(
+            "in turn", f"{names(observers)}: nothing comes from {names(lost)} any more, once suspected", "warning"
+        )
+    yield Fact("when", _when(found, timing))
+
+
+def _when(found: Preview, timing: Timing) -> str:
+    if found.reset:
+        return "within a second: the connections break, and a few tries to open them again fail"
+    if timing.timeout_us is None:
+        return "at the heartbeat timeout; a master removes at once whom it does not hear"
+    how = "as it was seen here" if timing.timeout_seen else "as it is set"
+    seconds = f"{timing.timeout_us / SECOND_US:.3g} s"
+    return f"after {seconds} of silence, {how}; a master removes at once whom it does not hear"
+
+
+def _side_facts(found: Preview) -> Iterator[Fact]:
+    heading = f"{len(found.sides)} clusters" if len(found.sides) != 1 else "1 cluster"
+    for place, side in enumerate(found.sides):
+        how = "stays master" if side.led_before else "claims mastership"
+        with_whom = f" with {names(side.members[1:])}" if len(side.members) > 1 else " alone"
+        tone: Tone = "plain" if not side.refuses and not side.lacking else "warning"
+        yield Fact("" if place else heading, f"{side.members[0]} {how}{with_whom}: {_data(side)}", tone)
+
+
+def _data(side: Side) -> str:
+    words = []
+    if side.owned is None:
+        words.append("no partitions yet")
+    else:
+        words.append(f"owns {counted(side.owned, 'partition')}")
+        words.append(f"✕ now holds nothing of {side.lacking}" if side.lacking else "holds a replica of all")
+    if side.refuses:
+        words.append(f"✕ refuses operations: {len(side.members)} of the {side.refuses} members it takes")
+    return ", ".join(words)
+
+
+def _doubts(found: Preview, timing: Timing) -> Iterator[Fact]:
+    if found.undecided:
+        yield Fact("not foretold", f"with whom {names(found.undecided)} merge: whoever is quicker", "faint")
+    if not found.exact:
+        yield Fact("", "a master may find a better set in a longer search", "faint")
+    if timing.settles is None and len(found.suspicions) > 1:
+        yield Fact("assumed", f"masters settle what slaves report: {RULE}", "faint")
+    elif not found.settles:
+        yield Fact("assumed", "masters do not settle what slaves report, as it is set", "faint")
+
+
+# Reckoning
+
+
+def _standing(picture: Picture, hearing: Hearing, master: Belief) -> Standing:
+    places, lite = [], 0
+    for member in master.members:
+        place = hearing.place_of.get(picture.label_of(member.address))
+        if place is not None:
+            places.append(place)
+            lite |= member.lite << place
+    return Standing(tuple(places), lite)
+
+
+def _labels(picture: Picture, belief: Belief) -> list[str]:
+    return [picture.label_of(member.address) for member in belief.members]
+
+
+def _address_rank(picture: Picture) -> list[int]:
+    beliefs = list(picture.members.values())
+    order = sorted(range(len(beliefs)), key=lambda place: numeric_order(beliefs[place].address or UNKNOWN))
+    rank = [0] * len(order)
+    for at, place in enumerate(order):
+        rank[place] = at
+    return rank
+
+
+def _groups(
+    hearing: Hearing, lists: Sequence[tuple[Belief, int]], silent: int, *, in_turn: bool
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Members of one list that lose the same others, together."""
+    for _, listed in lists:
+        by_lost: dict[int, int] = {}
+        for place in vertices_of(listed & ~silent):
+            deaf_to = hearing.deaf_to[place] & listed
+            lost = hearing.apart_from(place) & listed & ~deaf_to if in_turn else deaf_to
+            if lost:
+                by_lost[lost] = by_lost.get(lost, 0) | 1 << place
+        for lost, observers in by_lost.items():
+            yield hearing.names(observers), hearing.names(lost)
+
+
+def _side(picture: Picture, hearing: Hearing, cluster: Sequence[int]) -> Side:
+    labels = [hearing.labels[place] for place in cluster]
+    beliefs = [picture.members[label] for label in labels]
+    owned = lacking = None
+    master = picture.master_of(labels[0])
+    table = master.table if master is not None and master.table is not None else beliefs[0].table
+    if table is not None:
+        inside = {belief.uuid for belief in beliefs}
+        outside = {belief.uuid for belief in picture.members.values()} - inside
+        owned = sum(table.owned_by(uuid) for uuid in inside)
+        lacking = len(table.loss_without(outside, inside | outside).lost)
+    needed = max((belief.needed for belief in beliefs), default=0)
+    return Side(tuple(labels), beliefs[0].is_master, owned, lacking, needed if len(labels) < needed else 0)

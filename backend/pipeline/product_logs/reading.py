@@ -1,0 +1,117 @@
+"""A few log files to records, in plain Python: all that they make is held in memory. For much, see `reader`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from backend.core.events import Record
+from backend.pipeline.product_logs.hearing import (
+    NOBODY,
+    Heard,
+    Kept,
+    Options,
+    Placed,
+    Summary,
+    Whole,
+    hear,
+    total_counts,
+)
+from backend.pipeline.product_logs.splits import plan_splits
+from backend.pipeline.product_logs.story import Story
+from backend.pipeline.product_logs.understanding import understand
+
+SPLIT_BYTES = 32 << 20
+
+
+class NoLogs(ValueError):
+    """A path that holds no log. The message names it."""
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A line, or message, that made no record because nobody knows what it means."""
+
+    file: Path
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the logs told. `counts`: by file and kind of message, the messages and their lines; together they are all lines."""
+
+    records: list[Record]
+    quarantine: list[Aside]
+    counts: dict[str, dict[str, tuple[int, int]]]
+
+
+def log_files(paths: Iterable[Path]) -> list[Path]:
+    """The files at `paths`; of a directory all files in it and below that may be logs. Raises `NoLogs`."""
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found = [one for one in sorted(path.rglob("*")) if one.is_file() and may_be_log(one)]
+        else:
+            found = [path] if path.is_file() else []
+        if not found:
+            raise NoLogs(f"{path}: no log of a member; name a file, or a directory with files such as member.log")
+        files += found
+    return list(dict.fromkeys(file.resolve() for file in files))
+
+
+def may_be_log(file: Path) -> bool:
+    """Whether a file found in a directory is worth reading: not hidden, no journal, no table, no archive."""
+    suffixes = (".jsonl", ".parquet", ".crc", ".open", ".zip", ".tar", ".tgz", ".xml", ".yaml", ".yml", ".html")
+    return not file.name.startswith((".", "_")) and not file.name.endswith(suffixes)
+
+
+def read_logs(paths: Sequence[Path], options: Options | None = None, split_bytes: int = SPLIT_BYTES) -> Reading:
+    """All records of the logs at `paths`, by run and member, and everything that made none.
+
+    Raises `NoLogs`, `OSError`, or `ValueError` for an option that is wrong.
+    """
+    options = options or Options()
+    heard: list[tuple[str, int, Heard]] = []
+    kept: list[tuple[str, int, Kept]] = []
+    summaries: list[Summary] = []
+    for split in plan_splits(log_files(paths), split_bytes):
+        for found in hear(split, options):
+            if isinstance(found, Heard):
+                heard.append((split.file, split.index, found))
+            elif isinstance(found, Kept):
+                kept.append((split.file, split.index, found))
+            else:
+                summaries.append(found)
+    whole = Whole(summaries, options)
+    placed: list[Placed] = []
+    for file, index, one in heard:
+        place = whole.place(file, index, one)
+        if place is None:
+            kept.append((file, index, Kept(one.number, one.text, NOBODY)))
+        else:
+            placed.append(place)
+    quarantine = [
+        Aside(Path(file), whole.line_number(file, index, one.number), one.text, one.reason) for file, index, one in kept
+    ]
+    quarantine.sort(key=lambda aside: (aside.file, aside.line))
+    return Reading(list(records_of(sorted(placed, key=in_order), whole)), quarantine, dict(total_counts(summaries)))
+
+
+def in_order(placed: Placed) -> tuple[str, str, int, int, str, int]:
+    """Sort key: members apart, each in the order in which it spoke; at one time older files first, and as in its file."""
+    return placed.run, placed.member, placed.at_us, placed.file_us, placed.file, placed.offset
+
+
+def records_of(placed: Iterable[Placed], whole: Whole) -> Iterator[Record]:
+    """The records of messages that are `in_order`."""
+    for (run, member), messages in groupby(placed, key=lambda one: (one.run, one.member)):
+        story = Story(run, member, whole.run_began_us(run))
+        for message in messages:
+            understood = understand(message.text, message.logger)
+            if understood is not None:
+                yield from story.take(message.at_us, message.utc, understood.saying)
+        yield from story.end()

@@ -1,0 +1,91 @@
+"""A lesson: a tutor, and the cluster that it works on. Commands go out, what becomes of them comes back."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import CancelledError, Future
+from functools import partial
+from typing import Protocol
+
+from backend.core.commands import Command, CommandRefused
+from backend.core.events import Record
+from backend.training.tutor import Order, Tutor
+
+JOINING_US = 3_000_000
+"""How long each member may take to join before the lesson begins without it."""
+
+
+class Stage(Protocol):
+    """What a lesson needs of a cluster."""
+
+    def now_us(self) -> int: ...
+
+    def execute(self, command: Command) -> Future[None]: ...
+
+
+class Lesson:
+    """Drives `tutor` on `stage`. Never waits, and belongs to one thread; whoever has the records hands them in."""
+
+    def __init__(self, tutor: Tutor, stage: Stage, starting: Future[None] | None = None) -> None:
+        """`starting` is done when the members have been started; without it, they are waited for until they have joined."""
+        self.tutor = tutor
+        self.problem = ""
+        """Why there is no cluster to learn on; empty while there is one."""
+        self._stage = stage
+        self._starting = starting
+        self._ended: deque[tuple[int, str]] = deque()
+        """Numbers of orders that have ended, and why they were refused. Filled by any thread."""
+
+    def look(self, records: Iterable[Record] = ()) -> None:
+        """Take in `records`, and go on as far as that and the time allow. Call it often."""
+        tutor, now_us = self.tutor, self._stage.now_us()
+        tutor.take(records)
+        if tutor.phase == "starting" and self._has_started(now_us):
+            self._carry_out(tutor.begin(now_us))
+        while self._ended:
+            number, refusal = self._ended.popleft()
+            self._carry_out(tutor.ended(number, refusal, now_us))
+        self._carry_out(tutor.tick(now_us))
+
+    def go_on(self) -> None:
+        """The trainee wants the next thing."""
+        self._carry_out(self.tutor.go_on(self._stage.now_us()))
+
+    def answer(self, text: str) -> None:
+        """The trainee answers the question."""
+        self._carry_out(self.tutor.answer(text, self._stage.now_us()))
+
+    def play_freely(self, *, free: bool) -> None:
+        """Leave the trainee alone with the cluster, or go back to the step."""
+        self.tutor.play_freely(self._stage.now_us(), free=free)
+
+    def _has_started(self, now_us: int) -> bool:
+        if self._starting is None:
+            return self.tutor.has_everybody or now_us >= JOINING_US * len(self.tutor.scenario.members)
+        if not self._starting.done():
+            return False
+        if self._starting.cancelled():
+            self.problem = "the members were not started"
+        elif (failure := self._starting.exception()) is not None:
+            self.problem = f"the members cannot be started: {failure}"
+        return not self.problem
+
+    def _carry_out(self, orders: Iterable[Order]) -> None:
+        for number, command in orders:
+            self._stage.execute(command).add_done_callback(partial(self._order_ended, number))
+
+    def _order_ended(self, number: int, future: Future[None]) -> None:
+        if not number:
+            return
+        try:
+            failure = future.exception()
+        except CancelledError:
+            self._ended.append((number, "it was cancelled"))
+            return
+        if failure is None:
+            self._ended.append((number, ""))
+        elif isinstance(failure, CommandRefused):
+            self._ended.append((number, str(failure)))
+        else:
+            self._ended.append((number, f"{type(failure).__name__}: {failure}"))

@@ -1,0 +1,114 @@
+"""A lesson in plain lines of text: for a terminal without a screen, for a pipe, and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from backend.simulation.scenario_questions import LETTERS
+from backend.training.lesson import Lesson
+from backend.training.prediction import Summary
+from backend.training.tutor_board import HEADINGS, Lines, plain
+
+LEAVE = "q"
+"""What a trainee answers who wants to leave."""
+
+
+class Trainee(Protocol):
+    """Whom to speak to, and who answers."""
+
+    def hear(self, line: str) -> None: ...
+
+    def answer(self) -> str:
+        """To a question; empty when there is no answer, or nobody any more."""
+        ...
+
+    def pause(self, what_follows: str) -> str:
+        """Come back when it may go on; only whether the answer is `LEAVE` matters."""
+        ...
+
+
+class LessonFailed(RuntimeError):
+    """There is no cluster to learn on; the message says why."""
+
+
+def lead(lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: Lines) -> Summary:
+    """Lead through the lesson until it is over, or until the trainee leaves.
+
+    `pass_time` lets a moment go by and hands what happened in it to the lesson. Raises `LessonFailed`.
+    """
+    return _TextLesson(lesson, pass_time, trainee, lines).lead()
+
+
+class _TextLesson:
+    def __init__(self, lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: Lines) -> None:
+        self._lesson, self._tutor = lesson, lesson.tutor
+        self._pass_time, self._trainee, self._lines = pass_time, trainee, lines
+        self._say = trainee.hear
+        self._told = 0
+        self._missing = ""
+
+    def lead(self) -> Summary:
+        tutor = self._tutor
+        self._say(tutor.scenario.title)
+        if tutor.scenario.goal:
+            self._say(f"Goal: {tutor.scenario.goal}")
+        while tutor.phase != "over":
+            self._tell()
+            match tutor.phase:
+                case "asking":
+                    going_on = self._ask()
+                case "to-do":
+                    going_on = self._do()
+                case "reading" | "missed":
+                    going_on = self._go_on("go on")
+                case _:
+                    going_on = True
+                    self._watch()
+            if not going_on:
+                break
+        self._tell()
+        return tutor.summary
+
+    def _ask(self) -> bool:
+        ask = self._tutor.question
+        assert ask is not None
+        for letter, choice in zip(LETTERS, ask.choices, strict=False):
+            self._say(f"  {letter}) {choice}")
+        answer = self._trainee.answer()
+        if answer.strip() == LEAVE:
+            return False
+        self._lesson.answer(answer)
+        return True
+
+    def _do(self) -> bool:
+        for step in self._tutor.deeds:
+            assert step.do is not None
+            self._say(f"to do: {step.do.text()}")
+            for command in self._tutor.commands(step):
+                for line in self._lines(command):
+                    self._say(f"  {line}")
+        return self._go_on("do it")
+
+    def _go_on(self, what_follows: str) -> bool:
+        if self._trainee.pause(what_follows).strip() == LEAVE:
+            return False
+        self._lesson.go_on()
+        return True
+
+    def _watch(self) -> None:
+        self._pass_time()
+        if self._lesson.problem:
+            raise LessonFailed(self._lesson.problem)
+        self._tell()
+        missing = self._tutor.missing
+        if missing and missing != self._missing:
+            self._say(f"… missing: {missing}")
+        self._missing = missing
+
+    def _tell(self) -> None:
+        for kind, text, _ in self._tutor.told[self._told :]:
+            heading, _ = HEADINGS[kind]
+            for place, paragraph in enumerate(plain(text)):
+                self._say(f"{heading}: {paragraph}" if heading and place == 0 else paragraph)
+        self._told = len(self._tutor.told)

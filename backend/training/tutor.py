@@ -1,0 +1,386 @@
+"""The tutor: one trainee led through one scenario, step by step, as a pure state machine (design sections 1.2 and 5.1).
+
+Records and the time go in, commands come out. It waits for the trainee before it does something, where it asks something, and
+after a verdict; what it expects is judged by the same rules as in a run without a trainee, and told while it is still missing.
+Words between a deed and what is expected of it hold nothing up: what they speak of may last for a moment only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from backend.core.commands import Command, StopMember
+from backend.core.events import Record
+from backend.simulation.answers import OpenQuestion, Truth
+from backend.simulation.run import Ledger
+from backend.simulation.scenario import Ask, Expect, Scenario, Step
+from backend.simulation.workload import Workloads
+from backend.training.prediction import Prediction, Summary, Waited
+
+LEAVING_US = 200_000
+"""How long a graceful stop is waited for before the next step: enough to hear of a refusal."""
+
+Phase = Literal["starting", "to-do", "asking", "doing", "waiting", "expecting", "reading", "missed", "over"]
+"""What is going on. In `to-do`, `reading`, `missed` the trainee is waited for, in `asking` for an answer; `over` is the end."""
+
+Kind = Literal["said", "did", "asked", "answered", "met", "missed", "refused", "right", "wrong", "open", "why"]
+
+
+class Told(NamedTuple):
+    """One thing that was told to the trainee."""
+
+    kind: Kind
+    text: str
+    command: Command | None = None
+    """What was done, for `did`."""
+
+
+class _Asked(NamedTuple):
+    """A question that waits for its answer, what the trainee said, and how many expectations have to be over before."""
+
+    question: OpenQuestion
+    said: str
+    left: int
+
+
+class Order(NamedTuple):
+    """A command for the cluster. How it ends is told by `Tutor.ended` with the same number; 0: nobody asks."""
+
+    number: int
+    command: Command
+
+
+@dataclass
+class _Waiting:
+    """An expectation, and since when it is waited for."""
+
+    number: int
+    expect: Expect
+    since_us: int
+    until_us: int
+    reading: str = ""
+    """The life through which every key is being read."""
+
+
+class Tutor:
+    """Leads through `scenario`. Whoever drives it hands in the records, calls `tick` often, and carries out the orders."""
+
+    def __init__(self, scenario: Scenario, *, seed: int = 0) -> None:
+        """Workloads are drawn from `seed`."""
+        self.scenario = scenario
+        self.phase: Phase = "starting"
+        self.free = False
+        """Whether the trainee plays by himself: then nothing goes on here, and no time runs out."""
+        self.told: list[Told] = []
+        """Everything, in order."""
+        self.page_from = 0
+        """Where in `told` the page begins that is in sight."""
+        self.predictions: list[Prediction] = []
+        self.waited: list[Waited] = []
+        self.missing = ""
+        """What is still missing of the expectation that is waited for."""
+        self._ledger = Ledger()
+        self._settings = scenario.timing()
+        self._workloads = Workloads(seed)
+        self._place = 0
+        """How many steps are behind; the next one is `scenario.steps[_place]`."""
+        self._orders: deque[Order] = deque()
+        self._numbers = 0
+        self._under_way: dict[int, int | None] = {}
+        """Commands that have not ended, and until when at most each is waited for; None: as long as it takes."""
+        self._pause_until_us = 0
+        self._settling_until_us: int | None = None
+        self._waiting: _Waiting | None = None
+        self._questions: list[_Asked] = []
+        self._began_us: int | None = None
+        self._now_us = 0
+        self._free_since_us = 0
+        self._refusals = 0
+
+    # What is to be seen
+
+    @property
+    def number(self) -> int:
+        """The step that is next or under way, from 1."""
+        return min(self._place + 1, len(self.scenario.steps))
+
+    @property
+    def has_everybody(self) -> bool:
+        """Whether all members that start with the cluster have joined."""
+        late = self.scenario.late
+        return all(self._ledger.has_joined(label) for label in self.scenario.members if label not in late)
+
+    @property
+    def page(self) -> list[Told]:
+        """What was told since the page was turned."""
+        return self.told[self.page_from :]
+
+    @property
+    def deeds(self) -> list[Step]:
+        """What is done next when the trainee says so: one action or several in a row."""
+        found = []
+        for step in self.scenario.steps[self._place :]:
+            if step.do is None:
+                break
+            found.append(step)
+        return found
+
+    @property
+    def question(self) -> Ask | None:
+        """What is being asked."""
+        return self.scenario.steps[self._place].ask if self.phase == "asking" else None
+
+    @property
+    def expected(self) -> Expect | None:
+        """What is waited for."""
+        return self._waiting.expect if self._waiting is not None else None
+
+    @property
+    def open_questions(self) -> int:
+        """How many answers of the trainee are not judged yet."""
+        return len(self._questions)
+
+    def remaining_us(self, now_us: int) -> int:
+        """How long the expectation may take still."""
+        if self._waiting is None:
+            return 0
+        return max(0, self._waiting.until_us - (self._free_since_us if self.free else now_us))
+
+    def commands(self, step: Step) -> list[Command]:
+        """The commands that an action stands for now."""
+        return list(step.do.commands(self._ledger.is_running)) if step.do is not None else []
+
+    @property
+    def summary(self) -> Summary:
+        """How it went so far."""
+        lasted = 0 if self._began_us is None else self._now_us - self._began_us
+        return Summary(tuple(self.predictions), tuple(self.waited), self._refusals, lasted, self.phase == "over")
+
+    # What is handed in
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Take in what happened."""
+        for record in records:
+            self._ledger.take_in(record)
+
+    def begin(self, now_us: int) -> list[Order]:
+        """The members have been started."""
+        self._now_us = now_us
+        if self.phase == "starting":
+            self._began_us = now_us
+            self._go(now_us)
+        return self._given()
+
+    def tick(self, now_us: int) -> list[Order]:
+        """Look what has come true, and what is due."""
+        self._now_us = now_us
+        while (planned := self._workloads.due(now_us)) is not None:
+            self._orders.append(Order(0, planned[1]))
+        if not self.free:
+            self._look(now_us)
+        return self._given()
+
+    def go_on(self, now_us: int) -> list[Order]:
+        """The trainee wants the next thing: an action done, words left behind. Does nothing where nobody waits for that."""
+        self._now_us = now_us
+        if not self.free:
+            match self.phase:
+                case "to-do":
+                    self._do(now_us)
+                case "reading" | "missed":
+                    self.page_from = len(self.told)
+                    self._go(now_us)
+        return self._given()
+
+    def answer(self, text: str, now_us: int) -> list[Order]:
+        """The trainee's prediction, a letter or words; nothing but blanks leaves the question out. Only while `asking`."""
+        self._now_us = now_us
+        ask = self.question
+        if ask is not None:
+            said = ask.said_by(text)
+            self._questions.append(_Asked(self._ledger.asked(ask), said, ask.after))
+            self._tell("answered", said or "left out")
+            self._place += 1
+            self._go(now_us)
+        return self._given()
+
+    def play_freely(self, now_us: int, *, free: bool) -> None:
+        """Leave the trainee alone with the cluster, or come back to the step where that began."""
+        if free == self.free:
+            return
+        self.free = free
+        if free:
+            self._free_since_us = now_us
+        elif self._waiting is not None:
+            self._waiting.until_us += now_us - self._free_since_us
+
+    def ended(self, number: int, refusal: str, now_us: int) -> list[Order]:
+        """The command of this number was done, or refused when there is a `refusal`."""
+        self._now_us = now_us
+        if number in self._under_way:
+            del self._under_way[number]
+            if refusal:
+                self._refused(refusal)
+        return self._given()
+
+    # Steps
+
+    def _go(self, now_us: int) -> None:
+        """Go on to where somebody or something has to be waited for."""
+        while self._place < len(self.scenario.steps):
+            step = self.scenario.steps[self._place]
+            if step.say is not None:
+                self._tell("said", step.say.strip())
+            elif step.ask is not None:
+                self.phase = "asking"
+                self._tell("asked", step.ask.question)
+                return
+            elif step.do is not None:
+                self.phase = "to-do"
+                return
+            elif step.expect is not None:
+                self._expect(step.expect, now_us)
+                return
+            self._place += 1
+        self.phase = "over"
+
+    def _flows_on(self) -> bool:
+        """Whether nothing but words stands before the next expectation, so that nobody may be waited for."""
+        following = next((step for step in self.scenario.steps[self._place :] if step.say is None), None)
+        return following is not None and following.expect is not None
+
+    def _do(self, now_us: int) -> None:
+        """Begin the next action; those in a row follow by themselves."""
+        step = self.scenario.steps[self._place]
+        assert step.do is not None
+        self.phase = "doing"
+        match step.do.name:
+            case "wait":
+                self._tell("did", step.do.text())
+                self._pause_until_us = now_us + step.do.wait
+                self.phase = "waiting"
+                return
+            case "wait_until_safe":
+                assert step.do.wait_until_safe is not None
+                self._tell("did", step.do.text())
+                self._settling_until_us = now_us + step.do.wait_until_safe.within_us
+                self.phase = "waiting"
+                return
+            case "load":
+                assert step.do.load is not None
+                self._tell("did", step.do.text())
+                self._workloads.begin(step.do.load, now_us)
+                return
+        self._ledger.begin_action()
+        for command in step.do.commands(self._ledger.is_running):
+            self._numbers += 1
+            self._orders.append(Order(self._numbers, command))
+            self._under_way[self._numbers] = now_us + LEAVING_US if isinstance(command, StopMember) else None
+            self._tell("did", step.do.text(), command)
+
+    def _refused(self, refusal: str) -> None:
+        self._ledger.refusal = refusal
+        self._tell("refused", refusal)
+        if not self.scenario.refusal_is_expected(self._place + 1):
+            self._refusals += 1
+
+    def _look(self, now_us: int) -> None:
+        match self.phase:
+            case "doing":
+                overdue = [
+                    one for one, until_us in self._under_way.items() if until_us is not None and now_us >= until_us
+                ]
+                for number in overdue:
+                    del self._under_way[number]
+                if not self._under_way:
+                    self._done(now_us)
+            case "waiting":
+                settling = self._settling_until_us
+                if settling is not None and (self._ledger.is_settled() or now_us >= settling):
+                    self._settling_until_us = None
+                    self._done(now_us)
+                elif settling is None and now_us >= self._pause_until_us:
+                    self._done(now_us)
+            case "expecting":
+                assert self._waiting is not None
+                self._judge(self._waiting, now_us)
+
+    def _done(self, now_us: int) -> None:
+        """An action is behind; others right after it need no further word of the trainee."""
+        self._place += 1
+        if self.deeds:
+            self._do(now_us)
+        else:
+            self._go(now_us)
+
+    # Expectations
+
+    def _expect(self, expect: Expect, now_us: int) -> None:
+        self.phase = "expecting"
+        self._waiting = _Waiting(self._place + 1, expect, now_us, now_us + (expect.within_us or 0))
+        self._judge(self._waiting, now_us)
+
+    def _judge(self, waiting: _Waiting, now_us: int) -> None:
+        ledger, expect = self._ledger, waiting.expect
+        if waiting.reading:
+            reader = ledger.reader()
+            going_on = reader is not None and reader.uuid == waiting.reading and ledger.is_reading(reader)
+            if not going_on or now_us >= waiting.until_us:
+                self._conclude(waiting, "; ".join(filter(None, (ledger.missing(expect), ledger.writes_missing()))))
+            return
+        self.missing = ledger.missing(expect)
+        late = now_us >= waiting.until_us
+        if not (late or (ledger.is_broken(expect) if expect.never else not self.missing)):
+            return
+        if not self.missing and expect.no_lost_writes:
+            self._read_everything(waiting, now_us)
+        else:
+            self._conclude(waiting, self.missing)
+
+    def _read_everything(self, waiting: _Waiting, now_us: int) -> None:
+        reader = self._ledger.reader()
+        if reader is None:
+            self._conclude(waiting, "nobody is left to be asked for the data")
+            return
+        waiting.reading, waiting.until_us = reader.uuid, now_us + self._settings.call_timeout_us
+        self.missing = "every key is being read"
+        self._orders.extend(Order(0, call) for call in self._ledger.reads_of_everything(reader))
+
+    def _conclude(self, waiting: _Waiting, missing: str) -> None:
+        now_us = self._now_us
+        text = waiting.expect.text()
+        self._waiting, self.missing = None, ""
+        self.waited.append(Waited(waiting.number, text, now_us - waiting.since_us, missing))
+        self._tell("missed" if missing else "met", missing or waiting.expect.fact())
+        asked, self._questions = [one._replace(left=one.left - 1) for one in self._questions], []
+        for one in asked:
+            if one.left:
+                self._questions.append(one)
+            else:
+                self._reveal(self._ledger.answer(one.question), one.said)
+        self._place += 1
+        if missing:
+            self.phase = "missed"
+        elif self._flows_on() or self._place == len(self.scenario.steps):
+            self._go(now_us)
+        else:
+            self.phase = "reading"
+
+    def _reveal(self, truth: Truth, said: str) -> None:
+        judged = bool(said) and not truth.in_doubt
+        right = judged and truth.agrees_with(said)
+        self.predictions.append(Prediction(truth.ask.question, said, truth.text, right if judged else None))
+        self._tell(("right" if right else "wrong") if judged else "open", f"{truth.ask.question} {truth.text}")
+        if truth.ask.why:
+            self._tell("why", truth.ask.why.strip())
+
+    def _tell(self, kind: Kind, text: str, command: Command | None = None) -> None:
+        self.told.append(Told(kind, text, command))
+
+    def _given(self) -> list[Order]:
+        orders = list(self._orders)
+        self._orders.clear()
+        return orders

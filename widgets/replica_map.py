@@ -1,0 +1,419 @@
+"""The replica map painted line by line: bands of partitions side by side, one line a replica index.
+
+Three zooms: `wide` has a letter and a mark for each replica, `letters` the mark in place of the letter where there is one,
+`halves` two replica indices on a line, in colours only, where marks stand for what is wrong. Only lines in sight are made, and
+only those that look different are painted again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Protocol
+
+from rich.cells import set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from backend.picture.replica_cell import EMPTY, MARKS, Column, MapCell
+
+Zoom = Literal["wide", "letters", "halves"]
+
+ZOOMS: tuple[Zoom, ...] = ("wide", "letters", "halves")
+
+HUES = 8
+"""How many colours there are for members; letters tell those of one colour apart."""
+
+GUTTER = 4
+"""Cells before the first partition, for the replica index."""
+
+UPPER_HALF = "▀"
+
+TICKS = (5, 10, 20, 50, 100)
+"""Partitions between two numbers on the ruler."""
+
+Look = tuple[int, int, str, bool]
+"""What a style is made of: colours of the upper and the lower half, state, and whether the cursor is there."""
+
+NOTHING = EMPTY["vacant"]
+
+
+class MapModel(Protocol):
+    """What the map shows. Asked only for partitions in sight."""
+
+    @property
+    def revision(self) -> int:
+        """Changes when any column may look different."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """How many replica indices there are."""
+        ...
+
+    @property
+    def letter_width(self) -> int:
+        """Cells that the longest letter takes."""
+        ...
+
+    def column(self, partition: int) -> Column:
+        """The replicas of a partition; the same object as before when nothing has changed."""
+        ...
+
+
+class ReplicaMapView(ScrollView, can_focus=True):
+    """Paints a `MapModel`. Call `show` whenever it may have changed; it costs only what is in sight."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "replica-map--gutter",
+        "replica-map--ruler",
+        "replica-map--cursor",
+        *(f"replica-map--hue{hue}" for hue in range(HUES)),
+        *(f"replica-map--{state}" for state in MARKS),
+    }
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "line(-1)", "Up", show=False),
+        Binding("down,j", "line(1)", "Down", show=False),
+        Binding("left", "step(-1)", "Left", show=False),
+        Binding("right", "step(1)", "Right", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(0)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last", show=False),
+        Binding("space", "choose", "Select", show=False),
+    ]
+
+    class Moved(Message):
+        """The cursor stands on another replica."""
+
+    class Chosen(Message):
+        """The replica under the cursor was chosen."""
+
+    def __init__(self, model: MapModel, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._model = model
+        self._partitions: Sequence[int] = ()
+        self._place = 0
+        """Place of the cursor's partition among those shown."""
+        self._index = 0
+        """Replica index of the cursor."""
+        self._zoom: Zoom = "wide"
+        self._revision = -1
+        """That of the model when it was looked at last."""
+        self._bands: dict[int, list[Column]] = {}
+        """What was painted of the bands in sight."""
+        self._geometry: tuple[object, ...] = ()
+        self._painted: dict[MapCell | tuple[MapCell, MapCell], tuple[str, Look]] = {}
+        """How cells are painted at this zoom."""
+        self._styles: dict[Look | str, Style] = {}
+
+    # What others ask
+
+    @property
+    def zoom(self) -> Zoom:
+        return self._zoom
+
+    @property
+    def partition(self) -> int | None:
+        """The partition under the cursor; None while there is none."""
+        return self._partitions[self._place] if self._place < len(self._partitions) else None
+
+    @property
+    def index(self) -> int:
+        """The replica index under the cursor."""
+        return self._index
+
+    def set_zoom(self, zoom: Zoom) -> None:
+        """Paint larger or smaller; the cursor stays where it is."""
+        self._zoom = zoom
+        self._lay_out()
+        self._bring_into_sight()
+
+    def point_at(self, partition: int, index: int = 0) -> None:
+        """Move the cursor to a replica, or to that of the nearest partition shown."""
+        self._move_to(self._place_of(partition), index)
+
+    def show(self, partitions: Sequence[int]) -> None:
+        """Show these partitions, in ascending order, as they are now; lines that look as before are not painted again."""
+        geometry = (self._model.width, self._model.letter_width)
+        same = partitions is self._partitions or partitions == self._partitions
+        if not same or geometry != self._geometry:
+            here = self.partition
+            self._partitions, self._geometry = partitions, geometry
+            self._place = self._place_of(here) if here is not None else 0
+            self._index = min(self._index, max(0, self._model.width - 1))
+            self._lay_out()
+            self.post_message(self.Moved())
+        elif self._revision != self._model.revision:
+            self._repaint_changed()
+        self._revision = self._model.revision
+
+    def _repaint_changed(self) -> None:
+        changed: list[Region] = []
+        width = self.scrollable_content_region.width
+        for band, before in self._bands.items():
+            columns = self._columns_of(band)
+            if columns == before:
+                continue
+            self._bands[band] = columns
+            changed += [
+                Region(0, y, width, 1)
+                for line in range(1, self._band_height)
+                if 0 <= (y := band * self._band_height + line - self.scroll_offset.y) < self.size.height
+                and self._cells_differ(before, columns, line)
+            ]
+        if changed:
+            self.refresh(*changed)
+
+    # Painting
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        band, line = divmod(self.scroll_offset.y + y, self._band_height)
+        if band * self._per_band >= len(self._partitions) or not self._model.width:
+            return Strip.blank(width, self._style("plain"))
+        if line == 0:
+            return self._paint_ruler(band, width)
+        columns = self._bands.get(band)
+        if columns is None:
+            columns = self._bands[band] = self._columns_of(band)
+        return self._paint_replicas(band, line, columns, width)
+
+    def notify_style_update(self) -> None:
+        self._styles.clear()
+        super().notify_style_update()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        first = int(new_value) // self._band_height
+        last = (int(new_value) + self.size.height) // self._band_height
+        self._bands = {band: columns for band, columns in self._bands.items() if first <= band <= last}
+        super().watch_scroll_y(old_value, new_value)
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def on_focus(self) -> None:
+        self._restyle()
+
+    def on_blur(self) -> None:
+        self._restyle()
+
+    def on_click(self, event: events.Click) -> None:
+        band, line = divmod(event.y + self.scroll_offset.y, self._band_height)
+        place = band * self._per_band + (event.x - GUTTER) // self._cell_width
+        if line and event.x >= GUTTER and place < min((band + 1) * self._per_band, len(self._partitions)):
+            self._move_to(place, (line - 1) * self._indices_a_line)
+
+    # Moving
+
+    def action_line(self, lines: int) -> None:
+        """Up and down; from the last replica index on to the band below."""
+        index = self._index + lines
+        if 0 <= index < self._model.width:
+            self._move_to(self._place, index)
+            return
+        place = self._place + lines * self._per_band
+        if 0 <= place < len(self._partitions):
+            self._move_to(place, 0 if lines > 0 else self._model.width - 1)
+
+    def action_step(self, places: int) -> None:
+        self._move_to(self._place + places, self._index)
+
+    def action_page(self, pages: int) -> None:
+        bands = max(1, self.size.height // self._band_height)
+        self._move_to(self._place + pages * bands * self._per_band, self._index)
+
+    def action_edge(self, last: int) -> None:
+        self._move_to(len(self._partitions) - 1 if last else 0, self._index)
+
+    def action_choose(self) -> None:
+        if self.partition is not None:
+            self.post_message(self.Chosen())
+
+    # Where things are
+
+    def _lay_out(self) -> None:
+        halves = self._zoom == "halves"
+        self._indices_a_line = 2 if halves else 1
+        self._cell_width = 1 if halves else self._model.letter_width + (self._zoom == "wide")
+        self._painted.clear()
+        room = self.scrollable_content_region.width - GUTTER
+        per_band = max(1, room // self._cell_width)
+        self._per_band = per_band - per_band % 10 if per_band > 10 else per_band
+        self._band_height = 1 + -(-self._model.width // self._indices_a_line)
+        bands = -(-len(self._partitions) // self._per_band)
+        self._bands.clear()
+        self.virtual_size = Size(0, bands * self._band_height)
+        self.refresh()
+
+    _cell_width = 1
+    """Cells of the screen that one replica takes."""
+    _indices_a_line = 1
+    _per_band = 1
+    """Partitions side by side."""
+    _band_height = 1
+    """Lines of a band, its ruler included."""
+
+    def _place_of(self, partition: int) -> int:
+        """The place of a partition, or of the next one that is shown."""
+        return min(bisect_left(self._partitions, partition), max(0, len(self._partitions) - 1))
+
+    def _columns_of(self, band: int) -> list[Column]:
+        column = self._model.column
+        return [column(one) for one in self._partitions[band * self._per_band : (band + 1) * self._per_band]]
+
+    def _cells_differ(self, before: list[Column], now: list[Column], line: int) -> bool:
+        first = (line - 1) * self._indices_a_line
+        last = first + self._indices_a_line
+        return any(
+            one is not other and one[first:last] != other[first:last] for one, other in zip(before, now, strict=True)
+        )
+
+    def _move_to(self, place: int, index: int) -> None:
+        if not self._partitions:
+            return
+        before = self._cursor_region()
+        self._place = min(max(place, 0), len(self._partitions) - 1)
+        self._index = min(max(index, 0), max(0, self._model.width - 1))
+        if before != self._cursor_region():
+            self.refresh(before, self._cursor_region())
+        self._bring_into_sight()
+        self.post_message(self.Moved())
+
+    def _cursor_line(self) -> int:
+        return (self._place // self._per_band) * self._band_height + 1 + self._index // self._indices_a_line
+
+    def _cursor_region(self) -> Region:
+        return Region(0, self._cursor_line() - self.scroll_offset.y, self.scrollable_content_region.width, 1)
+
+    def _bring_into_sight(self) -> None:
+        """Scroll so that the whole band of the cursor is in sight, if it fits."""
+        top = (self._place // self._per_band) * self._band_height
+        height = max(1, self.scrollable_content_region.height)
+        if top < self.scroll_offset.y or self._band_height > height:
+            self.scroll_to(
+                y=min(top, self._cursor_line()) if self._band_height <= height else self._cursor_line() - 1,
+                animate=False,
+            )
+        elif top + self._band_height > self.scroll_offset.y + height:
+            self.scroll_to(y=top + self._band_height - height, animate=False)
+
+    # Lines
+
+    def _paint_ruler(self, band: int, width: int) -> Strip:
+        shown = self._partitions[band * self._per_band : (band + 1) * self._per_band]
+        longest = len(f"p{shown[-1]}") + 1
+        step = next((tick for tick in TICKS if tick * self._cell_width >= longest), TICKS[-1])
+        text = " " * GUTTER
+        for place in range(0, len(shown), step):
+            text = text.ljust(GUTTER + place * self._cell_width) + f"p{shown[place]}"
+        return Strip([Segment(set_cell_size(text, width), self._style("ruler"))], width)
+
+    def _paint_replicas(self, band: int, line: int, columns: list[Column], width: int) -> Strip:
+        first = (line - 1) * self._indices_a_line
+        cursor = -1
+        if first <= self._index < first + self._indices_a_line and self._place // self._per_band == band:
+            cursor = self._place % self._per_band
+        segments = [Segment(self._gutter_text(first), self._style("gutter"))]
+        run, run_look = "", None
+        painted = self._halves(columns, first) if self._zoom == "halves" else self._letters(columns, first)
+        for place, (text, look) in enumerate(painted):
+            if place == cursor:
+                look = (*look[:3], True)
+            if look == run_look:
+                run += text
+                continue
+            if run_look is not None:
+                segments.append(Segment(run, self._style(run_look)))
+            run, run_look = text, look
+        if run_look is not None:
+            segments.append(Segment(run, self._style(run_look)))
+        filled = GUTTER + len(columns) * self._cell_width
+        if filled < width:
+            segments.append(Segment(" " * (width - filled), self._style("plain")))
+            filled = width
+        strip = Strip(segments, filled)
+        return strip if filled == width else strip.crop(0, width)
+
+    def _gutter_text(self, index: int) -> str:
+        if self._indices_a_line == 2:
+            return f"{index}/{index + 1}".ljust(GUTTER)
+        return "own".ljust(GUTTER) if index == 0 else f"b{index}".ljust(GUTTER)
+
+    def _letters(self, columns: list[Column], index: int) -> list[tuple[str, Look]]:
+        known = self._painted
+        painted = []
+        for column in columns:
+            cell = column[index]
+            one = known.get(cell)
+            if one is None:
+                one = known[cell] = self._letter(cell)
+            painted.append(one)
+        return painted
+
+    def _letter(self, cell: MapCell) -> tuple[str, Look]:
+        letter, hue, state = cell
+        mark = MARKS[state]
+        text = f"{letter}{mark}" if self._zoom == "wide" else mark or letter
+        colour = hue % HUES if hue >= 0 else -1
+        return text.ljust(self._cell_width)[: self._cell_width], (colour, -1, state, False)
+
+    def _halves(self, columns: list[Column], index: int) -> list[tuple[str, Look]]:
+        known = self._painted
+        painted = []
+        for column in columns:
+            pair = (column[index], column[index + 1] if index + 1 < len(column) else NOTHING)
+            one = known.get(pair)
+            if one is None:
+                one = known[pair] = self._half(*pair)
+            painted.append(one)
+        return painted
+
+    def _half(self, upper: MapCell, lower: MapCell) -> tuple[str, Look]:
+        """Colours as long as all is well in both, else the mark of the graver of the two."""
+        for state, mark in MARKS.items():
+            if mark and state != "vacant" and state in (upper.state, lower.state):
+                return mark, (-1, -1, state, False)
+        above, below = (cell.hue % HUES if cell.hue >= 0 else -1 for cell in (upper, lower))
+        if above < 0 and below < 0:
+            return MARKS["vacant"], (-1, -1, "vacant", False)
+        return UPPER_HALF, (above, below, "half", False)
+
+    # Styles
+
+    def _restyle(self) -> None:
+        self._styles.clear()
+        self.refresh()
+
+    def _style(self, look: Look | str) -> Style:
+        style = self._styles.get(look)
+        if style is None:
+            style = self._styles[look] = self._made_style(look)
+        return style
+
+    def _made_style(self, look: Look | str) -> Style:
+        base = self.rich_style
+        if isinstance(look, str):
+            return (
+                base if look == "plain" else base + self.get_component_rich_style(f"replica-map--{look}", partial=True)
+            )
+        hue, below, state, cursor = look
+        if state == "half":
+            base += Style(color=self._hue(hue).bgcolor, bgcolor=self._hue(below).bgcolor)
+        else:
+            if hue >= 0:
+                base += self._hue(hue)
+            base += self.get_component_rich_style(f"replica-map--{state}", partial=True)
+        return base + self.get_component_rich_style("replica-map--cursor", partial=True) if cursor else base
+
+    def _hue(self, hue: int) -> Style:
+        if hue < 0:
+            return self.rich_style
+        return self.get_component_rich_style(f"replica-map--hue{hue}", partial=True)

@@ -1,0 +1,348 @@
+"""The space–time diagram, painted line by line: members as lanes, time downward, arrows where messages arrived.
+
+Only rows in sight are asked for. The cursor is on a row; while the diagram follows, it is on the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+from rich.cells import set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from backend.picture.amounts import duration_text
+from backend.picture.space_time import Mark, Row, SpaceTime
+from widgets.line_table import TONES, fit
+from widgets.tail_log import CURSOR_MARK, WHEEL_LINES
+
+LEAST_LANE, MOST_LANE = 9, 16
+LEAST_WORDS = 24
+"""Cells that the words at the right need to be there at all."""
+
+LONG_GAP_US = 500_000
+GAP_MARK = "⋮"
+HEAD_LINES = 2
+STRIPS_KEPT = 1_000
+
+
+class Layout(NamedTuple):
+    """Where things stand in a line. `lanes` counts those in sight, from lane `first` on."""
+
+    left: int
+    lane: int
+    first: int
+    lanes: int
+    words: int
+
+    def x(self, lane: int) -> int:
+        """The column of a lane's line."""
+        return self.left + (lane - self.first) * self.lane + 1
+
+
+class SpaceTimeDiagram(Widget, can_focus=True):
+    """Paints a `SpaceTime`. Call `show` when it has grown, or with another one."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "space-time--title",
+        "space-time--lanes",
+        "space-time--arrow",
+        "space-time--cursor",
+        *(f"space-time--{tone}" for tone in TONES),
+    }
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "oldest", "Oldest", show=False),
+        Binding("end,G", "newest", "Newest", show=False),
+        Binding("left", "slide(-1)", "Members to the left", show=False),
+        Binding("right", "slide(1)", "Members to the right", show=False),
+    ]
+
+    class Moved(Message):
+        """The cursor is on another row."""
+
+    def __init__(
+        self,
+        time_of: Callable[[int], str],
+        time_width: int,
+        words_of: Callable[[Row], str],
+        *,
+        id: str | None = None,
+    ) -> None:
+        """`time_of` writes a moment in `time_width` cells; `words_of` tells a row in words."""
+        super().__init__(id=id)
+        self._time_of, self._time_width, self._words_of = time_of, time_width, words_of
+        self._model: SpaceTime | None = None
+        self._revision = 0
+        self._length = 0
+        self._cursor = 0
+        self._top = 0
+        self._first_lane = 0
+        self._following = True
+        self._styles: dict[tuple[str, bool], Style] = {}
+        self._strips: dict[tuple[int, bool], Strip] = {}
+        self._layout: Layout | None = None
+
+    @property
+    def following(self) -> bool:
+        return self._following
+
+    @property
+    def cursor(self) -> int | None:
+        """The row under the cursor; None while the diagram is empty."""
+        return self._cursor if self._length else None
+
+    @property
+    def title_text(self) -> str:
+        model = self._model
+        if model is None:
+            return "space–time"
+        scale = f"a row is at most {duration_text(model.zoom_us)}" if model.zoom_us else "a row is an event"
+        state = "▼ follow" if self._following else f"‖ paused, row {self._cursor + 1} of {self._length}"
+        layout = self._laid_out()
+        hidden = len(model.lanes) - layout.lanes
+        sideways = f"← {layout.first} lanes, {hidden - layout.first} lanes →" if hidden else ""
+        return "  ".join(filter(None, ("space–time", state, scale, sideways)))
+
+    def show(self, model: SpaceTime) -> None:
+        """Show `model` as it is now. Another one than before keeps the place of the cursor, in rows, as far as it can."""
+        if model is not self._model or model.revision != self._revision:
+            self._model, self._revision = model, model.revision
+            self.forget()
+        elif len(model) == self._length and not model.zoom_us:
+            return
+        for place in (self._length - 1, self._length):
+            self._strips.pop((place, False), None)
+            self._strips.pop((place, True), None)
+        self._length = len(model)
+        if self._following:
+            self._cursor = max(0, self._length - 1)
+        self._cursor = max(0, min(self._cursor, self._length - 1))
+        self._bring_into_sight()
+        self.refresh()
+
+    def forget(self) -> None:
+        """Paint everything anew, as times or words are written otherwise now."""
+        self._strips.clear()
+        self._layout = None
+        self.refresh()
+
+    def point_at(self, row: int) -> None:
+        """Pause, with the cursor on a row."""
+        self._following = False
+        self._move_to(row)
+
+    def set_following(self, following: bool) -> None:
+        """Follow the end, or stand still."""
+        self._following = following
+        if following:
+            self._move_to(self._length - 1)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        if self._model is None or y == 0:
+            return Strip([Segment(set_cell_size(self.title_text, width), self._style("title"))], width)
+        if y == 1:
+            return self._paint_names(self._model, width)
+        place = self._top + y - HEAD_LINES
+        if place >= self._length:
+            return Strip.blank(width, self._style("plain"))
+        at_cursor = place == self._cursor and not self._following
+        strip = self._strips.get((place, at_cursor))
+        if strip is None:
+            if len(self._strips) > STRIPS_KEPT:
+                self._strips.clear()
+            strip = self._strips[place, at_cursor] = self._paint_row(self._model.row(place), at_cursor, width)
+        return strip
+
+    def notify_style_update(self) -> None:
+        self._restyle()
+        super().notify_style_update()
+
+    def on_focus(self) -> None:
+        self._restyle()
+
+    def on_blur(self) -> None:
+        self._restyle()
+
+    def on_resize(self) -> None:
+        self.forget()
+        self._bring_into_sight()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.action_move(-WHEEL_LINES)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.action_move(WHEEL_LINES)
+
+    def on_click(self, event: events.Click) -> None:
+        place = self._top + event.y - HEAD_LINES
+        if event.y >= HEAD_LINES and place < self._length:
+            self.point_at(place)
+
+    def action_move(self, rows: int) -> None:
+        """Moving up stops following; moving beyond the end takes it up again."""
+        if not self._length or (self._following and rows > 0):
+            return
+        if self._following:
+            self._following = False
+            self._move_to(self._cursor + rows + 1)
+            self.post_message(self.Moved())
+        elif self._cursor + rows >= self._length:
+            self.action_newest()
+        else:
+            self._move_to(self._cursor + rows)
+
+    def action_page(self, pages: int) -> None:
+        self.action_move(pages * max(1, self._room - 1))
+
+    def action_oldest(self) -> None:
+        self.action_move(-max(1, self._length))
+
+    def action_newest(self) -> None:
+        self.set_following(True)
+        self.post_message(self.Moved())
+
+    def action_slide(self, lanes: int) -> None:
+        self._first_lane = self._laid_out().first + lanes
+        self.forget()
+
+    @property
+    def _room(self) -> int:
+        return max(1, self.size.height - HEAD_LINES)
+
+    def _move_to(self, row: int) -> None:
+        before = self._cursor
+        self._cursor = max(0, min(row, self._length - 1))
+        self._bring_into_sight()
+        self.refresh()
+        if self._cursor != before:
+            self.post_message(self.Moved())
+
+    def _bring_into_sight(self) -> None:
+        self._top = max(0, min(self._top, self._cursor, self._length - self._room))
+        self._top = max(self._top, self._cursor - self._room + 1)
+        if self._following:
+            self._top = max(0, self._length - self._room)
+
+    def _laid_out(self) -> Layout:
+        if self._layout is None:
+            lanes = len(self._model.lanes) if self._model is not None else 0
+            left = 1 + self._time_width + 2
+            room = max(0, self.size.width - left)
+            lane = min(MOST_LANE, max(LEAST_LANE, room // max(1, lanes)))
+            in_sight = max(1, min(lanes, room // lane))
+            first = max(0, min(self._first_lane, lanes - in_sight))
+            words = room - in_sight * lane
+            self._layout = Layout(left, lane, first, in_sight, words if words >= LEAST_WORDS else 0)
+        return self._layout
+
+    def _paint_names(self, model: SpaceTime, width: int) -> Strip:
+        layout = self._laid_out()
+        names = [
+            fit(f"{lane.letter} {lane.label}", layout.lane)
+            for lane in model.lanes[layout.first : layout.first + layout.lanes]
+        ]
+        text = " " * (layout.left + 1) + "".join(names)
+        return Strip([Segment(set_cell_size(text, width), self._style("lanes"))], width)
+
+    def _paint_row(self, row: Row, at_cursor: bool, width: int) -> Strip:
+        layout = self._laid_out()
+        lanes_end = layout.left + layout.lanes * layout.lane
+        letters = [" "] * lanes_end
+        for lane in range(layout.first, layout.first + layout.lanes):
+            letters[layout.x(lane)] = row.lanes[lane]
+        head = (CURSOR_MARK if at_cursor else " ") + self._time_of(row.at_us).rjust(self._time_width)
+        letters[: len(head) + 1] = [*head, GAP_MARK if row.gap_us >= LONG_GAP_US else " "]
+        spans = [(0, layout.left, "faint")]
+        taken = [False] * lanes_end
+        ends: dict[int, int] = {}
+        for mark in row.marks:
+            if layout.first <= mark.lane < layout.first + layout.lanes:
+                start, end = self._put_mark(letters, layout, mark)
+                taken[start:end] = [True] * (end - start)
+                ends[mark.lane] = end
+                spans.append((start, end, mark.tone))
+        for arrow in row.arrows:
+            spans += self._put_arrow(letters, taken, layout, arrow.source, arrow.target, ends)
+        segments = self._segments(letters, spans, at_cursor)
+        if layout.words:
+            words = set_cell_size(self._words_of(row), width - lanes_end)
+            segments.append(Segment(words, self._style("faint", at_cursor)))
+        return Strip(segments).crop_extend(0, width, self._style("plain", at_cursor))
+
+    def _put_mark(self, letters: list[str], layout: Layout, mark: Mark) -> tuple[int, int]:
+        """Write a mark; gives where it begins and ends."""
+        start = layout.x(mark.lane)
+        text = mark.text + (f"+{mark.more}" if mark.more else "")
+        text = text[: layout.lane - 2]
+        letters[start : start + len(text)] = text
+        return start, start + len(text)
+
+    def _put_arrow(
+        self, letters: list[str], taken: list[bool], layout: Layout, source: int, target: int, ends: dict[int, int]
+    ) -> list[tuple[int, int, str]]:
+        """Draw a message, around the marks that stand there already; gives the spans that it takes."""
+        last = layout.first + layout.lanes - 1
+        if not layout.first <= target <= last:
+            return []
+        first_lane, last_lane = max(layout.first, min(source, last)), target
+        if source < target:
+            start = layout.left if source < layout.first else ends.get(first_lane, layout.x(first_lane))
+            end = layout.x(last_lane) - 1
+            head, tail, at_head = "▶", "├", end
+        else:
+            start = ends.get(last_lane, layout.x(last_lane)) + 1
+            end = layout.left + layout.lanes * layout.lane - 1 if source > last else layout.x(first_lane)
+            head, tail, at_head = "◀", "┤", start
+        spans: list[tuple[int, int, str]] = []
+        at_tail = start if at_head == end else end
+        bare = source not in ends and layout.first <= source <= last
+        for place in range(start, end + 1):
+            if taken[place]:
+                continue
+            if letters[place] in "▶◀" and place not in (at_head, at_tail):
+                continue
+            letters[place] = head if place == at_head else tail if place == at_tail and bare else "─"
+            spans.append((place, place + 1, "arrow"))
+        return spans
+
+    def _segments(self, letters: list[str], spans: list[tuple[int, int, str]], at_cursor: bool) -> list[Segment]:
+        """The line in runs of one tone; what belongs to no span is the lanes themselves."""
+        tones = ["faint"] * len(letters)
+        for start, end, tone in spans:
+            tones[start:end] = [tone] * (end - start)
+        segments: list[Segment] = []
+        begin = 0
+        for place in range(1, len(letters) + 1):
+            if place == len(letters) or tones[place] != tones[begin]:
+                segments.append(Segment("".join(letters[begin:place]), self._style(tones[begin], at_cursor)))
+                begin = place
+        return segments
+
+    def _style(self, tone: str, at_cursor: bool = False) -> Style:
+        style = self._styles.get((tone, at_cursor))
+        if style is None:
+            style = self.rich_style + self.get_component_rich_style(f"space-time--{tone}", partial=True)
+            if at_cursor:
+                style += self.get_component_rich_style("space-time--cursor", partial=True)
+            self._styles[tone, at_cursor] = style
+        return style
+
+    def _restyle(self) -> None:
+        self._styles.clear()
+        self._strips.clear()
+        self.refresh()

@@ -1,0 +1,131 @@
+"""The whole run as a strip, painted line by line: how much happened when, lanes of marks, and the playhead through all of it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import ClassVar
+
+from rich.cells import set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from backend.picture.timeline import LANES, LEVELS, Timeline
+from widgets.line_table import TONES
+
+LABEL_WIDTH = 12
+BLOCKS = " ▁▂▃▄▅▆▇█"
+DENSITY_LINES = 2
+LINES = 1 + DENSITY_LINES + len(LANES) + 1
+"""A line for the playhead's handle, the density, the lanes, and the axis."""
+
+HANDLE, LINE_OF_PLAYHEAD, EMPTY = "▼", "│", "·"
+
+
+class TimelineStrip(Widget):
+    """Paints a `Timeline`. Call `show` when it has changed; it is as wide as `columns` says."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "timeline--label",
+        "timeline--density",
+        "timeline--playhead",
+        *(f"timeline--{tone}" for tone in TONES),
+    }
+
+    class Chosen(Message):
+        """The mouse was pressed on a column."""
+
+        def __init__(self, column: int) -> None:
+            super().__init__()
+            self.column = column
+
+    class Resized(Message):
+        """There is room for more columns, or for fewer."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._model: Timeline | None = None
+        self._styles: dict[tuple[str, bool], Style] = {}
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are room for."""
+        return max(1, self.size.width - LABEL_WIDTH)
+
+    def show(self, model: Timeline) -> None:
+        """Paint `model`, if it looks any different."""
+        if model != self._model:
+            self._model = model
+            self.refresh()
+
+    def notify_style_update(self) -> None:
+        self._styles.clear()
+        super().notify_style_update()
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
+
+    def on_click(self, event: events.Click) -> None:
+        if event.x >= LABEL_WIDTH:
+            self.post_message(self.Chosen(event.x - LABEL_WIDTH))
+
+    def render_line(self, y: int) -> Strip:
+        model, width = self._model, self.size.width
+        if model is None or y >= LINES:
+            return Strip.blank(width, self._style("plain"))
+        columns = model.width
+        if y == 0:
+            label, cells = "", self._handle(model)
+        elif y <= DENSITY_LINES:
+            label = f"{model.busiest} events ▔"[-LABEL_WIDTH + 1 :] if y == 1 else "a column"
+            cells = self._density(model, DENSITY_LINES - y)
+        elif y < LINES - 1:
+            lane, signals = model.lanes[y - 1 - DENSITY_LINES]
+            label, cells = lane, [(EMPTY, "faint")] * columns
+            for signal in signals:
+                cells[signal.column] = (signal.letter, signal.tone)
+        else:
+            label, cells = "", self._axis(model)
+        return self._paint(label, cells, model.playhead if y else None).crop_extend(0, width, self._style("plain"))
+
+    def _handle(self, model: Timeline) -> list[tuple[str, str]]:
+        cells = [(" ", "plain")] * model.width
+        if model.playhead is not None:
+            cells[model.playhead] = (HANDLE, "playhead")
+        return cells
+
+    def _density(self, model: Timeline, line: int) -> list[tuple[str, str]]:
+        """One of the lines of bars; 0 is the lowest."""
+        eighths = LEVELS // DENSITY_LINES
+        return [(BLOCKS[min(eighths, max(0, level - line * eighths))], "density") for level in model.levels]
+
+    def _axis(self, model: Timeline) -> list[tuple[str, str]]:
+        text = [" "] * model.width
+        free = 0
+        for column, tick in model.ticks:
+            label = f"╵{tick}"
+            if column >= free and column + len(label) <= model.width:
+                text[column : column + len(label)] = label
+                free = column + len(label) + 1
+        return [(sign, "label") for sign in text]
+
+    def _paint(self, label: str, cells: list[tuple[str, str]], playhead: int | None) -> Strip:
+        segments = [Segment(set_cell_size(label, LABEL_WIDTH), self._style("label"))]
+        if playhead is not None and cells[playhead][0] in (" ", EMPTY):
+            cells[playhead] = (LINE_OF_PLAYHEAD, "playhead")
+        runs = groupby(enumerate(cells), key=lambda one: (one[1][1], one[0] == playhead))
+        for (tone, at_playhead), run in runs:
+            segments.append(Segment("".join(cell[0] for _, cell in run), self._style(tone, at_playhead)))
+        return Strip(segments, LABEL_WIDTH + len(cells))
+
+    def _style(self, tone: str, at_playhead: bool = False) -> Style:
+        style = self._styles.get((tone, at_playhead))
+        if style is None:
+            style = self.rich_style + self.get_component_rich_style(f"timeline--{tone}", partial=True)
+            if at_playhead:
+                style += self.get_component_rich_style("timeline--playhead", partial=True)
+            self._styles[tone, at_playhead] = style
+        return style
