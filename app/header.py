@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.actions.action import VIEW_NAMES, ViewName
+from app.actions.views import ACTIONS as VIEW_ACTIONS
 from app.reach_view import ReachView
 from app.session import Session
 from backend.core.properties import SECOND_US
@@ -38,6 +39,14 @@ def header_parts(session: Session, reach: ReachView, view: ViewName) -> list[Tab
         TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
         *([] if badges else [TableCell("RW" if cluster.writable else "RO", "strong")]),
+    ]
+
+
+def view_cells(in_sight: ViewName) -> list[TableCell]:
+    """The names of the views, each after the key that opens it."""
+    return [
+        TableCell(f"{action.key_display} {action.title}", "strong" if action.id == in_sight else "faint")
+        for action in VIEW_ACTIONS
     ]
 
 

@@ -13,7 +13,7 @@ from textual.widgets import Footer
 from app.actions.action import ViewName, WordKind
 from app.arranged_model import ArrangedModel
 from app.doors import Opened
-from app.header import header_parts
+from app.header import header_parts, view_cells
 from app.reach_view import ReachView
 from app.session import Session
 from backend.core.commands import Command
@@ -25,6 +25,9 @@ from widgets.prompt import Prompt
 from widgets.status_line import StatusLine
 
 SECOND_US = 1_000_000
+
+ROWS_FOR_VIEWS = 30
+"""On a screen of fewer rows there is no line with the names of the views."""
 
 Deed = Callable[[str], None]
 """Does an action. The text is what followed its word at the prompt; empty when a key was pressed."""
@@ -94,12 +97,15 @@ class LiveScreen(Screen[None]):
 
     view: ClassVar[ViewName]
 
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
+
     def __init__(self, session: Session, desk: Desk) -> None:
         super().__init__()
         self.session, self.desk = session, desk
         self.reach = ReachView(session.cluster)
         self.header = StatusLine(id="header")
         self.tabs_line = StatusLine(id="tabs")
+        self.views_line = StatusLine(id="views")
         self.below = StatusLine(id="below")
         self.message = StatusLine(id="message")
         self.prompt = Prompt(desk.complete, desk.history, id="prompt")
@@ -108,6 +114,7 @@ class LiveScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield self.tabs_line
+        yield self.views_line
         yield self.header
         yield from self.body()
         yield self.below
@@ -226,6 +233,7 @@ class LiveScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.below.display = False
+        self.views_line.show(view_cells(self.view))
         self.repaint()
         if not self.prompt.sign:  # else somebody types already
             self.focus_body()
