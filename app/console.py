@@ -72,8 +72,9 @@ class Console(App[None]):
         `doors` lead to other clusters. What views are to look like is remembered in `state_file`; without one until the console
         ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those that were opened here.
         """
-        super().__init__()
         self.settings = settings or ConsoleSettings()
+        # Told at once, for what NO_COLOR does depends on it: greys in place of our colours, nothing in place of the terminal's.
+        super().__init__(ansi_color=theme_called(self.settings.theme).ansi or None)
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = self.settings.theme
@@ -374,9 +375,15 @@ class Console(App[None]):
             self.type_line("theme ")
             return
         try:
-            self.theme = theme_called(name).name
+            theme = theme_called(name)
         except NoSuchTheme as problem:
             self.say(str(problem), error=True)
+            return
+        if self.no_color and theme.ansi != self.native_ansi_color:
+            self.say(f"with NO_COLOR this takes a new start: quarterdeck console --theme {name}", error=True)
+            return
+        self.ansi_color = theme.ansi or None
+        self.theme = theme.name
 
     def _tell(self, sentence: str) -> None:
         """Say something that may come up before there is anything on the screen."""

@@ -97,7 +97,7 @@ class LiveScreen(Screen[None]):
 
     view: ClassVar[ViewName]
 
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
 
     def __init__(self, session: Session, desk: Desk) -> None:
         super().__init__()

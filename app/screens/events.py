@@ -22,7 +22,7 @@ from backend.picture.narration import clock_text
 from backend.picture.one_line import one_line
 from backend.picture.space_time import ZOOMS_US, Row, SpaceTime
 from backend.picture.story import Subject, subjects_of, tell_story
-from widgets.line_table import LineTable, TableCell
+from widgets.line_table import TableCell
 from widgets.space_time import SpaceTimeDiagram
 from widgets.tail_log import TailLog
 
@@ -143,9 +143,6 @@ class EventsScreen(LiveScreen):
 
     def on_space_time_diagram_moved(self) -> None:
         self._cursor_moved()
-
-    def on_line_table_moved(self, event: LineTable.Moved) -> None:
-        self._say_below()
 
     def on_tail_log_filter_cleared(self) -> None:
         if self.diagram.display:

@@ -160,6 +160,9 @@ class NetworkScreen(LiveScreen):
         member = self.matrix.cursor_key
         return [TableCell(link_sentence(self.session.picture, member), "faint")] if member is not None else ()
 
+    def on_descendant_focus(self) -> None:
+        self._say_below()  # it is about the table that has the focus
+
     def on_link_table_selected(self) -> None:
         self._draw()
 

@@ -66,7 +66,7 @@ class SuspicionsScreen(LiveScreen):
         else:
             self._model.show_at(picture, now_us)
         survey = self._model.survey
-        hidden = "" if everybody or not picture.members else "only those with suspicions; z shows all"
+        hidden = "" if everybody or not picture.members else "(only those with suspicions; z shows all)"
         self.title_line.show(
             [
                 TableCell("suspicions", "strong"),

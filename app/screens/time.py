@@ -42,6 +42,11 @@ class MomentsTable(LineTable):
             super().__init__()
             self.end = end
 
+    def centre_on(self, key: str) -> None:
+        """Put the cursor on a row, and that in the middle of those in sight."""
+        self.point_at(key)
+        self.scroll_to(y=self._cursor_place() - self.scrollable_content_region.height // 2, animate=False)
+
     def action_slide(self, columns: int) -> None:
         self.post_message(self.Slid(columns))
 
@@ -108,7 +113,7 @@ class TimeScreen(LiveScreen):
         moved = self._model.update()
         self.events.show()
         if moved and self._model.here:
-            self.events.point_at(self._model.here)
+            self.events.centre_on(self._model.here)
 
     def _draw(self) -> None:
         """Draw the strip anew, unless nothing is another that decides how it looks."""
@@ -186,7 +191,7 @@ class TimeScreen(LiveScreen):
 
     def on_timeline_strip_resized(self) -> None:
         self.paint()
-        self.events.point_at(self._model.here)  # before there was room, nothing could be scrolled into sight
+        self.events.centre_on(self._model.here)  # before there was room, nothing could be scrolled into sight
 
     def on_timeline_strip_chosen(self, message: TimelineStrip.Chosen) -> None:
         if self._drawn is not None and message.column < self._drawn.width:

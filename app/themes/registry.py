@@ -57,6 +57,8 @@ ANSI = Theme(
     panel="ansi_default",
     boost="ansi_default",
     variables={
+        "ansi-background": "ansi_default",
+        "ansi-foreground": "ansi_default",
         "primary-muted": "ansi_default",
         "surface-lighten-2": "ansi_default",
         "warning-muted": "ansi_default",
