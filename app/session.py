@@ -23,6 +23,9 @@ RECENT = 10_000
 TAPE_CAPACITY = 60_000
 """Records of a running cluster that can be gone back in; the journal has all of them."""
 
+RECORDED_TAPE_CAPACITY = 1_000_000
+"""Records of a recorded run that can be gone back in: it is opened for nothing else."""
+
 
 class Session:
     """Follows one cluster. Screens ask it anew each time that they paint."""
@@ -32,12 +35,12 @@ class Session:
         self.cluster = cluster
         self.starting = starting
         self.owned = owned
-        self.tape = Tape(TAPE_CAPACITY)
+        self.tape = Tape(RECORDED_TAPE_CAPACITY if cluster.source == "recorded" else TAPE_CAPACITY)
         self.playhead = Playhead(self.tape)
         self._backlog: deque[Record] = deque()
         self._head = Picture()
         # Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none.
-        self._judge = Judge() if cluster.source != "remote" else None
+        self._judge = None if cluster.source == "remote" else Judge() if cluster.source == "live" else Judge(hold_us=0)
 
     @property
     def picture(self) -> Picture:

@@ -17,8 +17,10 @@ HOLD_US = 100_000
 class Judge:
     """Judges the records of one run in the order of their times, as causes come before effects there."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold_us: int = HOLD_US) -> None:
+        """`hold_us`: how late a record may come; 0 where they come in order."""
         self._watch = Watch()
+        self._hold_us = hold_us
         self._held: list[Record] = []
 
     @property
@@ -27,12 +29,12 @@ class Judge:
         return self._watch.violations
 
     def take(self, records: Iterable[Record], now_us: int) -> None:
-        """Take in `records`, in any order; those of the last moment wait for the next call."""
+        """Take in `records`, in any order; those of the last moment before `now_us` wait for the next call."""
         self._held += records
         if not self._held:
             return
         self._held.sort(key=_when)
-        settled = bisect_right(self._held, now_us - HOLD_US, key=_when)
+        settled = bisect_right(self._held, now_us - self._hold_us, key=_when)
         for record in self._held[:settled]:
             self._watch.observe(record)
         del self._held[:settled]

@@ -137,7 +137,8 @@ def test_presets_can_be_typed() -> None:
             ("preset racks 2", "2 racks"),
             ("preset ring", "ring of majorities"),
         ):
-            await pilot.press(*f":{line}", "enter")
+            console.answered(":", line)
+            await pilot.pause()
             assert view._plan is not None and view._plan.title == title
         for line, why in (
             ("preset moon", "there is no preset 'moon'"),
@@ -146,7 +147,8 @@ def test_presets_can_be_typed() -> None:
             ("preset isolate nobody", "not among the running members"),
             ("preset racks 9", "takes 9 running members at least"),
         ):
-            await pilot.press(*f":{line}", "enter")
+            console.answered(":", line)
+            await pilot.pause()
             assert why in screen_text(console)
         await pilot.press("C")
         assert view._plan is None
@@ -197,9 +199,11 @@ def test_faults_are_listed_with_age_and_undone_one_by_one() -> None:
         text = screen_text(console)
         assert "‖ paused" in text and "pause ephesus" in text and "resume ephesus" in text
         assert "cut athens byzantium" in text and "2 min" in text
-        await pilot.press(*":undo 3", "enter")
+        console.answered(":", "undo 3")
+        await pilot.pause()
         assert "there is no fault '3'" in screen_text(console)
-        await pilot.press(*":undo 2", "enter")
+        console.answered(":", "undo 2")
+        await pilot.pause()
         await shown(console, pilot)
         assert not cluster.conditions.conditions
         view.faults.focus()
@@ -247,9 +251,11 @@ def test_the_layout_can_be_chosen_while_members_are_few() -> None:
         assert not view.topology.display and view.matrix.display
         await pilot.press("z")
         assert view.topology.display and not view.matrix.display
-        await pilot.press(*":layout both", "enter")
+        console.answered(":", "layout both")
+        await pilot.pause()
         assert view.topology.display and view.matrix.display
-        await pilot.press(*":layout round", "enter")
+        console.answered(":", "layout round")
+        await pilot.pause()
         assert "there is no layout 'round'" in screen_text(console)
 
     played(cluster, steps)
@@ -277,7 +283,9 @@ def test_hostile_names_are_shown_as_they_are() -> None:
         await pilot.press("n")
         text = await shown(console, pilot)
         assert "[b]x[/b]" in text and "[/]" in text and "\x1b" not in text
-        await pilot.press("b", "U")
+        await pilot.press("b")
+        await shown(console, pilot)
+        await pilot.press("U")
         await shown(console, pilot)
         assert not cluster.conditions.conditions
 
