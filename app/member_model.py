@@ -11,6 +11,8 @@ from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
 from widgets.line_table import Column, TableCell
 
+SECOND_US = 1_000_000
+
 LONGEST_NAME = 22
 LONGEST_ZONE = 16
 HEARTBEAT_WIDTH = len("◔ silent 119 min, suspected in 119 min") + 1
@@ -27,7 +29,10 @@ class MemberModel:
         self._watching = Watchers((), ())
         self._places = Places()
         self._marks: Mapping[str, str] = {}
-        self._rows: dict[str, MemberRow] = {}
+        self._rows: dict[str, tuple[object, MemberRow]] = {}
+        """Rows as they were made last, each with all that it was made of."""
+        self._fresh: set[str] = set()
+        """Whose rows were looked at since the last update."""
         self._widths = {"member": len("member") + 1, "address": len("127.0.0.1:5701") + 1, "zone": len("zone") + 1}
         self.keys: Sequence[str] = ()
         self.columns: tuple[Column, ...] = ()
@@ -36,7 +41,7 @@ class MemberModel:
         """Show these members. Columns only ever grow wider. `marks` says whose news are old, and how old."""
         self._picture, self._now_us, self._marks = picture, now_us, marks
         self._watching = watchers(picture)
-        self._rows.clear()
+        self._fresh.clear()
         if len(labels) != len(self.keys):
             self.keys = tuple(labels)
             self._widen("member", map(one_line, labels), LONGEST_NAME)
@@ -63,11 +68,25 @@ class MemberModel:
 
     def row(self, key: str) -> MemberRow:
         """The row of a member as it is shown."""
-        row = self._rows.get(key)
-        if row is None:
-            row = member_row(self._picture, key, self._watching, self._places, self._now_us)
-            self._rows[key] = row
+        known = self._rows.get(key)
+        if known is not None and key in self._fresh:
+            return known[1]
+        self._fresh.add(key)
+        made_of = self._made_of(key)
+        if known is not None and known[0] == made_of and not any(self._watching):
+            return known[1]
+        row = member_row(self._picture, key, self._watching, self._places, self._now_us)
+        self._rows[key] = (made_of, row)
         return row
+
+    def _made_of(self, key: str) -> object:
+        """What a row depends on while nobody is late or suspected."""
+        belief, master = self._picture.members.get(key), self._picture.master_of(key)
+        if belief is None:
+            return None
+        table = master.table if master is not None else None
+        held = (table.version, table.digest) if table is not None else None
+        return self._now_us // SECOND_US, belief.uuid, belief.at, belief.status, held, any(self._watching)
 
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
         row = self.row(key)

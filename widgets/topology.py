@@ -160,7 +160,18 @@ def _put_text(row: list[Cell], first: int, text: str, tone: str) -> None:
             continue
         if at + size > len(row):
             return
+        for place in range(at, at + size):
+            _clear(row, place)
         row[at] = (letter, tone)
         for behind in range(at + 1, at + size):
             row[behind] = ("", tone)
         at += size
+
+
+def _clear(row: list[Cell], place: int) -> None:
+    """Make room for one cell: of a wide letter that loses one of its cells, the other one is blank."""
+    if cell_len(row[place][0]) == 0:
+        row[place - 1] = (" ", "plain")
+    elif place + 1 < len(row) and cell_len(row[place + 1][0]) == 0:
+        row[place + 1] = (" ", "plain")
+    row[place] = (" ", "plain")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cache
 
 from app.actions import (
+    audit,
     cluster,
     console,
     data,
     demos,
+    events,
     join_lists,
     members,
     network,
@@ -30,6 +32,8 @@ ACTIONS: tuple[Action, ...] = (
     *join_lists.ACTIONS,
     *partitions.ACTIONS,
     *time.ACTIONS,
+    *events.ACTIONS,
+    *audit.ACTIONS,
     *demos.ACTIONS,
     *views.ACTIONS,
     *console.ACTIONS,

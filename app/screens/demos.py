@@ -28,7 +28,7 @@ from widgets.fact_sheet import FactSheet
 from widgets.line_table import LineTable, TableCell
 from widgets.status_line import StatusLine
 
-WIDE = 140
+WIDE = 150
 """From so many columns on the tutor stands beside the beliefs instead of below them."""
 
 DEFAULT_SEED = 1
@@ -61,6 +61,8 @@ class DemosScreen(LiveScreen):
         self._demos = DemoModel(desk.scores)
         self._matrix = MatrixModel(session.picture)
         self._noted = False
+        self._seen = (0, 0)
+        """Where the page in sight begins, and how much was told by then."""
         self.list = LineTable(ArrangedModel(self._demos), id="demo-list")
         self.title_line = StatusLine(id="demo-title")
         self.verdict = StatusLine(id="demo-verdict")
@@ -161,7 +163,7 @@ class DemosScreen(LiveScreen):
             [
                 TableCell(tutor.scenario.title, "strong"),
                 TableCell(step_text(tutor)),
-                TableCell(tutor.summary.score_text()),
+                TableCell(tutor.summary.score_text() if tutor.predictions else ""),
                 TableCell("live" if taught.seed is None else f"simulated, seed {taught.seed}", "faint"),
             ]
         )
@@ -173,9 +175,18 @@ class DemosScreen(LiveScreen):
         )
         self.matrix.show()
         self.sheet.show(tutor_facts(lesson, cluster.now_us(), _ways_to_say))
+        self._turn_to(tutor.page_from, len(tutor.told))
         if tutor.phase == "over" and not self._noted:
             self._noted = True
             self._demos.scores.note(taught.demo, tutor.summary)
+
+    def _turn_to(self, page_from: int, told: int) -> None:
+        """Let a new page be read from its top, and what comes later be seen."""
+        before, self._seen = self._seen, (page_from, told)
+        if page_from != before[0]:
+            self.sheet.scroll_home(animate=False)
+        elif told != before[1]:
+            self.sheet.scroll_end(animate=False)
 
     def _hint(self, lesson: Lesson) -> str:
         tutor = lesson.tutor
@@ -200,7 +211,7 @@ class DemosScreen(LiveScreen):
             self._answer_in_words("")
         else:
             self.taught.lesson.go_on()
-            self._show_page()
+            self.repaint()
 
     def _answer_letter(self, letter: str, _: str) -> None:
         ask = self.taught.lesson.tutor.question if self.taught is not None else None
@@ -221,11 +232,7 @@ class DemosScreen(LiveScreen):
     def _answer(self, text: str) -> None:
         assert self.taught is not None
         self.taught.lesson.answer(text)
-        self._show_page()
-
-    def _show_page(self) -> None:
         self.repaint()
-        self.sheet.scroll_end(animate=False)
 
     def _play_freely(self) -> None:
         if self.taught is None:

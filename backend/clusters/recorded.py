@@ -47,6 +47,7 @@ class RecordedCluster:
     def __init__(
         self, path: Path, run: str | None = None, *, until_us: int | None = None, most_records: int = MOST_RECORDS
     ) -> None:
+        self.journal_path = path
         files = _files_by_run(path)
         self.run = _chosen(path, list(files), run)
         self._sizes = {file: _size(file) for file in files[self.run]}

@@ -66,6 +66,11 @@ class JournalWriter:
         """The run whose records this takes."""
         return self._run
 
+    @property
+    def directory(self) -> Path:
+        """Where the finished files of the run are."""
+        return run_directory(self._root, self._run)
+
     def append(self, record: Record) -> None:
         """Take one record. Raises `JournalFailed` after a failed write or `close`, ValueError for another run."""
         if record.run != self._run:

@@ -120,6 +120,8 @@ class LiveCluster(ABC):
             label: make_address(HOST, port) for label, port in zip(self._labels, self._ports.ports, strict=True)
         }
         self.run = uuid4().hex if journal is None else journal.run
+        self.journal_path = None if journal is None else journal.directory
+        """Where the run is recorded; None when it is not."""
         self.started: Future[None] = Future()
         self._name = name
         self._settings = settings or Settings.of(preset="training")

@@ -94,8 +94,8 @@ def preview(picture: Picture, commands: Sequence[Command], timing: Timing) -> Pr
 
 
 def preview_facts(found: Preview, timing: Timing) -> tuple[Fact, ...]:
-    """The preview in words."""
-    facts = [*_suspicion_facts(found, timing), *_side_facts(found), *_doubts(found, timing)]
+    """The preview in words: what it comes to first, as there may be room for a few lines only."""
+    facts = [*_side_facts(found), *_suspicion_facts(found, timing), *_doubts(found, timing)]
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone) for fact in facts)
 
 

@@ -51,7 +51,7 @@ def member_detail(
         *partition_facts(picture, belief, now_us),
         *join_list_facts(picture, belief, now_us),
         *link_facts(picture, belief),
-        *(recent_facts(picture, recent, label, now_us) if recent is not None else ()),
+        *(recent_facts(picture, recent, label) if recent is not None else ()),
         *_list_text(belief, legacy),
     ]
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone, fact.verbatim) for fact in facts)

@@ -7,9 +7,9 @@ from itertools import islice
 
 from backend.core import events
 from backend.core.events import Record
-from backend.picture.amounts import age_text
 from backend.picture.fact import Fact
-from backend.picture.narration import tell
+from backend.picture.naming import with_names
+from backend.picture.narration import clock_text, tell
 from backend.picture.picture import Picture
 
 EVENTS_TOLD = 20
@@ -18,8 +18,11 @@ FROM_OUTSIDE: frozenset[type] = frozenset({events.ProcessKilled, events.ProcessP
 """What was done to a member, recorded under the name of its cluster."""
 
 
-def recent_facts(picture: Picture, records: Sequence[Record], label: str, now_us: int) -> Iterator[Fact]:
-    """The last `EVENTS_TOLD` events of a member among `records`, which stand in order of time."""
+def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Iterator[Fact]:
+    """The last `EVENTS_TOLD` events of a member among `records`, which stand in order of time.
+
+    They are told with their moment, not their age: what has not changed is not painted again.
+    """
     own = (
         record
         for record in reversed(records)
@@ -27,7 +30,13 @@ def recent_facts(picture: Picture, records: Sequence[Record], label: str, now_us
     )
     heading = "lately"
     for record in islice(own, EVENTS_TOLD):
-        yield Fact(heading, f"{age_text(now_us - record.at)} ago: {tell(record.event, picture.label_of)}", "faint")
+        yield Fact(heading, f"{clock_text(record.at).strip()} s: {_told(picture, record)}", "faint")
         heading = ""
     if heading:
         yield Fact(heading, "nothing that is still remembered", "faint")
+
+
+def _told(picture: Picture, record: Record) -> str:
+    """As in the tail of all events, but for the name of the member."""
+    told = tell(record.event, picture.label_of)
+    return told if isinstance(record.event, events.MemberStarted) else with_names(told, picture.label_of)

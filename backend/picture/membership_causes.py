@@ -119,8 +119,8 @@ def _master_changed(effect: Effect, event: events.MasterChanged) -> Iterator[Bec
         yield from since(effect.own(events.MemberStarted), "it looks for its cluster")
         informant = Address(event.reason.removesuffix(NAMES_IT))
         told = effect.at(informant, events.MasterChanged, lambda one: one.master == event.master)
-        says = f"{master} said that it leads" if informant == event.master else f"{effect.name(informant)} named {master}"
-        yield from heard(told, says, deeper=False)
+        says = "said that it leads" if informant == event.master else f"named {master}"
+        yield from heard(told, f"{effect.name(informant)} {says}", deeper=False)
     else:
         yield from since(effect.own(events.MemberStarted), "it looks for its cluster")
 

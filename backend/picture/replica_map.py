@@ -6,10 +6,12 @@ changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from itertools import islice
 from typing import NamedTuple
 
+from backend.core.address import Address
+from backend.core.properties import SECOND_US
 from backend.picture.belief import Belief
 from backend.picture.migrations import RunningMigration
 from backend.picture.picture import Picture
@@ -20,6 +22,9 @@ Row = tuple[int, ...]
 """The version of a partition, then the number of the holder at each replica index."""
 
 NO_ROW: Row = (0,)
+
+LOOKED_UP_ALWAYS = 200
+"""With more members, whom they suspect is looked up at most once a second."""
 
 
 class Scene(NamedTuple):
@@ -73,6 +78,7 @@ class ReplicaMap:
         """The rows of the master's table, if there is one that is not the same."""
         self.other_digest = ""
         """That of the master's table, while `other_rows` is there."""
+        self._suspected: tuple[object, Set[Address]] = (None, frozenset())
         self._columns: dict[int, tuple[Row, Row | None, Column]] = {}
         self._followed: object = None
 
@@ -95,7 +101,7 @@ class ReplicaMap:
         self.other_rows = other.rows if other is not None else None
         self.other_digest = other.digest if other is not None else ""
         self._find_what_is_odd(picture)
-        scene = _scene(picture, belief, belief.table, other)
+        scene = _scene(picture, belief, belief.table, other, self._suspected_in(picture, belief))
         if scene != self.scene:
             self.scene = scene
             self._columns.clear()
@@ -134,6 +140,15 @@ class ReplicaMap:
             return False
         translated = self.scene.translated
         return [translated[number] for number in other[1:]] != [*row[1:]]
+
+    def _suspected_in(self, picture: Picture, belief: Belief) -> Set[Address]:
+        """In a large cluster each may suspect half of the others, so it is looked up once a second only."""
+        if len(picture.members) <= LOOKED_UP_ALWAYS:
+            return suspected_with(picture, belief)
+        asked = (belief.label, belief.master, picture.at // SECOND_US)
+        if self._suspected[0] != asked:
+            self._suspected = (asked, suspected_with(picture, belief))
+        return self._suspected[1]
 
     def _note(self, followed: object) -> None:
         if followed != self._followed:
@@ -200,8 +215,9 @@ def _chosen(picture: Picture, observer: str) -> Belief | None:
     return having[0] if having else None
 
 
-def _scene(picture: Picture, belief: Belief, table: TableBelief, other: TableBelief | None) -> Scene:
-    suspected = suspected_with(picture, belief)
+def _scene(
+    picture: Picture, belief: Belief, table: TableBelief, other: TableBelief | None, suspected: Set[Address]
+) -> Scene:
     places = {label: place for place, label in enumerate(picture.members)}
     plain = []
     for number, holder in enumerate(table.holders):

@@ -162,7 +162,9 @@ class Tutor:
     # What is handed in
 
     def take(self, records: Iterable[Record]) -> None:
-        """Take in what happened."""
+        """Take in what happened; nothing any more when it is over, however long the cluster lives on."""
+        if self.phase == "over":
+            return
         for record in records:
             self._ledger.take_in(record)
 

@@ -12,8 +12,6 @@ from typing import cast
 import pytest
 from textual.pilot import Pilot
 
-from app.actions import audit, registry
-from app.actions import events as event_actions
 from app.audit_runner import AUDIT, AuditFailed, AuditRunner, audited_path, findings_places
 from app.console import Console
 from app.screens.audit import AuditScreen
@@ -197,11 +195,3 @@ def test_only_the_directory_of_the_run_is_audited_where_there_is_one(tmp_path: P
     assert audited_path(tmp_path, "a") == run and audited_path(tmp_path, "b") == tmp_path
     assert findings_places(tmp_path, "a") == (tmp_path, run)
     assert findings_places(run, "a") == (tmp_path, run)
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The actions of the view, should the registry not have them."""
-    if event_actions.ACTIONS[0] not in registry.ACTIONS:
-        monkeypatch.setattr(registry, "ACTIONS", (*event_actions.ACTIONS, *audit.ACTIONS, *registry.ACTIONS))
-        registry.action_called.cache_clear()

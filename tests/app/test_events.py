@@ -6,11 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-import pytest
 from textual.pilot import Pilot
 
-from app.actions import audit, registry
-from app.actions import events as event_actions
 from app.console import Console
 from app.screens.events import EventsScreen
 from backend.core import events
@@ -253,11 +250,3 @@ def test_an_empty_view_answers_every_key() -> None:
         assert app.screen is screen
 
     show(FakeCluster(["n1"]), talk)
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The actions of the view, should the registry not have them."""
-    if event_actions.ACTIONS[0] not in registry.ACTIONS:
-        monkeypatch.setattr(registry, "ACTIONS", (*event_actions.ACTIONS, *audit.ACTIONS, *registry.ACTIONS))
-        registry.action_called.cache_clear()

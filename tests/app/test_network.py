@@ -290,3 +290,21 @@ def test_hostile_names_are_shown_as_they_are() -> None:
         assert not cluster.conditions.conditions
 
     played(cluster, steps)
+
+
+def test_in_the_past_the_faults_of_then_are_in_force() -> None:
+    cluster = wired()
+    cluster.execute(CutLink(("athens",), ("byzantium",)))
+    cut_us = cluster.now_us()
+    cluster.happen("", ProcessPaused("ephesus"), after_us=10_000_000)
+
+    async def steps(console: Console, view: NetworkScreen, pilot: Pilot[None]) -> None:
+        assert "2 faults in force" in screen_text(console)
+        console.goto("network", at_us=cut_us + 3_000_000)
+        text = await shown(console, pilot)
+        assert "1 fault in force" in text and "3 s     cut athens byzantium" in text
+        await pilot.press("U")
+        assert "what is shown is the past" in await shown(console, pilot)
+        assert len(cluster.commands) == 1
+
+    played(cluster, steps)

@@ -30,6 +30,7 @@ from backend.core.commands import (
     LoseOnLink,
     Partition,
     ResumeMember,
+    SetProperties,
     StopMember,
 )
 from backend.core.links import LinkConditions
@@ -143,3 +144,9 @@ def test_pauses_double_up_to_a_limit_with_chance_and_begin_anew() -> None:
     assert len(set(pauses)) > 1900
     backoff.reset()
     assert backoff.next() <= 0.25
+
+
+def test_properties_are_changed_by_the_member_itself() -> None:
+    (errand,) = errands(SetProperties("b", {"hazelcast.merge.next.run.delay.seconds": 7}), MEMBERS)
+    assert (errand.label, errand.ask.method, errand.ask.path) == ("b", "PATCH", "/properties")
+    assert errand.ask.body == {"properties": {"hazelcast.merge.next.run.delay.seconds": 7}}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
 from backend.journal.reader import read_journal
 from backend.journal.writer import JournalWriter
 from backend.simulation.run import Outcome
@@ -69,3 +70,30 @@ def test_a_cut_is_carried_out_on_real_links(one_way: str) -> None:
         "  - expect: {within: 20s, views: {athens: [athens, byzantium]}, removed: [cyrene]}\n"
     )
     assert outcome.passed, outcome.expectations
+
+
+@pytest.mark.parametrize("kind", [LocalCluster, ProcessCluster])
+def test_a_property_is_set_at_a_running_member(kind: type[LiveCluster]) -> None:
+    scenario = read_scenario(
+        QUICK
+        + "  - do: {set: {cyrene: {hazelcast.merge.next.run.delay.seconds: 2.5, hazelcast.max.join.seconds: 9}}}\n"
+        "  - expect: {within: 2s, event: {kind: settings-changed, member: cyrene}}\n"
+        "  - do: {pause: athens}\n  - do: {set: {athens: {hazelcast.merge.next.run.delay.seconds: 2.5}}}\n"
+        "  - expect: {refused: is paused}\n",
+        "quick.yaml",
+    )
+    outcome = run_live(scenario, lambda line: None, base_port=BASE_PORT, kind=kind)
+    assert outcome.passed, outcome.expectations
+
+
+def test_questions_are_told_with_their_choices_and_answered_when_it_can_be_seen() -> None:
+    _, lines = run(
+        "  - expect: {within: 20s, one-cluster: true}\n"
+        "  - ask: {question: Who leads?, choices: [athens, byzantium], right: masters, why: The oldest.}\n"
+        "  - do: {kill: athens}\n"
+        "  - expect: {within: 20s, masters: {cyrene: byzantium}, removed: [athens]}\n"
+        "  - free-play: true\n"
+    )
+    assert "[2] question: Who leads?\n  a) athens\n  b) byzantium" in lines
+    asked, answered = lines.index("[3] do kill athens"), lines.index("answer: byzantium (The oldest.)")
+    assert asked < answered

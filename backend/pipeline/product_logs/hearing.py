@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from backend.pipeline.product_logs.assembly import Message
+from backend.pipeline.product_logs.said_of_the_rest import SPEAKERS
 from backend.pipeline.product_logs.sayings import Known, ListPrinted
 from backend.pipeline.product_logs.splits import Carry, Split, Tally, carried, read_split
 from backend.pipeline.product_logs.timestamps import Stamp, stamp_at, to_utc, zone_named
@@ -100,7 +101,7 @@ def hear(split: Split, options: Options) -> Iterator[Heard | Kept | Summary]:
             summary.count("quarantined" if found.reason else "blank", found.lines)
             if found.reason:
                 yield Kept(found.number, found.text, found.reason)
-        elif not found.ours:
+        elif not (found.ours or found.logger in SPEAKERS):
             summary.count("foreign", found.lines)
         else:
             yield from _hear(found, summary)
@@ -111,6 +112,15 @@ def hear(split: Split, options: Options) -> Iterator[Heard | Kept | Summary]:
 
 def _zone(options: Options) -> tzinfo | None:
     return zone_named(options.zone) if options.zone else None
+
+
+def _first_day_us(options: Options) -> int | None:
+    if not options.date:
+        return None
+    stamp = stamp_at(f"{options.date} 00:00:00")
+    if stamp is None or stamp.lacks:
+        raise ValueError(f"date: {options.date!r} is no date; write 2026-11-21")
+    return stamp.us
 
 
 def _hear(message: Message, summary: Summary) -> Iterator[Heard | Kept]:
@@ -164,11 +174,15 @@ class Placed(Struct, frozen=True):
 
 
 class Whole:
-    """The summaries of all splits, put together: line numbers, members, times without a date."""
+    """The summaries of all splits, put together: line numbers, members, times without a date.
+
+    Raises `ValueError` for an option that is wrong.
+    """
 
     def __init__(self, summaries: Sequence[Summary], options: Options) -> None:
         self._options = options
         self._zone = _zone(options) or UTC
+        self._first_day_us = _first_day_us(options)
         self._carries: dict[tuple[str, int], Carry] = {}
         self._highs: dict[tuple[str, int, str, str], int] = {}
         self._members: dict[tuple[str, str | None], str | None] = {}
@@ -184,7 +198,7 @@ class Whole:
         day = Stamp(0)
         tallies = [Tally(part.lines, part.first_dateless, part.last_dateless) for part in parts]
         local_us = parts[0].modified_us - (to_utc(day, self._zone, None) - day.us)
-        for part, carry in zip(parts, carried(tallies, self._first_day_us(), local_us), strict=True):
+        for part, carry in zip(parts, carried(tallies, self._first_day_us, local_us), strict=True):
             self._carries[file, part.index] = carry
         firsts: list[int] = []
         voices: dict[str, Voice] = {}
@@ -207,14 +221,6 @@ class Whole:
         alone = _only(whole)
         nobody = not whole.members and not whole.selves
         self._members[file, None] = _label(file) if nobody else alone
-
-    def _first_day_us(self) -> int | None:
-        if not self._options.date:
-            return None
-        stamp = stamp_at(f"{self._options.date} 00:00:00")
-        if stamp is None:
-            raise ValueError(f"date: {self._options.date!r} is no date; write 2026-11-21")
-        return stamp.us
 
     def _dated(self, us: int, carry: Carry) -> int:
         return to_utc(Stamp(us + carry.dateless_us), self._zone, None)

@@ -32,17 +32,21 @@ class Head(NamedTuple):
     """The product's default layout: level and message stand in the next line."""
 
 
+_ANY_LEVEL = "|".join(sorted(LEVELS, key=len, reverse=True))
 _PREFIX = re.compile(
     r"(?:\[(?P<host>[^\]\s]{1,255})\]:(?P<port>\d{1,5})|\[LOCAL\]) \[(?P<cluster>[^\]]{0,200})\]"
     r"(?: \[(?P<version>\d+\.\d[^\]\s]*)\])? ?",
     re.ASCII,
 )
+_CLIENT = re.compile(r"hz\.client\S* \[")
+"""What a client says that shares the file: it has the product's loggers and is no member."""
 _DEFAULT_SECOND = re.compile(r"([A-ZÀ-Ý]{4,13}): ?")
 _DEFAULT_FIRST = re.compile(r" ([\w$.]+)(?: ([\w$<>.]+))?\s*$")
-_LEADING_LEVEL = re.compile(rf"[\[(]?({'|'.join(sorted(LEVELS, key=len, reverse=True))})\s*[\])]?\s*[:|-]?\s*")
+_LEADING_LEVEL = re.compile(rf"[\[(]?({_ANY_LEVEL})\s*[\])]?\s*[:|-]?\s*")
 _LOGGER = re.compile(r"(?<![\w.$/:\\])((?:[a-z]\w*\.)+[A-Za-z_$][\w$]*)(?:\(\w*\))?(?![\w.(/])")
-_CLASS = re.compile(r"[\[|(]([A-Z][a-zA-Z0-9$]+)[\]|)]")
-_SEPARATOR = re.compile(r"(?: [-:] |\]?: |\] - |\| ?)")
+_CLASS = re.compile(r"[\[|(\s]([A-Z][a-zA-Z0-9$]*[a-z][a-zA-Z0-9$]*)[\]|)\s:-]*$")
+_SEPARATOR = re.compile(r"(?: [-:](?: |$)|\]?:(?: |$)|\] -(?: |$)|\| ?)")
+_FIELDS = re.compile(rf"(?:\s*(?:\[[^\]\n]*\](?!:\d)|\([^)\n]*\)|\|[^|\n]*(?=\|)|(?:{_ANY_LEVEL})\b))+\s*\|?\s*")
 _OPENING = "[(<| \t"
 _PREFIX_WITHIN = 600
 """Characters of a line in which the product's prefix is looked for."""
@@ -119,6 +123,8 @@ def _said(stamp: Stamp | None, rest: str, *, logger: str = "", known_ours: bool 
         member = to_address(prefix["host"], prefix["port"]) if prefix["host"] else None
     else:
         before, message, member = *_at_separator(rest), None
+        if _CLIENT.match(message):
+            return Head(stamp, message)
     found, ours = _speaker(before)
     return Head(stamp, message, member, prefix is not None or known_ours or ours, logger or found)
 
@@ -135,14 +141,20 @@ def _speaker(before: str) -> tuple[str, bool]:
 
 def _at_separator(rest: str) -> tuple[str, str]:
     """What stands before the message, and the message, when only the logger's name or a separator parts them."""
+    fields = _FIELDS.match(rest)
+    if fields and rest[0] == "|":
+        return fields[0], rest[fields.end() :]
     logger = None
     for logger in _LOGGER.finditer(rest, 0, 300):
         if _is_ours(logger[1]):
             break
     place = _SEPARATOR.search(rest, logger.end() if logger else 0, 320)
-    if place is None:
-        return ("", rest.lstrip()) if logger is None else (rest[: logger.end()], rest[logger.end() :].lstrip(" ]-:|"))
-    return rest[: place.start() + 1], rest[place.end() :]
+    if place is not None:
+        return rest[: place.start() + 1], rest[place.end() :]
+    if logger is not None:
+        return rest[: logger.end()], rest[logger.end() :].lstrip(" ]-:|")
+    end = fields.end() if fields else 0
+    return rest[:end], rest[end:].lstrip()
 
 
 def _last_part(logger: str) -> str:

@@ -44,7 +44,7 @@ def phrase(subject: Subject, needle: str, pattern: str, meaning: Callable[[re.Ma
 
 
 def known(subject: Subject, beginnings: str) -> Phrase:
-    """Messages that begin like one of these lines, and make no event. A leading ``*`` stands for a member or an address."""
+    """Messages that begin like one of these lines, and make no event. A ``*`` stands for a member or an address."""
     lines = [line.strip() for line in beginnings.strip().splitlines()]
     pattern = "|".join(re.escape(line).replace(r"\*", MEMBER) for line in lines)
     return Phrase(subject, "", re.compile(rf"(?:{pattern})"), lambda _: Known())
@@ -72,7 +72,9 @@ def all_named(text: str) -> tuple[Named, ...]:
 
 def view(text: str) -> tuple[int, tuple[Named, ...]]:
     """Version and members of the first ``MembersView{…}`` in `text`. Raises `NotSaid`."""
-    found = _VIEW.search(text.replace("\n", ""))
+    flat = text.replace("\n", "")
+    place = flat.find("MembersView{")
+    found = _VIEW.match(flat, place) if place >= 0 else None
     if found is None:
         raise NotSaid(text)
     return int(found[1]), all_named(found[2])

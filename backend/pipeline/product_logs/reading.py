@@ -107,11 +107,25 @@ def in_order(placed: Placed) -> tuple[str, str, int, int, str, int]:
 
 
 def records_of(placed: Iterable[Placed], whole: Whole) -> Iterator[Record]:
-    """The records of messages that are `in_order`."""
+    """The records of messages that are `in_order`.
+
+    Logs that were copied, or written to two files at once, say everything twice: that counts once.
+    """
     for (run, member), messages in groupby(placed, key=lambda one: (one.run, one.member)):
         story = Story(run, member, whole.run_began_us(run))
-        for message in messages:
+        for message in _once(messages):
             understood = understand(message.text, message.logger)
             if understood is not None:
                 yield from story.take(message.at_us, message.utc, understood.saying)
         yield from story.end()
+
+
+def _once(messages: Iterable[Placed]) -> Iterator[Placed]:
+    """Without what another file has already said at the same time, as often as there."""
+    for _, at_once in groupby(messages, key=lambda one: one.at_us):
+        said: dict[str, dict[str, int]] = {}
+        for message in at_once:
+            files = said.setdefault(message.text, {})
+            files[message.file] = times = files.get(message.file, 0) + 1
+            if all(times > others for file, others in files.items() if file != message.file):
+                yield message

@@ -17,6 +17,7 @@ from backend.pipeline.product_logs.phrases import (
 from backend.pipeline.product_logs.sayings import (
     JoinAsked,
     JoinGivenUp,
+    Known,
     LifecycleReached,
     ListPrinted,
     ListRefused,
@@ -46,6 +47,8 @@ def _list(found: re.Match[str]) -> Saying:
     if len(members) != int(block["size"] or block["old_size"]) or not members:
         raise NotSaid("a member list whose size is not that of its lines")
     version = block["version"]
+    if not version and not any(member.this for member in members):
+        return Known()  # as clients in the same process print it
     return ListPrinted(int(version) if version else None, tuple(members))
 
 
@@ -162,11 +165,13 @@ PHRASES: list[Phrase] = [
         Local member list join version
         Member list join version of
         No member list join version
+        Master *
         No need to remove
         Node is already joined
         Not applying member update
         Not finalizing join
         Not removing
+        Old master
         Promoting
         Received a periodic member update
         Received an older member update

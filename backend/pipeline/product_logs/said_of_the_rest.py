@@ -100,3 +100,13 @@ _CLASSES: dict[Subject, str] = {
 
 SUBJECT_OF_LOGGER: dict[str, Subject] = {name: subject for subject, names in _CLASSES.items() for name in names.split()}
 """Loggers whose messages are understood without being read, by the last part of their names."""
+
+SPEAKERS = frozenset(
+    """
+    ClusterService ClusterServiceImpl ClusterHeartbeatManager ClusterJoinManager ClusterStateManager CommitClusterStateOp
+    DiscoveryJoiner ExplicitSuspicionOp InternalPartitionService LifecycleService LockClusterStateOp MembershipManager
+    MergeClustersOp MergeClustersOperation MigrationManager MulticastJoiner PartitionStateManager SplitBrainHandler
+    SplitBrainMergeValidationOp SplitBrainMergeValidationOperation TcpIpJoiner
+    """.split()
+)
+"""Loggers that only the product has, by the last part of their names: known even where layouts cut the rest off."""

@@ -19,7 +19,7 @@ _PHRASES = (
 _QUIET = re.compile(
     r"(?:processors=|Initialized new cluster connection|Connection\[|Connecting to /|Could not connect to: )"
 )
-_READ = 1 << 16
+_READ = 1 << 18
 """Characters of a message in which a phrase is looked for."""
 
 

@@ -244,11 +244,48 @@ def test_whatever_the_order_lives_are_numbered_without_gaps(texts: list[str]) ->
 # Who speaks
 
 
-def test_logs_without_the_products_prefix_are_of_the_member_that_lists_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", ["split-and-merge", "split-and-merge-log4j2"])
+def test_logs_that_are_there_twice_count_once(run: str, tmp_path: Path) -> None:
+    data = Path(__file__).parent / "data" / run
+    for log in sorted(data.glob("*.log")):
+        (tmp_path / log.name).write_bytes(log.read_bytes())
+        (tmp_path / f"{log.name}.copy").write_bytes(log.read_bytes())
+    assert read_logs([tmp_path], Options(run=run)).records == read_logs([data]).records
+
+
+def test_a_client_in_the_same_file_is_no_member(tmp_path: Path) -> None:
+    members = f"\n\nMembers [1] {{\n\tMember [10.0.0.1]:5701 - {U[1]}\n}}\n"
+    lines = [
+        "2026-11-21 12:00:00,000 INFO c.h.c.LifecycleService - [10.0.0.1]:5701 [dev] [5.3.8] [10.0.0.1]:5701 is STARTING\n",
+        f"2026-11-21 12:00:01,000 INFO c.h.i.c.ClusterService - [10.0.0.1]:5701 [dev] [5.3.8] {listed(1, 'a1!')}",
+        f"2026-11-21 12:00:02,000 INFO c.h.c.i.s.ClientClusterService - hz.client_1 [dev] [5.3.8] {members}",
+        f"2026-11-21 12:00:03,000 INFO c.h.c.i.s.ClientClusterService - {members}",
+    ]
+    (tmp_path / "app.log").write_text("".join(lines))
+    reading = read_logs([tmp_path])
+    assert [type(record.event).__name__ for record in reading.records] == [
+        "MemberStarted",
+        "MasterChanged",
+        "ListInstalled",
+    ]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "2026-11-21 12:00:00,000 INFO c.h.i.c.ClusterService -",
+        "2026-11-21 12:00:00,000 INFO  [main] ClusterService:",
+        "2026-11-21 12:00:00,000 [INFO ] [ClusterService]",
+        "2026-11-21 12:00:00,000 INFO  ClusterService -",
+        "Nov 21, 2026 12:00:00 PM com.hazelcast.internal.cluster.ClusterService\nINFO:",
+        "2026-11-21T12:00:00.000Z|INFO|ClusterService|",
+    ],
+)
+def test_logs_without_the_products_prefix_are_of_the_member_that_lists_itself(before: str, tmp_path: Path) -> None:
     """As with `hazelcast.logging.details.enabled` off."""
-    text = f"2026-11-21 12:00:00,000 INFO c.h.i.c.ClusterService - {listed(1, 'a1!')}"
+    text = f"{before} {listed(1, 'a1!')}"
     (tmp_path / "node-7.log").write_text(text)
-    assert {record.member for record in read_logs([tmp_path]).records} == {A}
+    assert [record.member for record in read_logs([tmp_path]).records] == [A, A]
 
 
 def test_logs_that_name_nobody_are_of_their_file(tmp_path: Path) -> None:
