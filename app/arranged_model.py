@@ -72,8 +72,10 @@ class ArrangedModel:
 
     @property
     def fixed_columns(self) -> int:
-        fixed, _ = self.inner.fixed_columns, self.columns  # the latter lays out
-        return sum(place < fixed for place in self._shown)
+        fixed, hidden = self.inner.fixed_columns, self.arrangement.hidden
+        if not hidden:
+            return fixed
+        return sum(column.title not in hidden for column in self.inner.columns[:fixed])
 
     @property
     def keys(self) -> Sequence[str]:

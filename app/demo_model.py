@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.simulation.scenario import Scenario
-from backend.training.demos import demo_names, load_demo
+from backend.training.demos import Scenario, demo_names, load_demo
 from backend.training.progress import ScoreBook
 from widgets.line_table import Column, TableCell
 

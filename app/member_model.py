@@ -86,7 +86,8 @@ class MemberModel:
             return None
         table = master.table if master is not None else None
         held = (table.version, table.digest) if table is not None else None
-        return self._now_us // SECOND_US, belief.uuid, belief.at, belief.status, held, any(self._watching)
+        listed = master is not None and belief.address in master.listed
+        return self._now_us // SECOND_US, belief.uuid, belief.at, belief.status, held, listed, any(self._watching)
 
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
         row = self.row(key)

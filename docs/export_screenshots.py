@@ -1,92 +1,114 @@
-"""Draw the pictures of the documentation: the console itself, on live clusters that are cut, exports them.
+"""Draw the pictures of the documentation: the console itself, on simulated clusters, exports them.
 
-Run it with `make screenshots`.
+Run it with `make screenshots`. The clusters are demos in simulated time whose clock goes on only here, so the same code draws the same
+pictures, byte for byte.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import re
-import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+
+from textual.pilot import Pilot
 
 from app.console import Console
-from backend.core.commands import CutLink, Partition
-from backend.core.properties import Settings
-from backend.live.local_cluster import LocalCluster
+from app.export import Target, export_screen
+from app.settings import ConsoleSettings
+from backend.clusters.simulated import SimulatedCluster
 from backend.picture.picture import Picture
+from backend.training.demos import load_demo
 
 FOLDER = Path(__file__).parent / "screenshots"
-OLDER = ("athens", "byzantium", "cyrene")
-YOUNGER = ("delphi", "euphesus")
 SIZE = (130, 36)
-PATIENCE_SECONDS = 60
+STEP_US = 500_000
+LONGEST_RUN_US = 120_000_000
+TICK_SECONDS = 0.15
+"""A little longer than the console waits between two looks at its cluster."""
 
 
-async def export_split() -> None:
-    """Two halves, and why each of them is not merging."""
-    cluster = LocalCluster((*OLDER, *YOUNGER), settings=Settings.of(preset="training"))
-    try:
-        console = Console(cluster)
-        async with console.run_test(size=SIZE) as pilot:
-            await until(lambda: everybody_sees(console.picture, 5))
-            cluster.execute(Partition((OLDER, YOUNGER)))
-            members = console.picture.members
-            await until(
-                lambda: set(console.picture.masters()) == {OLDER[0], YOUNGER[0]} and is_settled(console.picture)
-            )
-            await until(lambda: all("nobody answers" in members[one].not_merging for one in (OLDER[0], YOUNGER[0])))
-            await pilot.pause(1.0)
-            save(console, "split")
-    finally:
-        cluster.close()
+class Shot(NamedTuple):
+    """A picture: `keys` are pressed in the `demo` as soon as its picture `reached` something."""
+
+    name: str
+    demo: str
+    reached: Callable[[Picture], bool]
+    keys: tuple[str, ...] = ()
+    theme: str = "dark"
+    size: tuple[int, int] = SIZE
 
 
-async def export_detail() -> None:
-    """The master after a partial disconnection: whom it removed, why, and what that one has to prove."""
-    cluster = LocalCluster((*OLDER, *YOUNGER), settings=Settings.of(preset="training"))
-    try:
-        console = Console(cluster)
-        async with console.run_test(size=SIZE) as pilot:
-            await until(lambda: everybody_sees(console.picture, 5))
-            cluster.execute(CutLink((OLDER[1],), YOUNGER))
-            await until(lambda: bool(console.picture.members[OLDER[0]].verdicts))
-            await pilot.press("i")
-            await pilot.pause(2.0)
-            save(console, "detail")
-    finally:
-        cluster.close()
+def two_masters(picture: Picture) -> bool:
+    """Each side has a list of its own, without those of the other."""
+    sizes = [len(belief.members) for belief in picture.members.values()]
+    return len(picture.masters()) == 2 and sorted(sizes) == [2, 2, 3, 3, 3]
 
 
-def save(console: Console, name: str) -> None:
-    (FOLDER / f"{name}.svg").write_text(without_fonts(console.export_screenshot()), encoding="utf-8")
+def suspected(picture: Picture) -> bool:
+    return sum(len(belief.suspicions) for belief in picture.members.values()) >= 2
 
 
-def without_fonts(svg: str) -> str:
-    """The picture without references to fonts on the net: it names a monospaced one that every viewer has."""
-    return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+def migrating(picture: Picture) -> bool:
+    return picture.history.done_count >= 3
 
 
-def everybody_sees(picture: Picture, size: int) -> bool:
-    beliefs = picture.members.values()
-    return len(beliefs) == size and all(len(belief.members) == size for belief in beliefs)
+SHOTS = (
+    Shot("split", "split", two_masters),
+    Shot("split-light", "split", two_masters, theme="light"),
+    Shot("split-high-contrast", "split", two_masters, theme="high-contrast"),
+    Shot("split-80x24", "split", two_masters, size=(80, 24)),
+    Shot("detail", "partial", suspected, ("i",)),
+    Shot("members", "split", two_masters, ("2",)),
+    Shot("suspicions", "partial", suspected, ("3",)),
+    Shot("partitions", "migration", migrating, ("4",)),
+    Shot("migrations", "migration", migrating, ("5",)),
+    Shot("network", "split", two_masters, ("6",)),
+    Shot("join-lists", "split", two_masters, ("7",)),
+    Shot("events", "split", two_masters, ("8",)),
+    Shot("time", "split", two_masters, ("9",)),
+    Shot("help", "split", two_masters, ("question_mark",)),
+    Shot("confirm", "split", two_masters, ("K",)),
+)
 
 
-def is_settled(picture: Picture) -> bool:
-    sizes = {label: len(belief.members) for label, belief in picture.members.items()}
-    return all(sizes[label] == len(OLDER) for label in OLDER) and all(sizes[label] == len(YOUNGER) for label in YOUNGER)
+async def draw(shot: Shot) -> None:
+    """Raises `SystemExit` when the moment does not come."""
+    passed_us = 0
+    cluster = SimulatedCluster(load_demo(shot.demo), 1, name=shot.demo, clock_us=lambda: passed_us)
+    console = Console(cluster, settings=ConsoleSettings(theme=shot.theme))
+    async with console.run_test(size=shot.size) as pilot:
+        await until_shown(pilot, cluster, 0)
+        while not shot.reached(console.picture):
+            passed_us += STEP_US
+            if passed_us > LONGEST_RUN_US:
+                raise SystemExit(f"{shot.name}: not reached within {LONGEST_RUN_US // 1_000_000} s of {shot.demo}")
+            await until_shown(pilot, cluster, passed_us)
+        for key in shot.keys:
+            await pilot.press(key)
+            await until_shown(pilot, cluster, passed_us)
+        export_screen(console, Target(FOLDER / f"{shot.name}.svg", overwrite=True))
+    cluster.close()
 
 
-async def until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not reached():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"not reached within {PATIENCE_SECONDS} s: no picture was made")
-        await asyncio.sleep(0.1)
+async def until_shown(pilot: Pilot[None], cluster: SimulatedCluster, now_us: int) -> None:
+    """Return when the cluster's time is `now_us` and what happened until then is on the screen."""
+    await pilot.pause(TICK_SECONDS)
+    while cluster.now_us() < now_us:
+        await pilot.pause(TICK_SECONDS)
+    await pilot.pause()
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("names", nargs="*", help="draw only these")
+    wanted = arguments.parse_args().names
+    FOLDER.mkdir(exist_ok=True)
+    for shot in SHOTS:
+        if not wanted or shot.name in wanted:
+            asyncio.run(draw(shot))
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    asyncio.run(export_split())
-    asyncio.run(export_detail())
+    main()

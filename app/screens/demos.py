@@ -61,6 +61,8 @@ class DemosScreen(LiveScreen):
         self._demos = DemoModel(desk.scores)
         self._matrix = MatrixModel(session.picture)
         self._noted = False
+        self._ticked = (0, "")
+        """How far the lesson was at the last tick."""
         self._seen = (0, 0)
         """Where the page in sight begins, and how much was told by then."""
         self.list = LineTable(ArrangedModel(self._demos), id="demo-list")
@@ -104,7 +106,12 @@ class DemosScreen(LiveScreen):
         return {**super().words(), "demo": tuple(self._demos.keys)}
 
     def tick(self, *, news: bool) -> None:
-        super().tick(news=news or not self._demos.complete)
+        if self.taught is None:
+            super().tick(news=news or not self._demos.complete)
+        else:
+            tutor = self.taught.lesson.tutor
+            super().tick(news=news or (len(tutor.told), tutor.phase) != self._ticked)
+            self._ticked = len(tutor.told), tutor.phase
 
     def paint(self) -> None:
         if self.taught is None:
@@ -209,6 +216,8 @@ class DemosScreen(LiveScreen):
             self._start(self._selected, None)
         elif self.taught.lesson.tutor.phase == "asking":
             self._answer_in_words("")
+        elif not self.session.live:
+            self.desk.say("what is shown is the past; go to its end first", error=True)
         else:
             self.taught.lesson.go_on()
             self.repaint()

@@ -130,7 +130,7 @@ def member_row(picture: Picture, label: str, watching: Watchers, places: Places,
         role=_role(belief, order),
         state=f"{STATE_GLYPHS.get(state, '')} {state}".strip(),
         state_tone=STATE_TONES.get(state, "plain"),
-        heartbeat=heartbeat(belief, watching, now_us),
+        heartbeat=heartbeat(picture, belief, watching, now_us),
         list_version=f"v{belief.version}" if belief.version else "",
         table_version=f"{DISSENT_GLYPH} {table}" if differs else table,
         table_differs=differs,
@@ -146,8 +146,8 @@ def member_row(picture: Picture, label: str, watching: Watchers, places: Places,
     )
 
 
-def heartbeat(belief: Belief, watching: Watchers, now_us: int) -> Heartbeat:
-    """How the others hear the member: suspected, close to it, or in time."""
+def heartbeat(picture: Picture, belief: Belief, watching: Watchers, now_us: int) -> Heartbeat:
+    """How the others hear the member: suspected, close to it, in time, or not listened to any more."""
     if belief.status in ("stopped", "killed") or not belief.address:
         return NOT_WATCHED
     suspecting = _first_suspecting(watching, belief.address)
@@ -169,6 +169,9 @@ def heartbeat(belief: Belief, watching: Watchers, now_us: int) -> Heartbeat:
         return Heartbeat(f"◔ {silent}, {near}", "warning", left_us, f"{silent} to {by}, {near}")
     if belief.status == "joining":
         return NOT_WATCHED
+    master = picture.master_of(belief.label)
+    if master is not None and belief.address not in master.listed:
+        return Heartbeat("⊘ off the list", "warning", None, f"{one_line(master.label)} has it on its list no more")
     return Heartbeat("✓ in time", "good", None, "every heartbeat of it that is waited for came in time")
 
 

@@ -18,7 +18,7 @@ LINKS_SPELT_OUT = 12
 
 def heartbeat_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
     """How the others hear it, and whom it waits for."""
-    heard = heartbeat(belief, watchers(picture), now_us)
+    heard = heartbeat(picture, belief, watchers(picture), now_us)
     if heard.left_us is not None:
         yield Fact("heartbeat", f"{heard.text.split()[0]} {heard.sentence}", heard.tone)
     heading = "waits for"

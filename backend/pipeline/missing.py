@@ -14,3 +14,10 @@ class PipelineMissing(RuntimeError):
 
 class JavaMissing(PipelineMissing):
     """No Java that Spark can use."""
+
+
+class RemoteMissing(PipelineMissing):
+    """What a client of Spark Connect needs is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("a Spark Connect server needs more packages on this side: pip install 'quarterdeck[connect]'")

@@ -1,57 +1,158 @@
-"""The Spark session: the only place that builds one."""
+"""The Spark session: the only place that builds one, here, on a cluster, or through Spark Connect.
+
+Everything else is written against `SparkSession` and `DataFrame` alone, so that all three can run it.
+"""
 
 from __future__ import annotations
 
+import atexit
+import importlib.util
 import os
+import shutil
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from pyspark.sql import SparkSession
 
+from backend.pipeline.class_archive import archive_options
 from backend.pipeline.java import find_java
+from backend.pipeline.missing import RemoteMissing
+from backend.pipeline.package import ROOT, write_package
 
-# A short-lived session answers sooner with the first compiler only, and its small heap needs no parallel collector.
-INTERACTIVE_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+Profile = Literal["interactive", "throughput"]
+"""`interactive` answers sooner: audits of a few gigabytes, streams, tests. `throughput` is for sorting very much."""
+
+LOCAL_MASTER = "local[*,4]"
+"""All cores of this machine. A task whose worker dies is tried again, four times in all; plain `local[*]` would give up."""
+
+PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
+    # A short-lived session answers sooner with the first compiler only, and its small heap needs no parallel collector.
+    "interactive": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "throughput": "",
+}
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
-OPTIONS = {
+EVERYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+}
+CLASSIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.session.timeZone": "UTC",
     # Files to Python workers through a socket file instead of loopback TCP: a third of the cost of a task.
     "spark.python.unix.domain.socket.enabled": "true",
 }
+ON_THIS_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by `spark-submit`, which has started Java by then and knows the master."""
+
+_REMOTE_MODULES = ("grpc", "grpc_status", "google.protobuf", "zstandard")
 
 
 @contextmanager
-def spark_session() -> Iterator[SparkSession]:
-    """The running session, or one of our own that ends with the block. Raises `JavaMissing`."""
+def spark_session(
+    master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """The running session, or one of our own that ends with the block. Arguments and errors as in `start_session`."""
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    session = start_session()
+    session = start_session(master, remote=remote, profile=profile, conf=conf)
     try:
         yield session
     finally:
         session.stop()
 
 
-def start_session(master: str = "local[2]") -> SparkSession:
-    """A quiet local session tuned for answers within seconds. Raises `JavaMissing`."""
-    os.environ["JAVA_HOME"] = str(find_java().home)
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would otherwise run whatever `python3` is
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(master).appName("quarterdeck")
-    for name, value in OPTIONS.items():
+def start_session(
+    master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A quiet session, and this package on its executors.
+
+    `master` is as Spark writes it; by default all cores of this machine, or what `spark-submit` was told. `remote` is the
+    ``sc://`` address of a Spark Connect server instead. `conf` goes over everything that is set here. Raises `JavaMissing`,
+    `RemoteMissing`, and `ValueError` when both a master and a remote are given.
+    """
+    if remote and master:
+        raise ValueError("a session has either a master or a remote, not both")
+    session = _connected(remote, conf or {}) if remote else _classic(master, profile, conf or {})
+    if remote or not _is_local(session.conf.get("spark.master", LOCAL_MASTER) or ""):
+        ship_package(session)
+    return session
+
+
+def ship_package(session: SparkSession) -> None:
+    """Let executors import this package, as it is here. What it depends on must be installed for their Python."""
+    if not ROOT.is_dir():
+        return  # we were imported from a zip ourselves: `spark-submit --py-files` has shipped it
+    folder = tempfile.mkdtemp(prefix="quarterdeck-package-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # until then executors may still come and fetch it
+    session.addArtifacts(str(write_package(Path(folder))), pyfile=True)
+
+
+def parallelism(session: SparkSession) -> int:
+    """How many tasks the session runs at a time, as far as its executors have come up by now."""
+    from pyspark.sql import functions as F
+
+    # Spark cuts a range into as many parts as it has cores, on any kind of cluster and through Connect.
+    parts = session.range(0, 100_000).select(F.spark_partition_id().alias("part")).distinct()
+    return max(1, parts.count())
+
+
+def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    if any(importlib.util.find_spec(name.partition(".")[0]) is None for name in _REMOTE_MODULES):
+        raise RemoteMissing()
+    builder = SparkSession.builder.remote(remote).appName("quarterdeck")
+    for name, value in {**EVERYWHERE, **conf}.items():
         builder = builder.config(name, value)
-    java_options = f"{INTERACTIVE_JAVA_OPTIONS} -Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
-    session = builder.config("spark.driver.extraJavaOptions", java_options).getOrCreate()
+    return builder.getOrCreate()
+
+
+def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSession:
+    submitted = _SUBMITTED in os.environ
+    options = {**EVERYWHERE, **CLASSIC}
+    if not submitted:
+        master = master or LOCAL_MASTER
+        options |= ON_THIS_MACHINE if _is_local(master) else {}
+        options["spark.driver.extraJavaOptions"] = " ".join(_java_options(profile))
+    _choose_python(local=not submitted and _is_local(master))
+    builder = SparkSession.builder.appName("quarterdeck")
+    if master:
+        builder = builder.master(master)
+    for name, value in {**options, **conf}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _java_options(profile: Profile) -> list[str]:
+    """How Java is to be started, once it is found. Raises `JavaMissing`."""
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java.home)
+    options = PROFILE_JAVA_OPTIONS[profile].split()
+    archive = archive_options(java, options) if profile == "interactive" else []
+    return [*options, *archive, f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"]
+
+
+def _choose_python(*, local: bool) -> None:
+    """Workers would otherwise run whatever `python3` is. On a cluster the operator may name one that is there."""
+    if local or not os.environ.get("PYSPARK_PYTHON"):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _is_local(master: str) -> bool:
+    """Whether workers are children of this process, and import the very files that we did."""
+    return master == "local" or master.startswith("local[")

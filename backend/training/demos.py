@@ -8,6 +8,8 @@ from importlib.resources import files
 from backend.simulation.scenario import Scenario
 from backend.simulation.scenario_file import read_scenario
 
+__all__ = ["Scenario", "UnknownDemo", "demo_names", "load_demo"]
+
 SUFFIX = ".yaml"
 
 

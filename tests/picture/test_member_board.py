@@ -113,6 +113,15 @@ def test_a_suspicion_takes_the_place_of_lateness_and_a_new_list_ends_both() -> N
     assert row(fold(cluster, picture), "n4").heartbeat.sentence == "suspected by n1, n2, n3 and others"
 
 
+def test_whoever_was_removed_while_it_stood_still_is_not_listened_to() -> None:
+    cluster = formed()
+    cluster.happen("dev", ProcessPaused("n4"))
+    for label in ("n1", "n2", "n3", "n5"):
+        cluster.install(label, 6, ("n1", "n2", "n3", "n5"))
+    beat = row(fold(cluster), "n4").heartbeat
+    assert (beat.text, beat.sentence) == ("⊘ off the list", "n1 has it on its list no more")
+
+
 def test_what_the_frozen_and_the_ended_waited_for_says_nothing() -> None:
     cluster = formed()
     late(cluster, "n2", 31)

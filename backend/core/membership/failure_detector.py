@@ -11,7 +11,6 @@ from typing import Protocol
 
 from backend.core.properties import Settings
 
-
 INTERVALS_MISSED = 3
 """A heartbeat is not late before so many intervals, however short the timeout is: one that got lost is no reason to talk."""
 

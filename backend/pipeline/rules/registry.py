@@ -1,64 +1,91 @@
-"""What a rule of the audit is: a check of one table, whose findings all have one schema."""
+"""What a rule of the audit is: a transformation of events into findings, under the name and the sentence of an invariant.
+
+Every invariant has its statement once, on the simulator's checker of that name. Here stands how to see it in tables of any size;
+the verdict is the checker's, and so are the sentences about what was found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Literal
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from backend.pipeline.schemas import FINDINGS
+from backend.pipeline.rules.evidence import Evidence
+from backend.pipeline.schemas import WITNESS
 
-Source = Literal["views", "events"]
 Severity = Literal["violation", "warning"]
-LIFE = ("run", "uuid")
+
+FOUND = StructType(
+    [
+        StructField("rule", StringType()),
+        StructField("severity", StringType()),
+        StructField("run", StringType()),
+        StructField("member", StringType()),
+        StructField("uuid", StringType()),
+        StructField("seq", LongType()),
+        StructField("at", LongType()),
+        StructField("detail", StringType()),
+        StructField("witnesses", ArrayType(WITNESS)),
+    ]
+)
+"""What rules give. The rest of a finding follows from this."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A check of one table. `find` gives every column of `FINDINGS` but rule and severity."""
+    """Finds what breaks the invariants `names` (schema `FOUND`), in events of these `kinds`."""
 
-    name: str
-    severity: Severity
-    reads: Source
-    find: Callable[[DataFrame], DataFrame]
-
-    def findings(self, table: DataFrame) -> DataFrame:
-        """What breaks the rule in `table` (schema `FINDINGS`)."""
-        found = self.find(table).withColumns({"rule": F.lit(self.name), "severity": F.lit(self.severity)})
-        return found.select(FINDINGS.names)
+    names: tuple[str, ...]
+    kinds: frozenset[str]
+    find: Callable[[Evidence], DataFrame]
 
 
 RULES: list[Rule] = []
 
 
-def rule(name: str, severity: Severity, reads: Source) -> Callable[[Callable[[DataFrame], DataFrame]], Rule]:
-    """Register a function as the check of the rule `name`. Several checks may share a name."""
+def rule(*names: str, kinds: tuple[str, ...] = ()) -> Callable[[Callable[[Evidence], DataFrame]], Rule]:
+    """Register a function that finds what breaks these invariants. Without one of the `kinds` there is nothing to find."""
 
-    def register(find: Callable[[DataFrame], DataFrame]) -> Rule:
-        made = Rule(name, severity, reads, find)
+    def register(find: Callable[[Evidence], DataFrame]) -> Rule:
+        made = Rule(names, frozenset(kinds), find)
         RULES.append(made)
         return made
 
     return register
 
 
-def all_findings(tables: Mapping[Source, DataFrame]) -> DataFrame:
-    """What all rules find in `tables` (schema `FINDINGS`)."""
-    return reduce(DataFrame.unionByName, (one.findings(tables[one.reads]) for one in RULES))
+def found(name: str, detail: Column, *witnesses: Column, severity: Column | None = None) -> Column:
+    """A finding as a column: of a row whose columns are those of the event that shows it. Absent witnesses are left out."""
+    return F.struct(
+        F.lit(name).alias("rule"),
+        (F.lit("violation") if severity is None else severity).alias("severity"),
+        detail.alias("detail"),
+        F.array_compact(F.array(*witnesses)).alias("witnesses"),
+    )
+
+
+def first_broken(*checks: tuple[Column, Column]) -> Column:
+    """The finding of the first condition that holds; null when none does."""
+    column = F.when(*checks[0])
+    for condition, finding in checks[1:]:
+        column = column.when(condition, finding)
+    return column
+
+
+def findings(rows: DataFrame, *columns: Column) -> DataFrame:
+    """The rows' findings (schema `FOUND`): each of `columns` is one, or null."""
+    several = rows.select("run", "member", "uuid", "seq", "at", F.array_compact(F.array(*columns)).alias("findings"))
+    each = several.where(F.size("findings") > 0).withColumn("finding", F.explode("findings"))
+    return each.select(
+        "finding.rule", "finding.severity", "run", "member", "uuid", "seq", "at", "finding.detail", "finding.witnesses"
+    )
 
 
 def first_of(rows: DataFrame, group: list[str], order: list[str]) -> DataFrame:
     """The first row of each group; `order` leaves no ties, so that the same journals give the same findings."""
     place = F.row_number().over(Window.partitionBy(*group).orderBy(*order))
     return rows.withColumn("place", place).where("place = 1").drop("place")
-
-
-def witnesses_of(*events: str) -> Column:
-    """The events that prove a finding, each written as the column of its uuid, a dot, and the column of its seq."""
-    pairs = [event.split(".") for event in events]
-    structs = [F.struct(F.col(uuid).alias("uuid"), F.col(seq).alias("seq")) for uuid, seq in pairs]
-    return F.filter(F.array(*structs), lambda witness: witness["seq"].isNotNull()).alias("witnesses")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from inspect import getdoc
 from typing import Any, ClassVar
 
 from msgspec import Struct
@@ -38,6 +39,11 @@ class Checker(ABC):
     """One invariant."""
 
     name: ClassVar[str]
+
+    @classmethod
+    def statement(cls) -> str:
+        """The invariant in words, for whoever reads what an audit found: the first paragraph of what its class says of itself."""
+        return " ".join((getdoc(cls) or cls.name).partition("\n\n")[0].split())
 
     @abstractmethod
     def rules(self) -> Mapping[type, Rule]:

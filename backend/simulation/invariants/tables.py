@@ -60,23 +60,25 @@ class TableContent(Checker):
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         table = self._tables.of_life[record.uuid]
         author = event.author if self._tables.divided else ""
-        for partition in table.before:
-            row = table.rows[partition]
-            key = author, partition, row.version
-            known, witnesses = self._seen.setdefault(key, (row, []))
-            if known == row:
-                witnesses.append(record)
-                continue
-            witness = next((one for one in witnesses if not self._tables.lives.of(one).ended), None)
-            if witness is None:
-                self._seen[key] = row, [record]
-            else:
-                text = (
-                    f"version {row.version} of partition {partition} is {self._tables.names(known.holders)} "
-                    f"at {witness.member} and {self._tables.names(row.holders)} at {record.member}"
-                )
-                return Violation(self.name, text, (witness, record))
-        return None
+        found = [self._compare(record, (author, partition, table.rows[partition].version)) for partition in table.before]
+        return next(filter(None, found), None)
+
+    def _compare(self, record: Record, key: tuple[str, int, int]) -> Violation | None:
+        _, partition, version = key
+        row = self._tables.of_life[record.uuid].rows[partition]
+        known, witnesses = self._seen.setdefault(key, (row, []))
+        if known == row:
+            witnesses.append(record)
+            return None
+        witness = next((one for one in witnesses if not self._tables.lives.of(one).ended), None)
+        if witness is None:
+            self._seen[key] = row, [record]
+            return None
+        text = (
+            f"version {version} of partition {partition} is {self._tables.names(known.holders)} "
+            f"at {witness.member} and {self._tables.names(row.holders)} at {record.member}"
+        )
+        return Violation(self.name, text, (witness, record))
 
 
 class TableAuthor(Checker):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
@@ -57,11 +58,13 @@ class Conclusion(Struct, frozen=True):
 class Watch:
     """Invariants over the records of one run. A record that no checker asks for costs its numbering and one look."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[str] | None = None) -> None:
+        """`names`: only the invariants of these names are judged."""
         self._lives = Lives()
         self.tables = Tables(self._lives)
         self.writes = NoLostWrite(self.tables)
-        self.checkers = (*membership_checkers(self._lives), *partition_checkers(self.tables), self.writes)
+        every = (*membership_checkers(self._lives), *partition_checkers(self.tables), self.writes)
+        self.checkers = tuple(one for one in every if names is None or one.name in names)
         self.violations: list[Violation] = []
         rules: dict[type, list[Rule]] = {}
         # What is known of the lives comes first, then the tables: checkers rely on it.

@@ -39,16 +39,6 @@ class Write:
 
 
 @dataclass(slots=True)
-class Register:
-    """What happened to one key."""
-
-    writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
-    partition: int | None = None
-    problem: str = ""
-    """How the latest read ended, if it could not be done."""
-
-
-@dataclass(slots=True)
 class Call:
     """A call that is under way."""
 
@@ -57,9 +47,73 @@ class Call:
     write: Write | None
 
 
+@dataclass(slots=True)
+class Register:
+    """What happened to one key. Calls are told in the order of the run; `now` counts whatever is told."""
+
+    writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
+    partition: int | None = None
+    problem: str = ""
+    """How the latest read ended, if it could not be done."""
+
+    def begin(self, record: Record, event: CallStarted, now: int) -> Write:
+        """A write of this key is under way."""
+        write = Write(event.value if event.operation == "put" else None, record, now)
+        self.writes.append(write)
+        return write
+
+    def finish(
+        self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float, divided: bool
+    ) -> Violation | None:
+        """The call has ended. Whatever was written until `lost_at` may be lost; once `divided`, whatever was written."""
+        self.partition = event.partition
+        if event.operation == "get":
+            self.problem = event.problem
+        if event.problem:
+            if call.write is not None:
+                call.write.never = event.untouched
+            return None
+        found = self._judge(record, event, call, now, inf if divided else lost_at)
+        if call.write is not None:
+            call.write.done = min(call.write.done, now)
+        return found
+
+    def _judge(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
+        """Every kind of call tells what was there before."""
+        value = event.value if event.found else None
+        wrote = [write for write in self.writes if write.value == value and write is not call.write]
+        possible = [write for write in wrote if not write.never]
+        what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
+        if not possible:
+            text = f"{record.member} found {what}, which {'was refused' if wrote else 'nobody wrote'}"
+            return Violation(
+                NoLostWrite.name, text, tuple(filter(None, (*(one.record for one in wrote), record)))
+            )
+        later: Write | None = None
+        for write in possible:
+            later = self._certainly_replaced(write, call, lost_at)
+            if later is None:
+                if event.found:
+                    write.done = min(write.done, now)
+                return None
+        assert later is not None and later.record is not None
+        done = f"the put of {later.value!r}" if later.value is not None else "a remove"
+        text = f"{record.member} found {what} after {done} was acknowledged"
+        return Violation(NoLostWrite.name, text, (later.record, record))
+
+    def _certainly_replaced(self, write: Write, call: Call, lost_at: float) -> Write | None:
+        """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
+        for later in self.writes:
+            if write.done < later.began and later.done < call.began and later.began > lost_at:
+                return later
+        return None
+
+
 class NoLostWrite(Checker):
-    """See the chapter. Nothing is said about what was written before the members were divided, or before a partition lost as
-    many holders as it had replicas since all data was safe last.
+    """A write that was acknowledged is read back, as long as no more members were lost at once than there are backups (P12, P13).
+
+    Nothing is said about what was written before the members were divided, or before a partition lost as many holders as it had
+    replicas since all data was safe last.
     """
 
     name = "no lost write"
@@ -100,6 +154,10 @@ class NoLostWrite(Checker):
         for name, key in self.written():
             if problem := self._registers[name, key].problem:
                 yield f"{key} of {name}: {problem}"
+
+    def excused(self) -> list[tuple[int, int]]:
+        """The partitions that lost as many holders as they had replicas, each time with how many times that happened to it."""
+        return [(partition, len(times)) for partition, times in self._excused.items()]
 
     def doubt(self) -> str:
         """Why not everything can be judged; empty when all can."""
@@ -143,11 +201,7 @@ class NoLostWrite(Checker):
     def _begin(self, record: Record, event: CallStarted) -> None:
         self._clock += 1
         key = event.map, event.key
-        write = None
-        if event.operation != "get":
-            value = event.value if event.operation == "put" else None
-            write = Write(value, record, self._clock)
-            self._registers[key].writes.append(write)
+        write = None if event.operation == "get" else self._registers[key].begin(record, event, self._clock)
         self._calls[record.uuid, event.call] = Call(key, self._clock, write)
 
     def _finish(self, record: Record, event: CallFinished) -> Violation | None:
@@ -155,47 +209,5 @@ class NoLostWrite(Checker):
         call = self._calls.pop((record.uuid, event.call), None)
         if call is None:
             return None
-        register = self._registers[call.key]
-        register.partition = event.partition
-        if event.operation == "get":
-            register.problem = event.problem
-        if event.problem:
-            if call.write is not None:
-                call.write.never = event.untouched
-            return None
-        found = self._read(register, call, event, record)
-        if call.write is not None:
-            call.write.done = min(call.write.done, self._clock)
-        return found
-
-    def _read(self, register: Register, call: Call, event: CallFinished, record: Record) -> Violation | None:
-        """Judge what a call found: every kind of call tells what was there before."""
-        value = event.value if event.found else None
-        wrote = [write for write in register.writes if write.value == value and write is not call.write]
-        possible = [write for write in wrote if not write.never]
-        what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
-        if not possible:
-            text = f"{record.member} found {what}, which {'was refused' if wrote else 'nobody wrote'}"
-            return Violation(self.name, text, tuple(filter(None, (*(one.record for one in wrote), record))))
-        later: Write | None = None
-        for write in possible:
-            later = self._certainly_replaced(register, write, call)
-            if later is None:
-                if event.found:
-                    write.done = min(write.done, self._clock)
-                return None
-        assert later is not None and later.record is not None
-        done = f"the put of {later.value!r}" if later.value is not None else "a remove"
-        text = f"{record.member} found {what} after {done} was acknowledged"
-        return Violation(self.name, text, (later.record, record))
-
-    def _certainly_replaced(self, register: Register, write: Write, call: Call) -> Write | None:
-        """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
-        if self._tables.divided:
-            return None
-        excuses = self._excused[register.partition] if register.partition in self._excused else ()
-        lost_at = max(excuses, default=-inf)
-        for later in register.writes:
-            if write.done < later.began and later.done < call.began and later.began > lost_at:
-                return later
-        return None
+        lost_at = max(self._excused.get(event.partition, ()), default=-inf)
+        return self._registers[call.key].finish(record, event, call, self._clock, lost_at, bool(self._tables.divided))

@@ -1,0 +1,84 @@
+"""A class archive for Java: Spark's classes laid out as Java needs them, so that a session starts in half the time.
+
+Java makes one itself as it ends, from what it has loaded. That takes some seconds and 150 MB of the user's cache, so it is done at
+the end of the second session of the same Java, Spark and options: who starts Spark once does not pay for it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import platformdirs
+import pyspark
+
+from backend.pipeline.java import Java
+
+OLDEST_VERSION_OF_AOT = 25
+"""From then on Java makes and reads its archives in another, better form."""
+
+QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
+"""Java speaks of archives on stdout, where data goes."""
+
+MOST_SECONDS_TO_WRITE = 60
+
+
+def archive_options(java: Java, options: Sequence[str], cache: Path | None = None) -> list[str]:
+    """What to start Java with besides `options`: the archive when there is one, making it when it is worth it, or nothing."""
+    jars = Path(pyspark.__file__).parent / "jars"
+    if not jars.is_dir() or not _has_base_archive(java):
+        return []
+    cache = cache or platformdirs.user_cache_path("quarterdeck")
+    archive = cache / f"classes-{_key(java, jars, options)}.jsa"
+    with_aot = java.version >= OLDEST_VERSION_OF_AOT
+    if archive.exists():
+        return [*QUIET, f"-XX:AOTCache={archive}" if with_aot else f"-XX:SharedArchiveFile={archive}"]
+    used_before = archive.with_suffix(".used")
+    try:
+        if not used_before.exists():
+            cache.mkdir(parents=True, exist_ok=True)
+            used_before.touch()
+            return []
+    except OSError:  # a home that cannot be written to: start slowly
+        return []
+    building = archive.with_suffix(f".{os.getpid()}")
+    atexit.register(_keep, building, archive)
+    return [*QUIET, f"-XX:AOTCacheOutput={building}" if with_aot else f"-XX:ArchiveClassesAtExit={building}"]
+
+
+def _keep(building: Path, archive: Path) -> None:
+    """Wait until Java has ended and written the archive, then put it where later sessions look for it, in one step."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if gateway is None or process is None or process.stdin is None:
+        return
+    gateway.shutdown()
+    process.stdin.close()  # which tells Java to end
+    try:
+        complete = process.wait(MOST_SECONDS_TO_WRITE) == 0
+    except subprocess.TimeoutExpired:
+        complete = False
+    if complete and building.exists():
+        building.replace(archive)
+    building.unlink(missing_ok=True)
+
+
+def _has_base_archive(java: Java) -> bool:
+    """Before AOT an archive is made on top of the one that Java comes with, which small runtimes lack."""
+    if java.version >= OLDEST_VERSION_OF_AOT:
+        return True
+    return any((java.runtime_home / "lib").glob("*/classes.jsa"))
+
+
+def _key(java: Java, jars: Path, options: Sequence[str]) -> str:
+    """Java refuses an archive that was made with another Java, other jars or another collector."""
+    digest = sha256(f"{java.runtime}\0{java.runtime_home}\0{pyspark.__version__}\0{' '.join(options)}".encode())
+    for jar in sorted(jars.iterdir()):
+        digest.update(f"\0{jar}\0{jar.stat().st_size}".encode())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,42 @@
+"""This package as one zip file from which executors import it: equal sources give equal bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import backend
+
+ROOT = Path(next(iter(backend.__path__))).resolve()
+"""The folder `backend`: all that a worker may need, whose drawings and screens stay here."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip file can state; a real one would make equal sources differ."""
+
+
+def write_package(folder: Path) -> Path:
+    """Write the zip file into `folder`; its name tells its content, so that two versions never stand for one another."""
+    path = folder / f"quarterdeck-{sources_digest()}.zip"
+    with ZipFile(path, "w") as package:
+        for name, content in _sources():
+            info = ZipInfo(name, _EPOCH)
+            info.compress_type = ZIP_DEFLATED
+            package.writestr(info, content)
+    return path
+
+
+def sources_digest() -> str:
+    """A short digest of every file of the package."""
+    digest = sha256()
+    for name, content in _sources():
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:12]
+
+
+def _sources() -> Iterator[tuple[str, bytes]]:
+    for path in sorted(ROOT.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield f"{ROOT.name}/{path.relative_to(ROOT).as_posix()}", path.read_bytes()

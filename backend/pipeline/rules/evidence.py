@@ -1,0 +1,205 @@
+"""What the rules look at: the events in the order in which they happened, and what several rules have to know of them.
+
+An event's place in that order is its column `place`: the time on the run's clock, and where it stands in the journal. What happened
+in the same microsecond stays in the order in which it was written: that is the order of causes.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
+
+from backend.core.properties import SECOND_US
+
+LIFE = ("run", "uuid")
+
+PATIENCE_US = 60 * SECOND_US
+"""How long something may be owed while nothing disturbs the members: what it takes to be sure that somebody is gone."""
+
+BORN_BY = ("list-installed", "suspicion-raised", "suspicion-cleared", "member-started", "member-stopped", "member-merging")
+"""The kinds of events by which a life comes to be known."""
+
+DISTURBANCES = (
+    *("member-started", "member-stopped", "member-merging", "process-killed", "process-paused", "process-resumed"),
+    "link-changed",
+)
+
+FAULTS_OF_MEMBERS = ("process-killed", "process-paused", "process-resumed")
+
+
+class Evidence:
+    """The events of all runs, and what follows from them. `events`: the columns of a record, raw and place, each event once.
+
+    What is made once for several rules is kept by Spark until `release`.
+    """
+
+    def __init__(
+        self, events: DataFrame, *, patience_us: int = PATIENCE_US, bound_us: int | None = None, one_part: bool = False
+    ) -> None:
+        """`bound_us`: how long convergence may take, by default as long as the documented settings allow. `one_part`: the
+        events are few and stand together, nothing has to be moved to bring those of a run together."""
+        self.events = events
+        self.patience_us = patience_us
+        self.bound_us = bound_us
+        self.one_part = one_part
+        self._kept: list[DataFrame] = []
+
+    def keep(self, table: DataFrame) -> DataFrame:
+        """`table`, computed once however often it is looked at."""
+        self._kept.append(table.persist())
+        return table
+
+    def release(self) -> None:
+        for table in self._kept:
+            table.unpersist()
+
+    def of_kinds(self, *kinds: str) -> DataFrame:
+        return self.events.where(F.col("event.kind").isin(*kinds))
+
+    @cached_property
+    def views(self) -> DataFrame:
+        """Installed lists, each with the one that its life had `before`."""
+        fields = ("version", "lineage", "master", "members", "author", "cause")
+        views = self.of_kinds("list-installed").select(
+            *("run", "member", "uuid", "seq", "at", "place"), *(F.col(f"event.{name}").alias(name) for name in fields)
+        )
+        before = F.struct("version", "lineage", "master", "members", witness(F.col("version")).alias("witness"))
+        return views.withColumns({"witness": witness(F.col("version")), "before": F.lag(before).over(in_life())})
+
+    @cached_property
+    def lives(self) -> DataFrame:
+        """One row for each life that is known: run, uuid, label, address, and when it was born, got its address, ended and is
+        paused. Places; null where that has not happened."""
+        return self.keep(_lives(self))
+
+    @cached_property
+    def divided(self) -> DataFrame:
+        """Run and place: since when the members are not one undivided cluster any more. Runs that never were are not there."""
+        return self.keep(_divided(self))
+
+    @cached_property
+    def calm(self) -> DataFrame:
+        """One row for each run: when its journal ends, when it was last disturbed, and which links are not as they should be."""
+        return self.keep(_calm(self))
+
+
+def witness(version: Column | None = None) -> Column:
+    """The event of this row as a witness."""
+    of_event = F.coalesce("event.version", "event.table_version") if version is None else version
+    return F.struct("uuid", "seq", "member", "at", of_event.cast("long").alias("version"))
+
+
+def in_life(*more: str) -> WindowSpec:
+    """The events of a life in their order, or of a part of it."""
+    return Window.partitionBy(*LIFE, *more).orderBy("place")
+
+
+def up_to_now(window: WindowSpec) -> WindowSpec:
+    return window.rowsBetween(Window.unboundedPreceding, 0)
+
+
+def first_by(column: Column | str, condition: Column) -> Column:
+    """Aggregate: `column` where the first row stands that meets `condition`."""
+    return F.min_by(column, F.when(condition, F.col("place")))
+
+
+def _lives(evidence: Evidence) -> DataFrame:
+    event, kind = F.col("event"), F.col("event.kind")
+    listed = F.filter(event["members"], lambda member: member["uuid"] == F.col("uuid"))
+    own_address = F.when(kind == "member-started", event["address"]).when(F.size(listed) > 0, listed[0]["address"])
+    has_address = (kind == "member-started") | ((kind == "list-installed") & (F.size(listed) > 0))
+    started = F.struct((kind != "member-started").alias("by_list"), "place")
+    births = (
+        evidence.of_kinds(*BORN_BY)
+        .groupBy(*LIFE)
+        .agg(
+            F.min_by("member", "place").alias("label"),
+            F.min("place").alias("born"),
+            F.min_by(own_address, F.when(has_address, started)).alias("address"),
+            F.min(F.when(has_address, F.col("place"))).alias("has_address"),
+            F.min(F.when(kind.isin("member-stopped", "member-merging"), F.col("place"))).alias("left"),
+        )
+    )
+    # What is done to a label is done to its latest life.
+    nobody = F.lit(None).cast("string")
+    done = evidence.of_kinds(*FAULTS_OF_MEMBERS).select("run", event["target"].alias("label"), "place", kind.alias("kind"))
+    both = births.select("run", "label", F.col("born").alias("place"), nobody.alias("kind"), "uuid").unionByName(
+        done.withColumn("uuid", nobody)
+    )
+    latest = up_to_now(Window.partitionBy("run", "label").orderBy("place"))
+    hit = (
+        both.withColumn("uuid", F.last("uuid", ignorenulls=True).over(latest))
+        .where("kind is not null and uuid is not null")
+        .groupBy(*LIFE)
+        .agg(
+            F.min(F.when(F.col("kind") == "process-killed", F.col("place"))).alias("killed"),
+            F.coalesce(
+                F.max_by(F.col("kind") == "process-paused", F.when(F.col("kind") != "process-killed", F.col("place"))),
+                F.lit(False),
+            ).alias("paused"),
+        )
+    )
+    lives = births.join(hit, [*LIFE], "left").withColumns(
+        {"ended": F.least("left", "killed"), "paused": F.coalesce("paused", F.lit(False))}
+    )
+    return lives.select(*LIFE, "label", "address", "has_address", "born", "ended", "paused")
+
+
+def _divided(evidence: Evidence) -> DataFrame:
+    views = evidence.views
+    # A lineage that begins with the first list of a life is a cluster of its own; the run's first one is the first.
+    came = views.where("before is null or before.lineage <> lineage")
+    first = came.groupBy("run", "lineage").agg(
+        F.min("place").alias("place"), F.min_by(F.col("before").isNull(), "place").alias("anew")
+    )
+    earlier = F.row_number().over(Window.partitionBy("run").orderBy("place"))
+    second = first.where("anew").withColumn("number", earlier).where("number > 1").select("run", "place")
+
+    # Whoever is left off a list and lives on is another cluster.
+    gone = F.array_except(uuids(F.col("before.members")), uuids(F.col("members")))
+    left_off = views.where("before is not null").select("run", "place", F.explode(gone).alias("uuid"))
+    alive = evidence.lives.select(*LIFE, "born", "ended")
+    left = left_off.join(alive, [*LIFE]).where("born < place and (ended is null or ended > place)").select("run", "place")
+
+    merging = evidence.of_kinds("member-merging").select("run", "place")
+    every = second.unionByName(left).unionByName(merging)
+    return every.groupBy("run").agg(F.min("place").alias("divided"))
+
+
+def _calm(evidence: Evidence) -> DataFrame:
+    event = F.col("event")
+    runs = evidence.events.groupBy("run").agg(
+        F.max("at").alias("ends_us"),
+        F.coalesce(F.max(F.when(event["kind"].isin(*DISTURBANCES), F.col("at"))), F.lit(0)).alias("disturbed_us"),
+    )
+    mended = (
+        (event["blocked"] == "")
+        & (event["delay"] == 0)
+        & (event["loss"] == 0)
+        & (event["duplicate"] == 0)
+        & (F.size(event["dropped_kinds"]) == 0)
+    )
+    links = (
+        evidence.of_kinds("link-changed")
+        .groupBy("run", event["source"].alias("source"), event["target"].alias("target"))
+        .agg(F.max_by(mended, "place").alias("mended"))
+        .where("not mended")
+        .groupBy("run")
+        .agg(F.collect_list(link(F.col("source"), F.col("target"))).alias("links"))
+    )
+    none = F.array().cast("array<string>")
+    return runs.join(links, ["run"], "left").withColumn("links", F.coalesce("links", none))
+
+
+def link(source: Column, target: Column) -> Column:
+    """The name of a link."""
+    return F.concat_ws("\n", source, target)
+
+
+def uuids(members: Column) -> Column:
+    return F.transform(members, lambda member: member["uuid"])
+
+

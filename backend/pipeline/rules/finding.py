@@ -1,0 +1,84 @@
+"""What a rule found, as whoever reads it gets it. Imports no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from backend.core.events import Record
+from backend.simulation.invariants import Violation
+
+
+class Witness(Struct, frozen=True):
+    """An event that proves a finding: its identity within the run, whose it is, when it was, and of which version it speaks."""
+
+    uuid: str
+    seq: int
+    member: str = ""
+    at: int = 0
+    """Microseconds on the run's clock."""
+    version: int | None = None
+    """Of a list or a table; null where the event speaks of none."""
+
+
+class Finding(Struct, frozen=True):
+    """One place where a rule is broken, at the event that shows it. `severity`: violation, or warning where something is missing."""
+
+    rule: str
+    severity: str
+    run: str
+    member: str
+    uuid: str
+    seq: int
+    at: int
+    """Microseconds on the run's clock."""
+    detail: str
+    """What happened, in a sentence."""
+    witnesses: tuple[Witness, ...] = ()
+    members: tuple[str, ...] = ()
+    """Labels of the members whose events prove it."""
+    versions: tuple[int, ...] = ()
+    """Of the lists and tables of which these events speak."""
+    doubt: str = ""
+    """What the journal lacks, and why this is a warning therefore; empty where nothing is in doubt."""
+    link: str = ""
+    """The command that shows the moment in the console."""
+
+
+def witness_of(record: Record) -> Witness:
+    """The record as a witness."""
+    return Witness(record.uuid, record.seq, record.member, record.at, version_of(record))
+
+
+def version_of(record: Record) -> int | None:
+    """The version of a list or a table of which an event speaks."""
+    version = getattr(record.event, "version", None)
+    return version if isinstance(version, int) else getattr(record.event, "table_version", None)
+
+
+def finding_of(violation: Violation, at: Record | None = None, severity: str = "violation") -> Finding:
+    """What a checker found, at the record that showed it: by default the last witness to have happened."""
+    at = at or max(violation.witnesses, key=lambda record: record.at)
+    witnesses = tuple(map(witness_of, violation.witnesses))
+    return Finding(
+        violation.invariant, severity, at.run, at.member, at.uuid, at.seq, at.at, violation.text, witnesses,
+        members_of(witnesses), versions_of(witnesses),
+    )  # fmt: skip
+
+
+def members_of(witnesses: Iterable[Witness]) -> tuple[str, ...]:
+    """The members whose events these are, in their order."""
+    return tuple(dict.fromkeys(witness.member for witness in witnesses))
+
+
+def versions_of(witnesses: Iterable[Witness]) -> tuple[int, ...]:
+    """The versions of which these events speak, in ascending order."""
+    return tuple(sorted({witness.version for witness in witnesses if witness.version is not None}))
+
+
+def by_weight(findings: Sequence[Finding]) -> list[Finding]:
+    """Violations first, then by run and time; the same findings are always in the same order."""
+    return sorted(
+        findings, key=lambda one: (one.severity, one.run, one.at, one.rule, one.uuid, one.seq, one.detail)
+    )
