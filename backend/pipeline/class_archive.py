@@ -1,7 +1,7 @@
 """A class archive for Java: Spark's classes laid out as Java needs them, so that a session starts in half the time.
 
-Java makes one itself as it ends, from what it has loaded. That takes some seconds and 150 MB of the user's cache, so it is done at
-the end of the second session of the same Java, Spark and options: who starts Spark once does not pay for it.
+Java makes one itself as it ends, from what it has loaded. That takes some seconds and 150 MB of the user's cache, so it is done
+at the end of the second session of the same Java, Spark and options: who starts Spark once does not pay for it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ SPLIT_PROBABILITY = 0.15
 
 def draw_with_data(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Drawing:
     """The run of `seed` with as many members as lie between the two `sizes`. Equal arguments give equal drawings."""
-    draws = Random(f"{seed}/swarm with data")
+    draws = _draws(seed)
     size = draws.randint(*sizes)
     labels = [f"n{number}" for number in range(1, size + 1)]
     properties = _properties(draws)
@@ -101,6 +101,15 @@ def draw_with_data(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Drawin
     if not late:
         del tree["late"]
     return Drawing(seed, scenario_of_tree(tree), tuple(dict.fromkeys(story.faults)))
+
+
+def members_with_data(seed: int, sizes: tuple[int, int]) -> int:
+    """How many members the run of `seed` has: the first thing that is drawn."""
+    return _draws(seed).randint(*sizes)
+
+
+def _draws(seed: int) -> Random:
+    return Random(f"{seed}/swarm with data")
 
 
 def _properties(draws: Random) -> dict[str, PropertyValue]:

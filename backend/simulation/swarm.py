@@ -68,7 +68,7 @@ class Drawing:
 
 def draw(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Drawing:
     """The run of `seed` with as many members as lie between the two `sizes`. Equal arguments give equal drawings."""
-    size = _size(_stream(seed, "size"), sizes)
+    size = members_drawn(seed, sizes)
     labels = tuple(f"n{number}" for number in range(1, size + 1))
     properties = _properties(_stream(seed, "settings"))
     settings = Settings.of(properties, preset="training")
@@ -103,15 +103,15 @@ def draw(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Drawing:
     return Drawing(seed, scenario_of_tree(tree), faults)
 
 
+def members_drawn(seed: int, sizes: tuple[int, int]) -> int:
+    """How many members the run of `seed` has. Small clusters are more likely: quick to run, and most goes wrong in them too."""
+    fewest, most = sizes
+    return fewest + int((most - fewest + 1) * _stream(seed, "size").random() ** 2)
+
+
 def _stream(seed: int, purpose: str) -> Random:
     """Draws for one purpose only, so that a change of one part of a run leaves its other parts as they are."""
     return Random(f"{seed}/swarm/{purpose}")
-
-
-def _size(draws: Random, sizes: tuple[int, int]) -> int:
-    """Small clusters are more likely: they are quick to run, and most that can go wrong needs but a few members."""
-    fewest, most = sizes
-    return fewest + int((most - fewest + 1) * draws.random() ** 2)
 
 
 def _properties(draws: Random) -> dict[str, PropertyValue]:

@@ -15,13 +15,13 @@ from msgspec import Struct
 from backend.core.commands import ChangeState, Command, CommandRefused, Heal, ResumeMember, SetJoinList
 from backend.core.events import Record
 from backend.simulation.convergence import convergence_bound_us, table_bound_us, what_differs
-from backend.simulation.data_swarm import draw_with_data
+from backend.simulation.data_swarm import draw_with_data, members_with_data
 from backend.simulation.expectations import running
 from backend.simulation.invariants import Violation
 from backend.simulation.replica_check import what_is_misplaced
-from backend.simulation.run import SECOND_US, Interpreter, Ledger, SimulatedStage, read_everything
+from backend.simulation.run import SECOND_US, Interpreter, Journal, Ledger, SimulatedStage, read_everything
 from backend.simulation.scenario import Scenario
-from backend.simulation.swarm import FEWEST, MOST, Drawing, draw
+from backend.simulation.swarm import FEWEST, MOST, Drawing, draw, members_drawn
 from backend.simulation.table_expectations import why_not_balanced
 from backend.simulation.world import PLAIN_LATENCY
 
@@ -68,10 +68,26 @@ def drawing_of(seed: int, sizes: tuple[int, int], *, data: bool) -> Drawing:
     return draw_with_data(seed, sizes) if data else draw(seed, sizes)
 
 
-def try_out(scenario: Scenario, seed: int) -> Trial:
-    """Run `scenario` under `seed` through both phases. Its expectations are left out: the trial judges by itself."""
-    ledger = Ledger()
-    stage = TrialStage(scenario, seed, ledger, elide_heartbeats=True)
+def members_of(seed: int, sizes: tuple[int, int], *, data: bool) -> int:
+    """How many members the run of `seed` has, without drawing all of it."""
+    return members_with_data(seed, sizes) if data else members_drawn(seed, sizes)
+
+
+def try_out(
+    scenario: Scenario,
+    seed: int,
+    journal: Journal | None = None,
+    *,
+    run: str | None = None,
+    elide_heartbeats: bool = True,
+) -> Trial:
+    """Run `scenario` under `seed` through both phases. Its expectations are left out: the trial judges by itself.
+
+    `journal` is given every record, under the name `run`. With `elide_heartbeats` those that say nothing new are left out,
+    so that `events` says nothing about how many messages there would be.
+    """
+    ledger = Ledger(journal)
+    stage = TrialStage(scenario, seed, ledger, run, elide_heartbeats=elide_heartbeats)
     judged = _Judged(scenario, stage, ledger, seed)
     try:
         judged.run()

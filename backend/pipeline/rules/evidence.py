@@ -109,7 +109,7 @@ def first_by(column: Column | str, condition: Column) -> Column:
 def _lives(evidence: Evidence) -> DataFrame:
     event, kind = F.col("event"), F.col("event.kind")
     listed = F.filter(event["members"], lambda member: member["uuid"] == F.col("uuid"))
-    own_address = F.when(kind == "member-started", event["address"]).when(F.size(listed) > 0, listed[0]["address"])
+    own_address = F.when(kind == "member-started", event["address"]).when(F.size(listed) > 0, F.get(listed, 0)["address"])
     has_address = (kind == "member-started") | ((kind == "list-installed") & (F.size(listed) > 0))
     started = F.struct((kind != "member-started").alias("by_list"), "place")
     births = (

@@ -1,22 +1,27 @@
-"""Whether the journal itself is whole."""
+"""Whether the journal itself is whole: whatever else is audited relies on it."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.registry import LIFE, rule, witnesses_of
+from backend.pipeline.rules.evidence import Evidence, in_life, witness
+from backend.pipeline.rules.registry import findings, first_broken, found, rule
+from backend.simulation.invariants.numbering import Numbering
 
 
-@rule("journal gap", "warning", "events")
-def missing_events(events: DataFrame) -> DataFrame:
-    """A life numbers its events from 1 without gaps; where one is missing, other rules may have missed something."""
-    life = Window.partitionBy(*LIFE).orderBy("seq")
-    gaps = events.withColumn("before_seq", F.lag("seq").over(life)).withColumn(
-        "missing", F.col("seq") - F.coalesce("before_seq", F.lit(0)) - 1
+@rule(Numbering.name)
+def missing_events(evidence: Evidence) -> DataFrame:
+    """What is missing makes the journal incomplete, which is no fault of the cluster: a warning. What is out of order is one."""
+    events = evidence.events.select(
+        *("run", "member", "uuid", "seq", "at", "place"), witness().alias("witness")
+    ).withColumn("before", F.lag("witness").over(in_life()))
+    before, own = F.col("before"), F.col("witness")
+    begins = F.format_string("%s begins with record %d, not 1", "member", "seq")
+    follows = F.format_string("record %d of %s follows record %d", "seq", "member", before["seq"])
+    severity = F.when(before.isNull() | (F.col("seq") > before["seq"]), "warning").otherwise("violation")
+    broken = first_broken(
+        (before.isNull() & (F.col("seq") != 1), found(Numbering.name, begins, own, severity=severity)),
+        (F.col("seq") != before["seq"] + 1, found(Numbering.name, follows, before, own, severity=severity)),
     )
-    return gaps.where("missing <> 0").select(
-        *("run", "member", "uuid", "seq", "at"),
-        F.format_string("%d events of %s are missing before its event %d", "missing", "member", "seq").alias("detail"),
-        witnesses_of("uuid.before_seq", "uuid.seq"),
-    )
+    return findings(events, broken)
