@@ -206,7 +206,8 @@ class Console(App[None]):
             "theme": tuple(THEMES),
             **self.top.words(),
         }
-        return complete_line(beginning, self.cluster.labels, writable=self.cluster.writable, words=words)
+        found = complete_line(beginning, self.cluster.labels, writable=self.cluster.writable, words=words)
+        return found or next((one for one in self.settings.aliases if beginning and one.startswith(beginning)), None)
 
     def answered(self, sign: str, text: str) -> None:
         self._state.keep_line(sign, text)
@@ -304,6 +305,7 @@ class Console(App[None]):
             made = view_class(view, writable=tab.session.cluster.writable, wanted_keys=self._keys)
             known = tab.views[view] = made(tab.session, self)
             self._table_deeds.recall(known)
+            known.date_by(self.settings.clock)
             known.take(tab.session.recent)
             self.install_screen(known, tab.name_of(view))
         return known

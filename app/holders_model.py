@@ -10,7 +10,7 @@ from backend.picture.picture import Picture
 from backend.picture.replica_map import ReplicaMap
 from backend.picture.replica_words import DIGEST_SHOWN, HolderRow, holder_row, holders
 from widgets.line_table import Column, TableCell
-from widgets.replica_map import HUES
+from widgets.replica_look import HUES
 
 LONGEST_NAME = 22
 

@@ -16,6 +16,7 @@ from app.doors import Opened
 from app.header import header_parts, view_cells
 from app.reach_view import ReachView
 from app.session import Session
+from app.settings import Clock
 from backend.core.commands import Command
 from backend.core.events import Record
 from backend.picture.one_line import one_line
@@ -183,6 +184,9 @@ class LiveScreen(Screen[None]):
             return []
         keys = table.selection or ((table.cursor_key,) if table.cursor_key is not None else ())
         return [arranged.row(key) for key in keys]
+
+    def date_by(self, clock: Clock) -> None:
+        """Date events by this clock; for views that show events."""
 
     def words(self) -> Mapping[WordKind, Sequence[str]]:
         """What may follow words at the prompt here, for completion."""

@@ -1,14 +1,14 @@
-"""The ways from a console to the clusters of the user's configuration."""
+"""The ways from a console to the clusters of the user's configuration. What reads that is imported when somebody asks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from app.doors import DoorClosed, Opened
-from backend.documents.yaml_document import BadDocument
 from cli.connection import connection_of
 from cli.exits import CommandFailed
-from cli.user_configuration import UserConfiguration
+from cli.paths import configuration_file
 
 
 class ConfiguredDoors:
@@ -17,8 +17,14 @@ class ConfiguredDoors:
     def __init__(self, *, write: bool) -> None:
         self._write = write
 
-    @property
+    @cached_property
     def names(self) -> Sequence[str]:
+        """As they were when they were asked for first: completion asks at every letter."""
+        if not configuration_file().exists():
+            return ()
+        from backend.documents.yaml_document import BadDocument
+        from cli.user_configuration import UserConfiguration
+
         try:
             return tuple(UserConfiguration().profiles)
         except BadDocument:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Protocol
 
 from rich.cells import set_cell_size
 from rich.segment import Segment
@@ -22,24 +22,13 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from backend.picture.replica_cell import EMPTY, MARKS, Column, MapCell
-
-Zoom = Literal["wide", "letters", "halves"]
-
-ZOOMS: tuple[Zoom, ...] = ("wide", "letters", "halves")
-
-HUES = 8
-"""How many colours there are for members; letters tell those of one colour apart."""
+from widgets.replica_look import HUES, Look, Zoom, half_look, letter_look
 
 GUTTER = 4
 """Cells before the first partition, for the replica index."""
 
-UPPER_HALF = "▀"
-
 TICKS = (5, 10, 20, 50, 100)
 """Partitions between two numbers on the ruler."""
-
-Look = tuple[int, int, str, bool]
-"""What a style is made of: colours of the upper and the lower half, state, and whether the cursor is there."""
 
 NOTHING = EMPTY["vacant"]
 
@@ -354,16 +343,9 @@ class ReplicaMapView(ScrollView, can_focus=True):
             cell = column[index]
             one = known.get(cell)
             if one is None:
-                one = known[cell] = self._letter(cell)
+                one = known[cell] = letter_look(cell, self._zoom, self._cell_width)
             painted.append(one)
         return painted
-
-    def _letter(self, cell: MapCell) -> tuple[str, Look]:
-        letter, hue, state = cell
-        mark = MARKS[state]
-        text = f"{letter}{mark}" if self._zoom == "wide" else mark or letter
-        colour = hue % HUES if hue >= 0 else -1
-        return text.ljust(self._cell_width)[: self._cell_width], (colour, -1, state, False)
 
     def _halves(self, columns: list[Column], index: int) -> list[tuple[str, Look]]:
         known = self._painted
@@ -372,19 +354,9 @@ class ReplicaMapView(ScrollView, can_focus=True):
             pair = (column[index], column[index + 1] if index + 1 < len(column) else NOTHING)
             one = known.get(pair)
             if one is None:
-                one = known[pair] = self._half(*pair)
+                one = known[pair] = half_look(*pair)
             painted.append(one)
         return painted
-
-    def _half(self, upper: MapCell, lower: MapCell) -> tuple[str, Look]:
-        """Colours as long as all is well in both, else the mark of the graver of the two."""
-        for state, mark in MARKS.items():
-            if mark and state != "vacant" and state in (upper.state, lower.state):
-                return mark, (-1, -1, state, False)
-        above, below = (cell.hue % HUES if cell.hue >= 0 else -1 for cell in (upper, lower))
-        if above < 0 and below < 0:
-            return MARKS["vacant"], (-1, -1, "vacant", False)
-        return UPPER_HALF, (above, below, "half", False)
 
     # Styles
 

@@ -11,6 +11,7 @@ from app.event_lines import EventLine, LineFormat, words_of
 from app.event_pane import EventPane
 from app.live_screen import Desk, LiveScreen
 from app.session import RECENT, Session
+from app.settings import Clock
 from backend.core.address import Address
 from backend.core.events import Record
 from backend.picture.amounts import duration_text
@@ -314,6 +315,9 @@ class EventsScreen(LiveScreen):
             self._redraw()
         hides = "the filter hides what does not match"
         self.desk.say(hides if self.tail.hides else "the filter marks what matches; n and N go there")
+
+    def date_by(self, clock: Clock) -> None:
+        self._format.utc = clock == "utc"
 
     def _other_clock(self) -> None:
         self._format.utc = not self._format.utc

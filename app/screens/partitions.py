@@ -20,7 +20,8 @@ from backend.picture.replica_map import NO_ROW, ReplicaMap
 from backend.picture.replica_words import census_facts, map_facts, partition_sentence
 from backend.picture.table_belief import NOBODY
 from widgets.line_table import LineTable, TableCell
-from widgets.replica_map import HUES, ZOOMS, ReplicaMapView
+from widgets.replica_look import HUES, ZOOMS
+from widgets.replica_map import ReplicaMapView
 from widgets.status_line import StatusLine
 
 SECOND_US = 1_000_000

@@ -29,6 +29,8 @@ class MemberStarted(Struct, frozen=True, tag_field="kind", tag="member-started")
     lite: bool
     join_list: tuple[Address, ...]
     merged_from: str = ""
+    settings: dict[str, str] | None = None
+    """Its properties that are not the documented defaults, as text by name; None where nobody told them."""
 
 
 class JoinRequested(Struct, frozen=True, tag_field="kind", tag="join-requested"):

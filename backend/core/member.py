@@ -265,7 +265,8 @@ class MemberMachine:
     def start(self, now: int) -> Sequence[Effect]:
         """Begin to look for the cluster."""
         birth = self._state.birth
-        self._state.note(now, MemberStarted(birth.address, birth.lite, birth.join_list))
+        settings = birth.settings.not_as_documented()
+        self._state.note(now, MemberStarted(birth.address, birth.lite, birth.join_list, settings=settings))
         joining.begin(self._state, now)
         return self._taken(now)
 

@@ -203,6 +203,10 @@ class Settings:
         """The settings as people write them."""
         return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
 
+    def not_as_documented(self) -> dict[str, str]:
+        """The properties that are not the documented defaults, as text by name: what a life tells of itself as it begins."""
+        return {name: str(value) for name, value in self.as_properties().items() if value != DOCUMENTED[name]}
+
     def _check_together(self) -> None:
         try:
             patterns = group_patterns(self.custom_groups)
@@ -312,3 +316,7 @@ def _shown(kind: Property, value: PropertyValue) -> PropertyValue:
 def _suggestion(name: str) -> str:
     close = difflib.get_close_matches(name, PROPERTIES, n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+DOCUMENTED = Settings().as_properties()
+"""The defaults as people write them."""

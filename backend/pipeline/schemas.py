@@ -110,7 +110,20 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """By kind of event, the fields without which it is not one."""
 
-WITNESS = StructType([StructField("uuid", StringType()), StructField("seq", LongType())])
+PLACE = StructType(
+    [StructField("at", LongType()), StructField("file", StringType()), StructField("number", LongType())]
+)
+"""Where an event stands in the order of its run: its time, and among those of the same time where it was written."""
+
+WITNESS = StructType(
+    [
+        StructField("uuid", StringType()),
+        StructField("seq", LongType()),
+        StructField("member", StringType()),
+        StructField("at", LongType()),
+        StructField("version", LongType()),
+    ]
+)
 
 FINDINGS = StructType(
     [
@@ -123,6 +136,10 @@ FINDINGS = StructType(
         StructField("at", LongType()),
         StructField("detail", StringType()),
         StructField("witnesses", ArrayType(WITNESS)),
+        StructField("members", ArrayType(StringType())),
+        StructField("versions", ArrayType(LongType())),
+        StructField("doubt", StringType()),
+        StructField("link", StringType()),
     ]
 )
-"""What a rule found: where it shows, one sentence, and the events that prove it."""
+"""What a rule found: see `backend.pipeline.rules.finding.Finding`, which has the same fields."""

@@ -516,7 +516,7 @@ def test_screenshot_is_an_svg_file(tmp_path: Path) -> None:
             app._obey(f"screenshot {tmp_path / 'one.svg'}")
             assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<svg")
             app._obey(f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
-            assert "no screenshot" in app.beliefs.message.text
+            assert "there is no folder" in app.beliefs.message.text
 
     run_async(scenario())
 

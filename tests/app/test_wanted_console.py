@@ -122,6 +122,7 @@ def test_wanted_keys_work_and_the_old_ones_do_not() -> None:
 
 def test_an_alias_stands_for_the_beginning_of_a_line() -> None:
     async def scenario(console: Console, pilot: Pilot[None], cluster: FakeCluster) -> None:
+        assert console.complete("hal") == "halves"
         await type_line(pilot, "halves")
         await type_line(pilot, "end n3")
         assert cluster.commands == [Partition((("n1", "n2"), ("n3", "n4", "n5"))), StopMember("n3")]

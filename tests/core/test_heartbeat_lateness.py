@@ -77,7 +77,9 @@ def test_whoever_is_heard_again_is_late_no_more() -> None:
         late, over = told(world, name)
         assert not late.over and over.over and over.silence > late.silence
         assert not world.machines[name]._state.peers[address_of("E")].late
-    assert not any(isinstance(event, SuspicionRaised | MemberRemoved) for name in "ABCD" for event in world.events[name])
+    assert not any(
+        isinstance(event, SuspicionRaised | MemberRemoved) for name in "ABCD" for event in world.events[name]
+    )
 
 
 def test_an_observer_that_stood_still_waits_anew() -> None:

@@ -12,7 +12,8 @@ from textual.pilot import Pilot
 
 from backend.picture.replica_cell import EMPTY, Column, MapCell, letter_of
 from tests.app.screen_text import screen_text
-from widgets.replica_map import GUTTER, ReplicaMapView, Zoom
+from widgets.replica_look import Zoom
+from widgets.replica_map import GUTTER, ReplicaMapView
 
 WIDE = (GUTTER + 40 + 2, 12)
 """Forty cells for partitions, and two for the scroll bar."""

@@ -223,7 +223,8 @@ def depart(state: Membership, now: int, target: Address) -> None:
     state.join_list_told = None  # the edit was meant for the cluster that ends here
     state.remembered.update(dict.fromkeys(left, now))
     state.reconnect()
-    state.note(now, MemberStarted(state.address, state.birth.lite, state.join_list, old_uuid))
+    settings = state.settings.not_as_documented()
+    state.note(now, MemberStarted(state.address, state.birth.lite, state.join_list, old_uuid, settings))
     if left:
         state.note(now, AddressesRemembered(tuple(left)))
     joining.begin(state, now, target)

@@ -70,6 +70,13 @@ class Evidence:
         return views.withColumns({"witness": witness(F.col("version")), "before": F.lag(before).over(in_life())})
 
     @cached_property
+    def table_rows(self) -> DataFrame:
+        """See `tables.changed_rows`."""
+        from backend.pipeline.rules.tables import changed_rows
+
+        return self.keep(changed_rows(self))
+
+    @cached_property
     def lives(self) -> DataFrame:
         """One row for each life that is known: run, uuid, label, address, and when it was born, got its address, ended and is
         paused. Places; null where that has not happened."""

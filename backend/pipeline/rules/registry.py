@@ -6,7 +6,7 @@ the verdict is the checker's, and so are the sentences about what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +42,10 @@ class Rule:
     names: tuple[str, ...]
     kinds: frozenset[str]
     find: Callable[[Evidence], DataFrame]
+
+    def can_find(self, kinds: Collection[str]) -> bool:
+        """Whether there can be anything to find where only events of these kinds are."""
+        return not self.kinds or not self.kinds.isdisjoint(kinds)
 
 
 RULES: list[Rule] = []

@@ -32,13 +32,13 @@ def read_lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     paths = [file.translate(_GLOB_SIGNS) for file in files]
     # Without the look-up for partitions: the directory's run=… repeats a column that each line has.
     text = spark.read.option("recursiveFileLookup", "true").option("lineSep", "\n").text(paths)
+    return understood(text.select(F.col("value").alias("raw"), F.col("_metadata.file_path").alias("file")))
+
+
+def understood(lines: DataFrame) -> DataFrame:
+    """`lines`, with a column raw, and besides record and reason as `read_lines` gives them."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    lines = text.select(
-        F.col("value").alias("raw"),
-        F.col("_metadata.file_path").alias("file"),
-        F.from_json("value", _READ_AS, options).alias("record"),
-    )
-    return lines.withColumn("reason", _why_no_record())
+    return lines.withColumn("record", F.from_json("raw", _READ_AS, options)).withColumn("reason", _why_no_record())
 
 
 def ranked(lines: DataFrame) -> DataFrame:

@@ -26,6 +26,10 @@ AT = ("at", NUMBER, "microseconds on the run's clock")
 UTC = ("utc", NUMBER, "microseconds since 1970, UTC")
 
 
+OUTSIDE = ("process-killed", "process-paused", "process-resumed", "link-changed", "operator-asked", "stranger-refused")
+"""Kinds of events that stand under the name of the cluster: what is done to members, not what they do."""
+
+
 def schema(*columns: tuple[str, DataType, str]) -> StructType:
     """A schema whose columns carry their meaning as a comment."""
     return StructType([StructField(name, kind, metadata={"comment": meaning}) for name, kind, meaning in columns])

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-SUSPICIONS = StructType(
-    [
-        StructField("run", StringType()),
-        StructField("uuid", StringType()),
-        StructField("member", StringType()),
-        StructField("suspect", StringType()),
-        StructField("suspect_uuid", StringType()),
-        StructField("raised_seq", LongType()),
-        StructField("raised_at", LongType()),
-        StructField("raised_utc", LongType()),
-        StructField("raised_reason", StringType()),
-        StructField("cleared_seq", LongType()),
-        StructField("cleared_at", LongType()),
-        StructField("cleared_utc", LongType()),
-        StructField("cleared_reason", StringType()),
-    ]
+from backend.pipeline.tables.columns import LIFE, MEMBER, NUMBER, RUN, TEXT, of_kind, schema
+
+SUSPICIONS = schema(
+    RUN,
+    LIFE,
+    MEMBER,
+    ("suspect", TEXT, "address of the member that is suspected"),
+    ("suspect_uuid", TEXT, "the life that is suspected"),
+    ("raised_seq", NUMBER, "number of the event within the life that suspects"),
+    ("raised_at", NUMBER, "microseconds on the run's clock"),
+    ("raised_utc", NUMBER, "microseconds since 1970, UTC"),
+    ("raised_reason", TEXT, "why"),
+    ("cleared_seq", NUMBER, "number of the event that ended it; null, as are the next three, where it never ended"),
+    ("cleared_at", NUMBER, "microseconds on the run's clock"),
+    ("cleared_utc", NUMBER, "microseconds since 1970, UTC"),
+    ("cleared_reason", TEXT, "why it ended"),
 )
-"""One row for each time that a member began to suspect another; the cleared columns are null where it never stopped."""
+"""A master suspects nobody: it takes the member off its list at once. See the event `member-removed`."""
 
 
 def suspicions(events: DataFrame) -> DataFrame:
@@ -31,9 +30,9 @@ def suspicions(events: DataFrame) -> DataFrame:
     of_one_suspect = Window.partitionBy("run", "uuid", "event.suspect", "event.suspect_uuid").orderBy("seq")
     what = F.struct(F.col("event.kind").alias("kind"), "seq", "at", "utc", F.col("event.reason").alias("reason"))
     raised = (
-        events.where(F.col("event.kind").isin("suspicion-raised", "suspicion-cleared"))
+        events.where(of_kind("suspicion-raised", "suspicion-cleared"))
         .withColumn("next", F.lead(what).over(of_one_suspect))
-        .where(F.col("event.kind") == "suspicion-raised")
+        .where(of_kind("suspicion-raised"))
     )
     cleared = F.when(F.col("next.kind") == "suspicion-cleared", F.col("next"))
     table = raised.select(

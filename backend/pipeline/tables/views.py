@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
-from backend.pipeline.schemas import ENVELOPE, EVENT, RECORD
+from backend.pipeline.schemas import ENVELOPE, EVENT
+from backend.pipeline.tables.columns import AT, LIFE, MEMBER, NUMBER, RUN, SEQ, TEXT, UTC, of_kind, schema
 
-VIEWS = StructType(
-    [*(RECORD[name] for name in ENVELOPE)]
-    + [EVENT[name] for name in ("version", "lineage", "master", "members", "author", "cause")]
+VIEWS = schema(
+    RUN,
+    MEMBER,
+    LIFE,
+    SEQ,
+    AT,
+    UTC,
+    ("version", NUMBER, "version of the list"),
+    ("lineage", TEXT, "the mastership from which it descends; versions are comparable within one"),
+    ("master", TEXT, "address of the master that it names"),
+    ("members", EVENT["members"].dataType, "the members, the oldest first"),
+    ("author", TEXT, "address of the member that sent it; the master itself makes its own"),
+    ("cause", TEXT, "what changed it"),
 )
-"""One row for each member list that a member installed."""
 
 
 def views(events: DataFrame) -> DataFrame:
     """One row for each member list that a member installed (schema `VIEWS`)."""
-    installed = events.where(F.col("event.kind") == "list-installed")
+    installed = events.where(of_kind("list-installed"))
     return installed.select([F.col(name if name in ENVELOPE else f"event.{name}").alias(name) for name in VIEWS.names])

@@ -73,6 +73,10 @@ class Watch:
                 rules.setdefault(kind, []).append(rule)
         self._rules = {kind: tuple(heeding) for kind, heeding in rules.items()}
 
+    def heeds(self, kind: type) -> bool:
+        """Whether events of this class make any difference."""
+        return kind in self._rules
+
     def observe(self, record: Record) -> None:
         """Take in the next record of the run."""
         for rule in self._rules.get(type(record.event), ()):

@@ -1,0 +1,95 @@
+"""What a campaign is to run: seeds of the swarm or of one scenario, under one or several settings, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import product
+
+from msgspec import Struct
+
+from backend.core.properties import PropertyValue, Settings
+from backend.simulation.scenario import Scenario
+from backend.simulation.scenario_file import read_scenario
+from backend.simulation.trial import drawing_of, members_of
+
+Variant = dict[str, PropertyValue]
+"""Settings that go over those of the scenario."""
+
+CPU_SECONDS = 60.0
+"""What one seed may cost, unless told otherwise. The dearest of the usual ones take half a second."""
+
+
+class Campaign(Struct, frozen=True):
+    """What is done with every seed. `scenario` is the text of a scenario file; empty for the swarm, which draws one a seed.
+
+    `sizes` and `data` are the swarm's. With several `variants` each seed is run under each of them, and measured.
+    """
+
+    scenario: str = ""
+    data: bool = False
+    sizes: tuple[int, int] = (3, 20)
+    variants: tuple[Variant, ...] = ({},)
+    cpu_seconds: float = CPU_SECONDS
+
+    @property
+    def is_sweep(self) -> bool:
+        return len(self.variants) > 1
+
+
+class Errand(Struct, frozen=True, order=True):
+    """One run: a seed under one variant, by its place among the campaign's."""
+
+    variant: int
+    seed: int
+
+
+def variants_of(sweep: Mapping[str, Iterable[PropertyValue]]) -> tuple[Variant, ...]:
+    """All combinations of the values, the last setting changing fastest. Raises `BadProperty` for what cannot be set."""
+    variants = tuple(dict(zip(sweep, values, strict=True)) for values in product(*sweep.values()))
+    for variant in variants:
+        Settings.of(variant, preset="training")
+    return variants
+
+
+def scenario_of(campaign: Campaign, errand: Errand) -> Scenario:
+    """What is run. Raises `BadScenario`."""
+    if campaign.scenario:
+        scenario = _read(campaign.scenario)
+    else:
+        scenario = drawing_of(errand.seed, campaign.sizes, data=campaign.data).scenario
+    variant = campaign.variants[errand.variant]
+    return scenario.model_copy(update={"settings": {**scenario.settings, **variant}}) if variant else scenario
+
+
+@lru_cache(maxsize=1)
+def _read(text: str) -> Scenario:
+    return read_scenario(text, "the scenario")
+
+
+def in_order(campaign: Campaign, seeds: range) -> list[Errand]:
+    """All errands in an order that has nothing to do with their cost, so that every part of it costs about the same."""
+    errands = [Errand(variant, seed) for variant in range(len(campaign.variants)) for seed in seeds]
+    return sorted(errands, key=lambda one: blake2b(b"%d/%d" % (one.variant, one.seed), digest_size=8).digest())
+
+
+# Costs, measured on one core of a small server; only their proportions matter once a wave is done.
+
+SCENARIO_SECONDS = 0.1
+DATA_SECONDS = 0.15
+SWARM_SECONDS = 0.005
+PAIR_SECONDS = 0.0004
+ALL_HEARTBEATS = 4
+"""How many times as much a run costs in which no heartbeat is left out."""
+
+
+def expected_seconds(campaign: Campaign, errand: Errand) -> float:
+    """What an errand will cost, as far as one can tell without running it."""
+    if campaign.scenario:
+        return SCENARIO_SECONDS
+    times = ALL_HEARTBEATS if campaign.is_sweep else 1
+    if campaign.data:
+        return times * DATA_SECONDS
+    members = members_of(errand.seed, campaign.sizes, data=False)
+    return times * (SWARM_SECONDS + PAIR_SECONDS * members**2)

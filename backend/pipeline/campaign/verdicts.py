@@ -1,0 +1,45 @@
+"""One row for each run of a campaign, whatever became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+Verdict = Literal["ok", "violation", "no-convergence", "expectation", "crash", "timeout", "died", "unknown"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+FAILURES: tuple[Verdict, ...] = ("violation", "no-convergence", "expectation", "crash", "timeout", "died")
+
+
+class VerdictRow(Struct, frozen=True):
+    """How one run ended. Columns of the Parquet files under `verdicts` of a campaign's folder."""
+
+    variant: int
+    """Place among the settings that are compared, from 0; 0 without a sweep."""
+    seed: int
+    members: int
+    verdict: Verdict
+    signature: str = ""
+    """Equal for failures that seem to have one cause; empty when nothing failed."""
+    invariant: str = ""
+    error: str = ""
+    virtual_seconds: float = 0.0
+    events: int = 0
+    """Messages delivered and timers that went off, without heartbeats that said nothing new unless settings are compared."""
+    converged_seconds: float | None = None
+    """How long the members took to become one cluster after the last fault."""
+    bound_seconds: float | None = None
+    detections: tuple[float, ...] = ()
+    """For each killed or paused member: virtual seconds until somebody suspected or removed it."""
+    fingerprint: str = ""
+    cpu_seconds: float = 0.0
+    attempt: int = 0
+    """How often the task was tried before, because a worker or an executor was lost."""
+
+
+def digest(rows: Iterable[VerdictRow]) -> str:
+    """Equal for campaigns whose runs were the same, whoever ran them, in whatever order and however fast."""
+    lines = sorted(f"{row.variant} {row.seed} {row.verdict} {row.signature} {row.fingerprint}\n" for row in rows)
+    return sha256("".join(lines).encode()).hexdigest()[:32]

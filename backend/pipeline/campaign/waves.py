@@ -1,0 +1,161 @@
+"""A campaign on Spark: errands become tasks of a few seconds, tasks become waves, and each wave is one small Spark job.
+
+A wave comes back whole, so what has come back is safe whatever happens then, and the campaign learns from it how long tasks
+really take. Two waves are on their way at a time: while the last tasks of one run, the cores that are free begin the next.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from backend.pipeline.campaign.attempt import attempt as attempt_once
+from backend.pipeline.campaign.attempt import lost
+from backend.pipeline.campaign.guard import WALL_TIMES_CPU, guarded
+from backend.pipeline.campaign.plan import Campaign, Errand, expected_seconds
+from backend.pipeline.campaign.verdicts import VerdictRow
+from backend.pipeline.schemas import struct_type
+from backend.pipeline.session import parallelism
+
+Attempt = Callable[[Errand], VerdictRow]
+
+ROWS = struct_type(msgspec.inspect.type_info(VerdictRow))  # type: ignore[arg-type]
+"""The columns of `VerdictRow`."""
+
+TASK_SECONDS = 2.0
+"""A task costs Spark 20 to 50 ms whatever it does: this keeps that below 3 %."""
+FIRST_TASK_SECONDS = 0.5
+"""As long as nothing is known of how fast this machine is."""
+SHORTEST_TASK_SECONDS = 0.2
+TASKS_PER_CORE = 4
+WAVES_IN_FLIGHT = 2
+
+
+def play(
+    spark: SparkSession, campaign: Campaign, errands: Sequence[Errand], attempt: Attempt | None = None
+) -> Iterator[list[VerdictRow]]:
+    """Run all errands; the rows of each wave as it comes back. Raises what Spark raises when executors are lost for good.
+
+    Leaving the iterator early ends what is under way. `attempt` is what is done with an errand on an executor.
+    """
+    work = partial(
+        _work, attempt=attempt or partial(attempt_once, campaign), wall_seconds=WALL_TIMES_CPU * campaign.cpu_seconds
+    )
+    queue = _Queue(campaign, errands, parallelism(spark))
+    under_way: dict[Future[list[VerdictRow]], float] = {}
+    with ThreadPoolExecutor(WAVES_IN_FLIGHT, thread_name_prefix="wave") as threads:
+        try:
+            while queue or under_way:
+                while queue and len(under_way) < WAVES_IN_FLIGHT:
+                    tasks, expected = queue.wave()
+                    under_way[threads.submit(_one_wave, spark, tasks, work)] = expected
+                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                for wave in done:
+                    expected = under_way.pop(wave)
+                    rows = wave.result()
+                    queue.learn(expected, sum(row.cpu_seconds for row in rows))
+                    if queue.is_new:
+                        queue.cores = parallelism(spark)  # by now the executors of a cluster have come up
+                    yield rows
+        finally:
+            if under_way:
+                threads.shutdown(wait=False, cancel_futures=True)
+                spark.interruptAll()
+
+
+class _Queue:
+    """Errands that wait, and how many of them make a task."""
+
+    def __init__(self, campaign: Campaign, errands: Sequence[Errand], cores: int) -> None:
+        self._campaign = campaign
+        self._waiting = deque(errands)
+        self._expected = 0.0
+        self._spent = 0.0
+        self._learnt = 0
+        self.cores = cores
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether only the first waves have come back."""
+        return self._learnt <= WAVES_IN_FLIGHT
+
+    def learn(self, expected: float, spent: float) -> None:
+        """A wave of which `expected` seconds were expected took `spent`."""
+        self._learnt += 1
+        self._expected += expected
+        self._spent += spent
+
+    def wave(self) -> tuple[list[tuple[Errand, ...]], float]:
+        """The next tasks, and what they are expected to cost in the plan's seconds."""
+        aim = TASK_SECONDS if self._spent else FIRST_TASK_SECONDS
+        tasks: list[tuple[Errand, ...]] = []
+        whole = 0.0
+        count = max(1, self.cores * TASKS_PER_CORE)
+        aim = min(aim, max(SHORTEST_TASK_SECONDS, self._left_seconds(aim * count) / count))
+        while self._waiting and len(tasks) < count:
+            task, cost = self._task(aim / self._slowness)
+            tasks.append(task)
+            whole += cost
+        return tasks, whole
+
+    @property
+    def _slowness(self) -> float:
+        """Seconds here for each second of the plan."""
+        return self._spent / self._expected if self._spent and self._expected else 1.0
+
+    def _left_seconds(self, most: float) -> float:
+        """What all that waits will cost, counted no further than `most`."""
+        seconds = 0.0
+        for errand in self._waiting:
+            seconds += expected_seconds(self._campaign, errand) * self._slowness
+            if seconds >= most:
+                break
+        return seconds
+
+    def _task(self, plan_seconds: float) -> tuple[tuple[Errand, ...], float]:
+        task: list[Errand] = []
+        cost = 0.0
+        while self._waiting and cost < plan_seconds:
+            errand = self._waiting.popleft()
+            task.append(errand)
+            cost += expected_seconds(self._campaign, errand)
+        return tuple(task), cost
+
+
+def _one_wave(spark: SparkSession, tasks: Sequence[tuple[Errand, ...]], work: Callable[..., Any]) -> list[VerdictRow]:
+    # A range has one row for each of its parts, whatever the session's settings are: one part, one task, no shuffle.
+    numbers = spark.range(0, len(tasks), 1, numPartitions=len(tasks))
+    table = numbers.mapInArrow(partial(work, tasks=tasks), ROWS).toArrow()
+    return msgspec.convert(table.to_pylist(), list[VerdictRow])
+
+
+def _work(
+    batches: Iterator[pa.RecordBatch], *, tasks: Sequence[tuple[Errand, ...]], attempt: Attempt, wall_seconds: float
+) -> Iterator[pa.RecordBatch]:
+    """A task, on an executor: its errands one after the other in a process that may be lost."""
+    context = TaskContext.get()
+    tries = context.attemptNumber() if context is not None else 0
+    schema = to_arrow_schema(ROWS)
+    encode, decode = msgspec.msgpack.encode, msgspec.msgpack.Decoder(VerdictRow).decode
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            answers = guarded(
+                tasks[number],
+                lambda errand: encode(attempt(errand)),
+                lambda errand, loss: encode(lost(errand, loss)),
+                wall_seconds,
+            )
+            rows = [msgspec.structs.replace(decode(answer), attempt=tries) for answer in answers]
+            yield pa.RecordBatch.from_pylist(msgspec.to_builtins(rows), schema=schema)

@@ -1,0 +1,38 @@
+"""How much a report shows. Whatever is left out is counted, and said where it is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A report's size is bounded by these alone, however many events there are."""
+
+    index: int = 200
+    """Runs in the index."""
+    sections: int = 12
+    """Runs with a section of their own: those with findings first."""
+    lanes: int = 32
+    """Members in a timeline, in the order in which they came."""
+    lives: int = 64
+    """Lives of one member."""
+    marks: int = 240
+    """Lists in one lane. Of a lane with more, the last list in each of so many equal spans of time."""
+    suspicions: int = 400
+    """Pairs of members in a suspicion matrix."""
+    migrations: int = 120
+    """Migrations in the chart: the open ones, then those that took longest."""
+    faults: int = 120
+    rows: int = 60
+    """Rows of a table of claims, of merges and of splits."""
+    findings: int = 200
+    """Findings of one run."""
+    witnesses: int = 12
+    """Events that are named with one finding."""
+    names: int = 16
+    """Members that are named in one place."""
+    problems: int = 50
+    """Quarantined lines."""
+    letters: int = 2_000
+    """Of one text."""

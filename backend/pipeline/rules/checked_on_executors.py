@@ -1,0 +1,144 @@
+"""Invariants that need the whole story of a run: the simulator's own checkers, on executors.
+
+The records of a run stream past in their order, each run through one task; what is held is what the checkers remember. Besides what
+they find this tells what makes a run's journal incomplete, and when data may have been lost with its holders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from backend.core.data.events import CallFinished, CallStarted
+from backend.core.events import EVENT_KINDS, ListInstalled, Record
+from backend.pipeline.rules.evidence import Evidence
+from backend.pipeline.rules.finding import Finding, finding_of
+from backend.pipeline.schemas import PLACE
+from backend.simulation.invariants import Watch
+
+TOLD = StructType(
+    [
+        StructField("what", StringType()),
+        StructField("run", StringType()),
+        StructField("json", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("place", PLACE),
+    ]
+)
+"""What the tasks tell. `what`: finding (as `json`); lacks (`json` says what of the run is not there); loss (since this place all that
+was written to the partition may be lost)."""
+
+BATCH_ROWS = 1_000
+_Row = tuple[str, str, str | None, int | None, dict[str, Any] | None]
+
+
+def checked(evidence: Evidence, names: Collection[str]) -> DataFrame:
+    """What the checkers `names` find in each run, and what the journal lacks (schema `TOLD`)."""
+    whole = Watch(names)
+    asked = sorted(name for name, kind in EVENT_KINDS.items() if whole.heeds(kind) and kind not in (CallStarted, CallFinished))
+    # What nobody asks for still tells until when the journal goes.
+    raw = F.when(F.col("event.kind").isin(*asked), F.col("raw"))
+    records = evidence.events.select("run", "at", "place", "uuid", "member", "seq", raw.alias("raw"))
+    if not evidence.one_part:
+        records = records.repartition("run")
+    in_order = records.sortWithinPartitions("run", "place")
+    return in_order.mapInArrow(_checking(tuple(sorted(names)), evidence.patience_us), TOLD)
+
+
+def _checking(names: tuple[str, ...], patience_us: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in _rows(batch))
+        told = (one for run, of_run in groupby(rows, key=itemgetter(0)) for one in _check(run, of_run, names, patience_us))
+        for _, some in groupby(enumerate(told), key=lambda numbered: numbered[0] // BATCH_ROWS):
+            yield _batch([one for _, one in some])
+
+    return check
+
+
+def _check(run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], patience_us: int) -> Iterator[_Row]:
+    """One run from its first record to its last."""
+    watch, whole = Watch(names), _Wholeness()
+    decoder = msgspec.json.Decoder(Record)
+    losses: dict[int, int] = {}
+    at_us = 0
+    for _, at_us, place, uuid, member, seq, raw in rows:
+        whole.number(uuid, member, seq)
+        if raw is None:
+            continue
+        try:
+            record = decoder.decode(raw)
+        except msgspec.MsgspecError as problem:
+            whole.unreadable(member, seq, str(problem))
+            continue
+        if isinstance(record.event, ListInstalled):
+            whole.listed(record.event)
+        before = len(watch.violations)
+        watch.observe(record)
+        for violation in watch.violations[before:]:
+            yield _finding(run, finding_of(violation, record))
+        for partition, times in watch.writes.excused():
+            if losses.get(partition) != times:
+                losses[partition] = times
+                yield "loss", run, None, partition, place
+    for violation in watch.conclude(at_us, patience_us).violations[len(watch.violations) :]:
+        yield _finding(run, finding_of(violation, violation.witnesses[0]))
+    if lacks := whole.lacks():
+        yield "lacks", run, lacks, None, None
+
+
+class _Wholeness:
+    """Whether the records of all lives are there, each from its first on."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, int] = {}
+        self._gap = ""
+        self._members: dict[str, str] = {}
+        self._lists: set[tuple[str, int]] = set()
+
+    def number(self, uuid: str, member: str, seq: int) -> None:
+        before = self._latest.get(uuid, 0)
+        self._latest[uuid] = seq
+        if seq > before + 1 and not self._gap:
+            self._gap = f"events of {member} before its event {seq} are missing"
+
+    def listed(self, event: ListInstalled) -> None:
+        if (event.lineage, event.version) not in self._lists:
+            self._lists.add((event.lineage, event.version))
+            self._members.update((member.uuid, member.address) for member in event.members)
+
+    def unreadable(self, member: str, seq: int, problem: str) -> None:
+        self._gap = self._gap or f"event {seq} of {member} is not as this version knows it: {problem}"
+
+    def lacks(self) -> str:
+        """What is missing, in words; empty when nothing is."""
+        silent = sorted(address for uuid, address in self._members.items() if uuid not in self._latest)
+        return self._gap or (f"nothing is there of {', '.join(silent[:3])}, on a list" if silent else "")
+
+
+def _finding(run: str, finding: Finding) -> _Row:
+    return "finding", run, msgspec.json.encode(finding).decode(), None, None
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    names = ("run", "at", "place", "uuid", "member", "seq", "raw")
+    return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+
+
+_PLACE = pa.struct([("at", pa.int64()), ("file", pa.string()), ("number", pa.int64())])
+_ARROW = pa.schema(
+    [("what", pa.string()), ("run", pa.string()), ("json", pa.string()), ("partition", pa.int32()), ("place", _PLACE)]
+)
+
+
+def _batch(rows: list[_Row]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)

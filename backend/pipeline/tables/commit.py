@@ -1,0 +1,143 @@
+"""Putting the tables of some runs in the place of older ones: all of them, or none.
+
+What is new is built in a directory of its own beside the tables. Renaming the order into that directory decides: before, the
+new is thrown away; after, whoever comes next finishes what was begun. Each table's directory of a run is put in place by one
+rename, so that no reader ever finds half of one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import Struct
+
+BUILDING = ".building-"
+LOCK = ".lock"
+ORDER = "order.json"
+MANIFEST = "_store.json"
+RUN_PREFIX = "run="
+
+
+class StoreRefused(ValueError):
+    """The directory cannot take tables; the message says why and what to do."""
+
+
+class Manifest(Struct, frozen=True):
+    """What a store is made of: the files that are in it, each with its stamp, and the form of its tables."""
+
+    form: str
+    files: dict[str, tuple[int, int]]
+
+
+class Order(Struct, frozen=True):
+    """What is to be put in place: of each table all runs named here, present or gone."""
+
+    runs: tuple[str, ...]
+    tables: tuple[str, ...]
+    manifest: Manifest
+
+
+def read_manifest(store: Path) -> Manifest | None:
+    """What the store at `store` consists of; None when there is none. Raises `StoreRefused` when it cannot be read."""
+    try:
+        return msgspec.json.decode((store / MANIFEST).read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as problem:
+        raise StoreRefused(f"{store / MANIFEST}: {problem}; remove the directory and make the tables anew") from problem
+
+
+@contextmanager
+def opened(store: Path, tables: tuple[str, ...]) -> Iterator[Path]:
+    """A directory to build in, while nobody else writes into `store`; what an earlier writer left is seen to first.
+
+    Raises `StoreRefused` when the place holds something else, or is being written.
+    """
+    existed = store.exists()
+    _check(store, tables)
+    store.mkdir(parents=True, exist_ok=True)
+    with (store / LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as busy:
+            raise StoreRefused(f"{store}: somebody else is writing tables there; try again later") from busy
+        finish(store)
+        building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=store))
+        try:
+            yield building
+        finally:
+            if not (building / ORDER).exists():  # else it is decided, and will be finished
+                shutil.rmtree(building, ignore_errors=True)
+            if not existed and not (store / MANIFEST).exists() and not any(store.glob(f"{BUILDING}*")):
+                shutil.rmtree(store)
+
+
+def commit(store: Path, building: Path, order: Order) -> None:
+    """Put what stands in `building`, table by table and run by run, into `store`."""
+    draft = building / f"{ORDER}.draft"
+    with draft.open("wb") as file:
+        file.write(msgspec.json.encode(order))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(building / ORDER)
+    _carry_out(store, building, order)
+
+
+def finish(store: Path) -> None:
+    """Finish what an interrupted writer had decided, and throw away what it had not."""
+    for building in sorted(store.glob(f"{BUILDING}*")):
+        if (building / ORDER).exists():
+            _carry_out(store, building, msgspec.json.decode((building / ORDER).read_bytes(), type=Order))
+        else:
+            shutil.rmtree(building)
+
+
+def directories_by_run(table: Path) -> dict[str, str]:
+    """The names of the directories in `table`, by the run that each holds."""
+    return {unquote(one.name.removeprefix(RUN_PREFIX)): one.name for one in sorted(table.glob(f"{RUN_PREFIX}*"))}
+
+
+def _carry_out(store: Path, building: Path, order: Order) -> None:
+    """Do what `order` says; what is done already is left as it is, so this may be begun again at any point."""
+    old = building / "old"
+    for table in order.tables:
+        (store / table).mkdir(exist_ok=True)
+        (old / table).mkdir(parents=True, exist_ok=True)
+        there, new = directories_by_run(store / table), directories_by_run(building / table)
+        placed = old / table / "placed"
+        placed.mkdir(exist_ok=True)
+        for run in order.runs:
+            if run in new:
+                if run in there:
+                    _set_aside(store / table / there[run], old / table)
+                (placed / new[run]).touch()
+                (building / table / new[run]).rename(store / table / new[run])
+            elif run in there and not (placed / there[run]).exists():
+                _set_aside(store / table / there[run], old / table)
+    draft = building / f"{MANIFEST}.draft"
+    draft.write_bytes(msgspec.json.encode(order.manifest))
+    draft.rename(store / MANIFEST)
+    (building / ORDER).rename(building / f"{ORDER}.done")
+    shutil.rmtree(building)
+
+
+def _set_aside(directory: Path, old: Path) -> None:
+    directory.rename(Path(tempfile.mkdtemp(dir=old)) / directory.name)
+
+
+def _check(store: Path, tables: tuple[str, ...]) -> None:
+    """Only what is a store, or empty, may become one."""
+    if store.exists() and not store.is_dir():
+        raise StoreRefused(f"{store} is not a directory")
+    if read_manifest(store) is None and not any(store.glob(f"{BUILDING}*")):
+        for table in tables:
+            if (store / table).exists():
+                raise StoreRefused(f"{store / table} exists and is no table of this pipeline; choose another directory")
