@@ -170,7 +170,7 @@ def led_by(picture: Picture, master: Belief, now_us: int) -> list[Head]:
     if leading.cancelled:
         heads.append(Head(f"dropped {leading.cancelled} planned: {why}", "warning"))
     elif leading.moves or why:
-        copies = f"{counted(leading.moves, 'replica')} to copy, {leading.lower_bound} at least"
+        copies = f"{counted(leading.moves, 'replica')} to copy, {leading.lower_bound} places to fill at least"
         heads.append(Head(f"latest plan, {copies}: {why}", "plain"))
     return heads
 

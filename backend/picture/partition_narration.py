@@ -53,7 +53,7 @@ def _tell_migration(event: PartitionEvent | DataEvent, name_of: NameOf) -> str:
                 return f"has nothing to migrate: {why}"
             clears = sum(one.type == "CLEAR" for one in planned)
             cleared = f", {counted(clears, 'place')} to clear" if clears else ""
-            copies = f"{counted(moves, 'replica')} to copy, {lower_bound} at least"
+            copies = f"{counted(moves, 'replica')} to copy, {lower_bound} places to fill at least"
             return f"plans {counted(len(planned) - clears, 'migration')} ({copies}{cleared}): {why}"
         case told.MigrationsCancelled(remaining, reason):
             return f"drops {counted(remaining, 'planned migration')}: {reason}"

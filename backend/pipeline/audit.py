@@ -1,62 +1,53 @@
-"""The audit: journals in, findings out, and the tables on the way kept as Parquet when somebody wants them.
+"""The audit: journals, or the product's own logs, in; findings out, and tables on the way kept as Parquet when somebody wants them.
 
 Importing this file imports no Spark; calling `audit` does.
 """
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from msgspec import Struct
 
-from backend.journal.files import OPEN_SUFFIX, journal_files, whereabouts
+from backend.journal.files import OPEN_SUFFIX, RUN_PREFIX, SEALED_SUFFIX, NoJournal, journal_files, run_of_file
 from backend.pipeline.missing import JavaMissing, PipelineMissing
+from backend.pipeline.product_logs.reading import may_be_log
+from backend.pipeline.rules.finding import Finding, Witness, by_weight
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
+
+    from backend.pipeline.audit_reading import Reading
+    from backend.pipeline.rules.evidence import Evidence
 
 __all__ = [
     "AuditResult",
     "Finding",
     "JavaMissing",
+    "NotJudged",
     "OutputRefused",
     "PipelineMissing",
     "QuarantinedLine",
+    "Source",
     "Witness",
     "audit",
 ]
 
+Source = Literal["auto", "journal", "logs"]
+"""What the paths hold: our journals, or the product's own member logs."""
+
 MOST_FINDINGS = 100_000
-MOST_QUARANTINED = 1_000
 OPTIONAL_PACKAGES = ("pyspark", "py4j", "pandas", "pyarrow", "numpy")
+TABLES = ("views", "suspicions", "findings")
+LOGS_TELL_LITTLE = "members' logs tell neither what was done to processes and links nor of tables and calls, and may begin in the middle"
 _BUILDING = ".building-"
-
-
-class Witness(Struct, frozen=True):
-    """One event, by its identity within the run."""
-
-    uuid: str
-    seq: int
-
-
-class Finding(Struct, frozen=True):
-    """One place where a rule is broken. `severity` is "violation", or "warning" where the journal is incomplete."""
-
-    rule: str
-    severity: str
-    run: str
-    member: str
-    uuid: str
-    seq: int
-    at: int
-    detail: str
-    witnesses: tuple[Witness, ...]
 
 
 class QuarantinedLine(Struct, frozen=True):
@@ -67,116 +58,144 @@ class QuarantinedLine(Struct, frozen=True):
     reason: str
 
 
+class NotJudged(Struct, frozen=True):
+    """Rules about which nothing can be said, and why."""
+
+    rules: tuple[str, ...]
+    why: str
+
+
 class AuditResult(Struct, frozen=True):
     """`findings`: violations first, then by run and time. `problems`: the first of the quarantined lines.
 
-    `counts` has: files, lines, records, runs, lives, duplicates, quarantined, views, suspicions.
+    `counts` has: files, lines, records, runs, lives, duplicates, quarantined, views, suspicions, and findings where there are more
+    than are listed. `incomplete`: by run, what its journal lacks; what needs the whole journal is only a warning there.
+    `rules`: those that were judged.
     """
 
     findings: tuple[Finding, ...]
     counts: dict[str, int]
     problems: tuple[QuarantinedLine, ...]
+    rules: tuple[str, ...] = ()
+    not_judged: tuple[NotJudged, ...] = ()
+    incomplete: dict[str, str] = {}
 
 
 class OutputRefused(ValueError):
     """The directory for the tables holds something else under their names."""
 
 
-def audit(paths: Sequence[Path], out_dir: Path | None = None) -> AuditResult:
-    """Check the journals at `paths`: roots, directories of runs, or single files; events that stand twice count once.
+def audit(
+    paths: Sequence[Path],
+    out_dir: Path | None = None,
+    *,
+    rules: Collection[str] = (),
+    source: Source = "auto",
+    master: str = "",
+    remote: str = "",
+    bound_us: int | None = None,
+) -> AuditResult:
+    """Check what is at `paths`: journals (roots, directories of runs, single files), or logs; events that stand twice count once.
 
-    With `out_dir` the tables `views` and `suspicions` are written there as Parquet, partitioned by run, replacing those
-    of an earlier audit, and only after they are complete. Raises `NoJournal`, `OutputRefused`, `PipelineMissing` or
-    `JavaMissing` before anything is changed.
+    `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. With `out_dir` the tables
+    `views`, `suspicions` and `findings` are written there as Parquet, partitioned by run, replacing those of an earlier audit, and
+    only after they are complete. Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `PipelineMissing` or `JavaMissing`
+    before anything is changed.
     """
-    listed = [file for path in paths for file in journal_files(path)]
     if out_dir is not None:
         _check_output(out_dir)
+    source = _source_of(paths) if source == "auto" else source
+    listed = [file for path in paths for file in journal_files(path)] if source == "journal" else []
     try:
-        from backend.pipeline import session
+        from backend.pipeline import audit_reading, session
         from backend.pipeline.rules import all_rules
-        from backend.pipeline.tables import bronze
-        from backend.pipeline.tables import suspicions as suspicion_episodes
-        from backend.pipeline.tables import views as installed_lists
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in OPTIONAL_PACKAGES:
             raise PipelineMissing() from error
         raise
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging, session.spark_session() as spark:
-        files = _settled(listed, Path(staging))
-        lines = bronze.ranked(bronze.read_lines(spark, [str(file) for file in files])).persist()
-        views = suspicions = None
+    names = all_rules.wanted_rules(rules)
+    blind: list[str] = []
+    if source == "logs":
+        blind = sorted(name for name in names if not all_rules.judged_without_the_rest(name))
+        names -= frozenset(blind)
+    with (
+        tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging,
+        session.spark_session(master, remote=remote) as spark,
+    ):
+        if source == "logs":
+            reading = audit_reading.read_logs(spark, paths)
+        else:
+            reading = audit_reading.read_journals(spark, listed, Path(staging))
         try:
-            events, quarantine = bronze.bronze(lines)
-            views = installed_lists.views(events).persist()
-            suspicions = suspicion_episodes.suspicions(events).persist()
-            found = all_rules.all_findings({"views": views, "events": events})
-            order = ("severity", "run", "at", "rule", "uuid", "seq", "detail")
-            findings = found.orderBy(*order).limit(MOST_FINDINGS).collect()
-            problems = quarantine.orderBy("file", "raw").limit(MOST_QUARANTINED).collect()
-            counts = {"files": len(files), **_counts(lines), "views": views.count(), "suspicions": suspicions.count()}
-            if out_dir is not None:
-                _write_tables({"views": views, "suspicions": suspicions}, out_dir)
+            with audit_reading.tuned(spark, reading.size_bytes):
+                result = _audited(reading, names, bound_us, paths, out_dir)
         finally:
-            for table in (lines, views, suspicions):
-                if table is not None:
-                    table.unpersist()
-        return AuditResult(
-            tuple(map(_finding, findings)),
-            counts,
-            tuple(_quarantined(row, files) for row in problems),
-        )
+            reading.release()
+    unjudged = (NotJudged(tuple(blind), LOGS_TELL_LITTLE),) if blind else ()
+    return msgspec.structs.replace(result, not_judged=unjudged)
 
 
-def _settled(listed: Iterable[Path], staging: Path) -> dict[Path, Path]:
-    """Files that will still be there when Spark comes to read them, each with the name by which it is known.
+def _audited(
+    reading: Reading, names: frozenset[str], bound_us: int | None, paths: Sequence[Path], out_dir: Path | None
+) -> AuditResult:
+    from backend.pipeline.audit_reading import counted
+    from backend.pipeline.rules import all_rules
+    from backend.pipeline.rules.evidence import PATIENCE_US, Evidence
 
-    A living writer renames its open file about once a second: of those a copy is read.
-    """
-    files: dict[Path, Path] = {}
-    for number, path in enumerate(listed):
-        place = whereabouts(path.resolve())
-        if place is not None and place.name.endswith(OPEN_SUFFIX):
-            copy = staging / f"{number}.jsonl"
+    counts, kinds = counted(reading.lines)
+    counts = {"files": len(reading.names), **counts, **reading.counts}
+    patience_us = PATIENCE_US if bound_us is None else bound_us
+    evidence = Evidence(reading.events(), patience_us=patience_us, bound_us=bound_us, one_part=reading.is_small)
+    try:
+        found, incomplete = all_rules.find(evidence, names, kinds)
+        if reading.logs is not None:
+            incomplete = {}  # what is judged needs nothing else
+        doubted = (all_rules.doubted(one, incomplete.get(one.run, "")) for one in found)
+        links = _Links(reading, paths)
+        findings = by_weight([msgspec.structs.replace(one, link=links.to(one)) for one in doubted])
+        if len(findings) > MOST_FINDINGS:
+            counts["findings"] = len(findings)
+            del findings[MOST_FINDINGS:]
+        if out_dir is not None:
+            _write_tables(_tables(evidence, findings), out_dir)
+    finally:
+        evidence.release()
+    problems = [QuarantinedLine(*one) for one in reading.problems()] if counts["quarantined"] else []
+    return AuditResult(tuple(findings), counts, tuple(problems), tuple(sorted(names)), (), incomplete)
+
+
+def _source_of(paths: Sequence[Path]) -> Literal["journal", "logs"]:
+    """What the first path holds that tells it. A directory with a journal is one, whatever else is in it."""
+    for path in paths:
+        if path.is_file() and not path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) and run_of_file(path) is None:
+            return "logs"
+        if path.is_dir():
             try:
-                shutil.copyfile(place, copy)
-            except FileNotFoundError:
-                place = whereabouts(place)
-            else:
-                files[copy] = path
-                continue
-        if place is not None:
-            files[place] = path
-    return files
+                journal_files(path)
+            except NoJournal:
+                return "logs" if any(may_be_log(file) for file in path.rglob("*") if file.is_file()) else "journal"
+    return "journal"
 
 
-def _counts(lines: DataFrame) -> dict[str, int]:
-    from pyspark.sql import functions as F
+class _Links:
+    """How to see a finding in the console: the directory of its run, or else what was named."""
 
-    is_record = F.col("place") == 1
-    repeats = (F.col("place") > 1) & (F.col("raw") == F.col("first_raw"))
-    life = F.struct("record.run", "record.uuid")
-    row = lines.select(
-        F.count("*").alias("lines"),
-        F.count_if(is_record).alias("records"),
-        F.count_distinct(F.when(is_record, F.col("record.run"))).alias("runs"),
-        F.count_distinct(F.when(is_record, life)).alias("lives"),
-        F.count_if(repeats).alias("duplicates"),
-    ).collect()[0]
-    counts: dict[str, int] = row.asDict()
-    counts["quarantined"] = counts["lines"] - counts["records"] - counts["duplicates"]
-    return counts
+    def __init__(self, reading: Reading, paths: Sequence[Path]) -> None:
+        self._places = {
+            file.parent.name.removeprefix(RUN_PREFIX): file.parent
+            for file in reading.names.values()
+            if file.parent.name.startswith(RUN_PREFIX)
+        }
+        self._otherwise = paths[0] if reading.logs is None else None
 
-
-def _finding(row: Row) -> Finding:
-    fields = row.asDict()
-    witnesses = tuple(Witness(witness.uuid, witness.seq) for witness in fields.pop("witnesses"))
-    return Finding(**fields, witnesses=witnesses)
+    def to(self, finding: Finding) -> str:
+        """The command; empty for a log, which the console does not replay."""
+        place = self._places.get(finding.run, self._otherwise)
+        return "" if place is None else shlex.join(("quarterdeck", "console", "--replay", str(place), "--at", _moment(finding)))
 
 
-def _quarantined(row: Row, files: Mapping[Path, Path]) -> QuarantinedLine:
-    place = Path(unquote(urlsplit(row.file).path))
-    return QuarantinedLine(files.get(place, place), row.raw, row.reason)
+def _moment(finding: Finding) -> str:
+    return f"{finding.at / 1_000_000:.6f}".rstrip("0").rstrip(".")
 
 
 # Tables on disk
@@ -186,10 +205,21 @@ def _check_output(out_dir: Path) -> None:
     """Only what an audit wrote may be replaced. Raises `OutputRefused`."""
     if out_dir.exists() and not out_dir.is_dir():
         raise OutputRefused(f"{out_dir} is not a directory")
-    for name in ("views", "suspicions"):
+    for name in TABLES:
         table = out_dir / name
         if table.exists() and not (table / "_SUCCESS").is_file():
             raise OutputRefused(f"{table} exists and is no table of an audit; choose another directory or remove it")
+
+
+def _tables(evidence: Evidence, findings: Sequence[Finding]) -> dict[str, DataFrame]:
+    from backend.pipeline.schemas import FINDINGS
+    from backend.pipeline.tables.suspicions import suspicions
+    from backend.pipeline.tables.views import views
+
+    rows = [msgspec.to_builtins(one) for one in findings]
+    spark = evidence.events.sparkSession
+    found = spark.createDataFrame(rows, FINDINGS)
+    return {"views": views(evidence.events), "suspicions": suspicions(evidence.events), "findings": found}
 
 
 def _write_tables(tables: Mapping[str, DataFrame], out_dir: Path) -> None:

@@ -153,7 +153,7 @@ def test_what_a_master_leads() -> None:
     facts = facts_of(cluster, "n1")
     place = facts.index(("leads", "asks n2 for the latest table since 0 s"))
     assert facts[place + 1] == ("", "0 running, 0 planned, 0 done, 0 failed")
-    assert facts[place + 2] == ("", "latest plan, 1 replica to copy, 1 at least: n5 joined")
+    assert facts[place + 2] == ("", "latest plan, 1 replica to copy, 1 places to fill at least: n5 joined")
     cluster = formed()
     cluster.happen("n1", MigrationsPlanned((), 0, 0, f"{cluster.address('n5')} joined"))
     assert ("leads", "0 running, 0 planned, 0 done, 0 failed; nothing is left of its plan") in facts_of(cluster, "n1")

@@ -207,7 +207,7 @@ def test_the_board_has_what_runs_first_then_the_queue_then_the_ends() -> None:
         "n1: moves all data off n2 since 0 s, so that it may leave",
         "n1: 2 running, 1 planned, 1 done, 1 failed",
         "n1: ▱▱▱▱▱▱▱▱▱▱ 0 % of 3 migrations, 2 migrations/s over the last 10 s, about 1 s left",
-        "n1: latest plan, 3 replicas to copy, 3 at least: n3 joined",
+        "n1: latest plan, 3 replicas to copy, 3 places to fill at least: n3 joined",
         "∅ 1 partition lost with all replicas",
         "✕ last failed, 0 s ago: p5, n3 has left",
     ]

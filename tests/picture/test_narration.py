@@ -140,7 +140,7 @@ def test_addresses_within_reasons_go_by_name_too() -> None:
             partitions.MigrationsPlanned(
                 (PlannedMigration(3, "MOVE", A, B, 0), PlannedMigration(3, "CLEAR", A, None, 1)), 1, 1, "n3 left"
             ),
-            "plans 1 migration (1 replica to copy, 1 at least, 1 place to clear): n3 left",
+            "plans 1 migration (1 replica to copy, 1 places to fill at least, 1 place to clear): n3 left",
         ),
         (partitions.MigrationsPlanned((), 0, 0, "n3 left"), "has nothing to migrate: n3 left"),
         (

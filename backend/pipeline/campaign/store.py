@@ -102,7 +102,7 @@ def opened(folder: Path, campaign: Campaign, *, resume: bool) -> Iterator[Store]
                 raise CampaignRefused(f"{plan}: another campaign, with other options; choose another folder")
             if not resume:
                 raise CampaignRefused(f"{folder} holds this campaign already; add --resume, or choose another folder")
-        elif any(path.name != "lock" for path in folder.iterdir()):
+        elif any(path.name != "lock" and not path.name.startswith(_BUILDING) for path in folder.iterdir()):
             raise CampaignRefused(f"{folder} is not empty and holds no campaign; choose another folder")
         else:
             kept = Kept(campaign, code)

@@ -61,6 +61,13 @@ def judged_without_the_rest(name: str) -> bool:
     return name in SELF_EVIDENT
 
 
+def doubted(finding: Finding, lacks: str) -> Finding:
+    """The finding in a run whose journal `lacks` something: a warning, unless it stands without that."""
+    if not lacks or finding.severity == "warning" or judged_without_the_rest(finding.rule):
+        return finding
+    return msgspec.structs.replace(finding, severity="warning", doubt=lacks)
+
+
 def find(evidence: Evidence, names: Collection[str], kinds: Collection[str]) -> tuple[list[Finding], dict[str, str]]:
     """What breaks the rules `names`, and by run what its journal lacks. `kinds`: the kinds of events that there are.
 

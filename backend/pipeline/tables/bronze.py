@@ -43,7 +43,7 @@ def understood(lines: DataFrame) -> DataFrame:
 
 def ranked(lines: DataFrame) -> DataFrame:
     """`lines` with the place of each among those of one identity, and the first of these to compare with."""
-    same = Window.partitionBy("reason", "record.run", "record.uuid", "record.seq").orderBy("record.at", "raw")
+    same = Window.partitionBy("reason", "record.run", "record.uuid", "record.seq").orderBy("record.at", "raw", "file")
     is_record = F.col("reason").isNull()
     return lines.withColumn("place", F.when(is_record, F.row_number().over(same))).withColumn(
         "first_raw", F.when(is_record, F.first("raw").over(same))
@@ -53,11 +53,15 @@ def ranked(lines: DataFrame) -> DataFrame:
 def bronze(ranked_lines: DataFrame) -> Bronze:
     """Tell records from the rest. A line that repeats a record is dropped; one that contradicts it is quarantined."""
     events = ranked_lines.where("place = 1").select([F.col(f"record.{name}").alias(name) for name in RECORD.names])
+    return Bronze(events, unfit(ranked_lines).select("file", "raw", "reason"))
+
+
+def unfit(ranked_lines: DataFrame) -> DataFrame:
+    """The lines that go into quarantine, all with a reason."""
     contradicts = (F.col("place") > 1) & (F.col("raw") != F.col("first_raw"))
     identity = F.concat_ws(" ", F.lit("uuid"), "record.uuid", F.lit("seq"), "record.seq")
     reason = F.coalesce("reason", F.concat(F.lit("contradicts another event with the same identity, "), identity))
-    quarantine = ranked_lines.where(F.col("reason").isNotNull() | contradicts)
-    return Bronze(events, quarantine.select("file", "raw", reason.alias("reason")))
+    return ranked_lines.where(F.col("reason").isNotNull() | contradicts).withColumn("reason", reason)
 
 
 def _why_no_record() -> Column:

@@ -80,7 +80,10 @@ def lives(events: DataFrame) -> DataFrame:
 
 def _told(events: DataFrame) -> DataFrame:
     """What each life tells of itself."""
-    started, entry = F.struct(*(f"event.{name}" for name in ("address", "lite", "merged_from", "settings"))), _own_entry()
+    started, entry = (
+        F.struct(*(f"event.{name}" for name in ("address", "lite", "merged_from", "settings"))),
+        _own_entry(),
+    )
     born, listed = F.when(of_kind("member-started"), started), F.when(of_kind("list-installed"), entry)
     grouped = (
         events.where(~of_kind(*OUTSIDE))

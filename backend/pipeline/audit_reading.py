@@ -1,0 +1,165 @@
+"""What an audit reads: journals or members' logs as lines with their records, whichever it is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from backend.journal.files import OPEN_SUFFIX, sealed_name, whereabouts
+from backend.pipeline.product_logs.reader import ProductLogs, read_product_logs
+from backend.pipeline.schemas import RECORD
+from backend.pipeline.tables import bronze
+
+SMALL_BYTES = 16 << 20
+"""What is no larger is read by one task."""
+
+BYTES_A_TASK = 32 << 20
+MOST_QUARANTINED = 1_000
+
+FEW_EVENTS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Nothing has to be moved, and compiling what runs over a few thousand rows takes longer than to interpret it."""
+
+
+@dataclass
+class Reading:
+    """Lines, ranked (see `bronze.ranked`) and kept by Spark until `release`."""
+
+    lines: DataFrame
+    names: Mapping[Path, Path]
+    """The files that Spark reads, each with the name by which it is known."""
+    size_bytes: int
+    quarantine: DataFrame
+    counts: dict[str, int] = field(default_factory=dict)
+    """Those that the lines do not tell."""
+    logs: ProductLogs | None = None
+
+    @property
+    def is_small(self) -> bool:
+        return self.size_bytes <= SMALL_BYTES
+
+    def events(self) -> DataFrame:
+        """The columns of a record, raw and place, each event once."""
+        file = F.substring_index("file", "/", -1)
+        place = F.struct(F.col("record.at").alias("at"), file.alias("file"), "number")
+        fields = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
+        return self.lines.where("place = 1").select(*fields, "raw", place.alias("place"))
+
+    def problems(self) -> list[tuple[Path, str, str]]:
+        """File, text and reason of the first lines that are no records."""
+        rows = self.quarantine.orderBy("file", "raw").limit(MOST_QUARANTINED).collect()
+        places = [(Path(unquote(urlsplit(row.file).path)), row) for row in rows]
+        return [(self.names.get(place, place), row.raw, row.reason) for place, row in places]
+
+    def release(self) -> None:
+        self.lines.unpersist()
+        if self.logs is not None:
+            self.logs.release()
+
+
+def read_journals(spark: SparkSession, listed: Iterable[Path], staging: Path) -> Reading:
+    """The journal files `listed`; of those still being written a copy, made in `staging`."""
+    files = settled(listed, staging)
+    size_bytes = sum(file.stat().st_size for file in files)
+    lines = _numbered(bronze.read_lines(spark, [str(file) for file in files]), size_bytes)
+    ranked = bronze.ranked(lines).persist()
+    return Reading(ranked, files, size_bytes, bronze.bronze(ranked).quarantine)
+
+
+def read_logs(spark: SparkSession, paths: Sequence[Path]) -> Reading:
+    """The logs at `paths`. Raises `NoLogs`, and `OSError` for what cannot be read."""
+    logs = read_product_logs(spark, paths)
+    totals = logs.coverage.agg(F.count_distinct("file").alias("files"), F.sum("lines").alias("lines")).collect()[0]
+    size_bytes = sum(Path(row.file).stat().st_size for row in logs.coverage.select("file").distinct().collect())
+    nothing = F.lit(None).cast("string")
+    lines = logs.lines.select("raw", F.lit("").alias("file"), F.from_json("raw", RECORD).alias("record"), nothing.alias("reason"))
+    ranked = bronze.ranked(_numbered(lines, size_bytes)).persist()
+    counts = {"files": totals.files, "lines": totals.lines or 0, "quarantined": logs.quarantine.count()}
+    return Reading(ranked, {}, size_bytes, logs.quarantine, counts, logs)
+
+
+def settled(listed: Iterable[Path], staging: Path) -> dict[Path, Path]:
+    """Files that will still be there when Spark comes to read them, each with the name by which it is known.
+
+    A living writer renames its open file about once a second: of those a copy is read, under the name that it will have.
+    """
+    files: dict[Path, Path] = {}
+    for number, path in enumerate(listed):
+        place = whereabouts(path.resolve())
+        if place is not None and place.name.endswith(OPEN_SUFFIX):
+            copy = staging / str(number) / sealed_name(place.name)
+            copy.parent.mkdir()
+            try:
+                shutil.copyfile(place, copy)
+            except FileNotFoundError:
+                place = whereabouts(place)
+            else:
+                files[copy] = path
+                continue
+        if place is not None:
+            files[place] = path
+    return files
+
+
+@contextmanager
+def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
+    """The session made fit for so much, and put back afterwards."""
+    if size_bytes <= SMALL_BYTES:
+        wanted = FEW_EVENTS
+    else:
+        tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or "2"), size_bytes // BYTES_A_TASK)
+        wanted = {"spark.sql.shuffle.partitions": str(tasks)}
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+
+
+def counted(lines: DataFrame) -> tuple[dict[str, int], Collection[str]]:
+    """How much there is, and which kinds of events."""
+    is_record = F.col("place") == 1
+    repeats = (F.col("place") > 1) & (F.col("raw") == F.col("first_raw"))
+    kind = F.when(is_record, F.col("record.event.kind"))
+    names = ("lines", "records", "duplicates", "views", "suspicions")
+    lives = lines.groupBy("record.run", "record.uuid").agg(
+        F.count("*").alias("lines"),
+        F.count_if(is_record).alias("records"),
+        F.count_if(repeats).alias("duplicates"),
+        F.count_if(kind == "list-installed").alias("views"),
+        F.count_if(kind == "suspicion-raised").alias("suspicions"),
+        F.collect_set(kind).alias("kinds"),
+    )
+    sums = [F.sum(name).alias(name) for name in names]
+    kinds = F.array_distinct(F.flatten(F.collect_set("kinds"))).alias("kinds")
+    runs = lives.groupBy("run").agg(F.count_if(F.col("records") > 0).alias("lives"), *sums, kinds)
+    row = runs.agg(F.count_if(F.col("records") > 0).alias("runs"), F.sum("lives").alias("lives"), *sums, kinds).collect()[0]
+    told = row.asDict()
+    some = set(told.pop("kinds"))
+    counts = {name: told[name] or 0 for name in ("lines", "records", "runs", "lives", "duplicates")}
+    counts["quarantined"] = counts["lines"] - counts["records"] - counts["duplicates"]
+    return counts | {name: told[name] or 0 for name in ("views", "suspicions")}, some
+
+
+def _numbered(lines: DataFrame, size_bytes: int) -> DataFrame:
+    """With a number that grows within each file; all in one part where there is little."""
+    numbered = lines.withColumn("number", F.monotonically_increasing_id())
+    return numbered.coalesce(1) if size_bytes <= SMALL_BYTES else numbered

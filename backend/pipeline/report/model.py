@@ -1,0 +1,334 @@
+"""What a report says, whoever shows it: plain values, bounded in number, times in microseconds on the run's clock.
+
+As JSON it is this very model; docs/report.md says what each field is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+FORMAT = 1
+"""Of the JSON; grows when a field goes away or changes its meaning."""
+
+Verdict = Literal["violated", "doubtful", "sound"]
+"""`doubtful`: warnings only, so something is missing in the journal."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How much of something is shown, and how much there is."""
+
+    shown: int
+    total: int
+
+    @property
+    def left_out(self) -> int:
+        return self.total - self.shown
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event that proves a finding."""
+
+    member: str
+    uuid: str
+    seq: int
+    at_us: int
+    version: int | None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A place where a rule is broken."""
+
+    rule: str
+    severity: str
+    member: str
+    uuid: str
+    seq: int
+    at_us: int
+    detail: str
+    doubt: str
+    members: tuple[str, ...]
+    versions: tuple[int, ...]
+    witnesses: tuple[Event, ...]
+    witnesses_cut: Cut
+    command: str
+    """Shows the moment in the console; empty where nothing can."""
+
+
+@dataclass(frozen=True)
+class RuleCount:
+    rule: str
+    violations: int
+    warnings: int
+
+
+@dataclass(frozen=True)
+class Life:
+    uuid: str
+    address: str
+    start_us: int
+    end_us: int | None
+    """None: it went on to the end of the journal."""
+    end: str
+    """stopped, merged, killed, join-failed, or empty."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A list, for as long as a member had it."""
+
+    uuid: str
+    start_us: int
+    end_us: int
+    version: int
+    lineage: str
+    """The letter of the lineage in this run."""
+    master: str
+    members: tuple[str, ...]
+    size: int
+    """How many members are on it; `members` may be shorter."""
+    installs: int
+    """More than 1: the last of so many lists in a time too short to be shown."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One member's time."""
+
+    member: str
+    lives: tuple[Life, ...]
+    lives_cut: Cut
+    views: tuple[View, ...]
+    installs: int
+    """Lists that it installed in all."""
+
+    @property
+    def shortened(self) -> bool:
+        return any(view.installs > 1 for view in self.views)
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The lists of one mastership, under a letter that stands for it."""
+
+    letter: str
+    name: str
+    master: str
+    first_version: int
+    last_version: int
+    start_us: int
+
+
+@dataclass(frozen=True)
+class Side:
+    """A cluster on one side of a split: who leads it, and who had its list at some time of the split."""
+
+    lineage: str
+    master: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A time during which more than one master led members of its own."""
+
+    number: int
+    start_us: int
+    end_us: int | None
+    """None: it lasted to the end of the journal."""
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What was done to the cluster from outside."""
+
+    fault: str
+    start_us: int
+    end_us: int | None
+    what: str
+    """In words."""
+    member: str
+    """Whose process it was; empty for a link."""
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """How often, and how long in all, `observer` suspected `suspect`. `open`: of these, not cleared by the end."""
+
+    observer: str
+    suspect: str
+    times: int
+    suspected_us: int
+    open: int
+
+
+@dataclass(frozen=True)
+class Migration:
+    migration_id: str
+    partition: int | None
+    type: str
+    source: str
+    destination: str
+    start_us: int
+    copied_us: int | None
+    end_us: int | None
+    outcome: str
+    bytes: int | None
+    rejections: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many migrations of a type ended in one way."""
+
+    type: str
+    outcome: str
+    times: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    member: str
+    start_us: int
+    end_us: int | None
+    outcome: str
+    version: int | None
+    new_version: int | None
+    accepted: int
+    refused: int
+    retried: int
+    left_out: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Merge:
+    member: str
+    target: str
+    from_lineage: str
+    to_lineage: str
+    start_us: int
+    end_us: int | None
+
+
+@dataclass(frozen=True)
+class Bin:
+    """`times` took from `from_us` up to `to_us`, the latter excluded."""
+
+    from_us: int
+    to_us: int
+    times: int
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How long one thing took. Percentiles are observed values, near enough for a thousandth of the rank."""
+
+    what: str
+    times: int
+    least_us: int
+    p50_us: int
+    p90_us: int
+    p99_us: int
+    most_us: int
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True)
+class KindCount:
+    kind: str
+    times: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. What was cut down has a `…_cut` beside it."""
+
+    number: int
+    run: str
+    verdict: Verdict
+    start_us: int
+    end_us: int
+    events: int
+    command: str
+    """Opens the run in the console; empty where nothing can."""
+    rules: tuple[RuleCount, ...]
+    problems: tuple[Problem, ...]
+    problems_cut: Cut
+    lanes: tuple[Lane, ...]
+    lanes_cut: Cut
+    lineages: tuple[Lineage, ...]
+    splits: tuple[Split, ...]
+    splits_cut: Cut
+    faults: tuple[Fault, ...]
+    faults_cut: Cut
+    suspicions: tuple[Suspicion, ...]
+    suspicions_cut: Cut
+    migrations: tuple[Migration, ...]
+    migrations_cut: Cut
+    outcomes: tuple[Outcome, ...]
+    claims: tuple[Claim, ...]
+    claims_cut: Cut
+    merges: tuple[Merge, ...]
+    merges_cut: Cut
+    durations: tuple[Distribution, ...]
+    kinds: tuple[KindCount, ...]
+
+
+@dataclass(frozen=True)
+class IndexLine:
+    """A run in the index. `section`: the number of its section, None where it has none."""
+
+    run: str
+    verdict: Verdict
+    section: int | None
+    members: int
+    events: int
+    span_us: int
+    violations: int
+    warnings: int
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line of a journal that is no record, or contradicts one."""
+
+    file: str
+    line: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers from the metrics, ready to be read."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    rows_cut: Cut
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole of it."""
+
+    verdict: Verdict
+    sources: tuple[str, ...]
+    """The journals, as they were named."""
+    counts: dict[str, int]
+    """What the audit counted: files, lines, records, runs and so on."""
+    violations: int
+    warnings: int
+    rules: tuple[RuleCount, ...]
+    index: tuple[IndexLine, ...]
+    index_cut: Cut
+    runs: tuple[Run, ...]
+    metrics: tuple[Table, ...]
+    bad_lines: tuple[BadLine, ...]
+    bad_lines_cut: Cut
+    format: int = field(default=FORMAT)

@@ -1,0 +1,179 @@
+"""Tables on disk: Parquet, partitioned by run, made of journals and kept up to date as more of them arrives.
+
+The lines of the journals are kept as they were, in the tables `events` and `quarantine`; all others are made of `events`. So a
+file is read once. What comes later, from another member or another place, is folded in: the runs that it belongs to are made
+anew out of what is kept and what is new, as if all had been read at once. Other runs are not touched.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from functools import reduce
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from backend.pipeline.schemas import RECORD
+from backend.pipeline.tables import bronze, commit
+from backend.pipeline.tables.columns import RUN, TEXT, schema
+from backend.pipeline.tables.commit import Manifest, Order
+from backend.pipeline.tables.registry import TABLES
+from backend.pipeline.tables.sources import Sources, settled
+
+NO_RUN = "(none)"
+"""Where a line is kept that belongs to no run."""
+
+RECORDS_PER_FILE = 2_000_000
+
+_RAW, _FILE = ("raw", TEXT, "the line as it stands in the journal"), ("file", TEXT, "a file in which it stands")
+
+EVENTS = StructType([*RECORD.fields, *schema(_RAW, _FILE).fields])
+"""Each record once. Fields of events that this version does not know are in `raw`."""
+
+QUARANTINE = schema(RUN, _FILE, _RAW, ("reason", TEXT, "why it is no record, or which one it contradicts"))
+"""Lines that are no records. The run is told by the line, or else by the file's directory, or is `(none)`."""
+
+SCHEMAS: dict[str, StructType] = {
+    "events": EVENTS,
+    "quarantine": QUARANTINE,
+    **{name: table.schema for name, table in TABLES.items()},
+}
+"""All tables of a store, by name."""
+
+FORM = sha256("".join(f"{name} {one.simpleString()}\n" for name, one in SCHEMAS.items()).encode()).hexdigest()[:16]
+"""Names the form of the tables: a store of another form is made anew from the lines that it keeps."""
+
+
+class Folded(Struct, frozen=True):
+    """What became of a store. `runs` are those whose tables were made anew."""
+
+    files_read: int
+    files_known: int
+    runs: tuple[str, ...]
+    records: int
+    """Of those runs, as is `quarantined`."""
+    quarantined: int
+
+
+def fold_in(spark: SparkSession, paths: Sequence[Path], store: Path) -> Folded:
+    """Bring the tables at `store` up to date with the journals at `paths`; nothing is lost that came from others before.
+
+    Raises `NoJournal`, `StoreRefused`, or OSError. Whatever fails, and whenever the process dies: the tables of a run
+    are all as they were, or all as they should be.
+    """
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-tables-") as staging:
+        settled(paths, Path(staging), {})  # a wrong path is told before anything is made
+        with commit.opened(store, tuple(SCHEMAS)) as building:
+            manifest = commit.read_manifest(store) or Manifest(FORM, {})
+            sources = settled(paths, Path(staging), manifest.files)
+            return _fold(spark, store, building, manifest, sources)
+
+
+def read_table(spark: SparkSession, store: Path, name: str) -> DataFrame:
+    """The table `name` of the store, with the columns that this version knows: what it lacks is null, what is new is left out.
+
+    Raises `StoreRefused` where there is no store.
+    """
+    if commit.read_manifest(store) is None:
+        raise commit.StoreRefused(
+            f"{store} holds no tables; make them with `quarterdeck pipeline tables PATH… --out DIR`"
+        )
+    return _read(spark, store / name, SCHEMAS[name])
+
+
+def _read(spark: SparkSession, table: Path, wanted: StructType) -> DataFrame:
+    return spark.read.schema(wanted).parquet(str(table)).select(wanted.names)
+
+
+def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, sources: Sources) -> Folded:
+    is_other_form = manifest.form != FORM
+    known = len(manifest.files)
+    if not sources.read and not is_other_form:
+        return Folded(0, known, (), 0, 0)
+    new = _new_lines(spark, sources)
+    touched = set() if new is None else _runs(new)
+    if commit.directories_by_run(store / "quarantine"):
+        touched |= _runs(
+            _read(spark, store / "quarantine", QUARANTINE).join(_names(spark, sources), "file", "left_semi")
+        )
+    if is_other_form:
+        touched |= {run for name in ("events", "quarantine") for run in commit.directories_by_run(store / name)}
+    lines = _lines(spark, store, sources, new, touched)
+    made = _make(spark, building, lines)
+    order = Order(
+        tuple(sorted(touched)),
+        tuple(SCHEMAS),
+        Manifest(FORM, {**manifest.files, **sources.stamps}),
+    )
+    commit.commit(store, building, order)
+    runs = tuple(sorted(touched - {NO_RUN}))
+    return Folded(len(sources.read), known, runs, *made)
+
+
+def _runs(rows: DataFrame) -> set[str]:
+    return {row.run for row in rows.select("run").distinct().collect()}
+
+
+def _new_lines(spark: SparkSession, sources: Sources) -> DataFrame | None:
+    """Columns raw, file, record, reason and run of all lines that are new."""
+    if not sources.read:
+        return None
+    lines = bronze.read_lines(spark, [str(file) for file in sources.read]).withColumn("file", _path("file"))
+    copies = {str(copy): str(place) for copy, place in sources.read.items() if copy != place}
+    if copies:
+        names = F.create_map(*(F.lit(part) for pair in copies.items() for part in pair))
+        lines = lines.withColumn("file", F.coalesce(names[F.col("file")], "file"))
+    return lines.withColumn("run", _run_of_line())
+
+
+def _names(spark: SparkSession, sources: Sources) -> DataFrame:
+    return spark.createDataFrame([(str(place),) for place in sources.read.values()], "file string")
+
+
+def _path(file: str) -> Column:
+    """A path as people write it, of a file's URI."""
+    return F.url_decode(F.regexp_replace(F.regexp_replace(file, "^file:/+", "/"), r"\+", "%2B"))
+
+
+def _run_of_line() -> Column:
+    directory = F.regexp_extract("file", "/run=([^/]+)/[^/]*$", 1)
+    return F.coalesce("record.run", F.when(directory != "", directory), F.lit(NO_RUN))
+
+
+def _lines(spark: SparkSession, store: Path, sources: Sources, new: DataFrame | None, touched: set[str]) -> DataFrame:
+    """All lines of the touched runs, kept and new. What was wrong in a file that is read again is forgotten."""
+    kept = []
+    for name, columns in (("events", EVENTS), ("quarantine", QUARANTINE)):
+        if runs := set(commit.directories_by_run(store / name)) & touched:
+            table = _read(spark, store / name, columns).where(F.col("run").isin(*sorted(runs)))
+            if name == "quarantine":
+                table = table.join(_names(spark, sources), "file", "left_anti")
+            kept.append(bronze.understood(table.select("run", "raw", "file")))
+    return reduce(DataFrame.unionByName, kept if new is None else [*kept, new])
+
+
+def _make(spark: SparkSession, building: Path, lines: DataFrame) -> tuple[int, int]:
+    """Write all tables of these lines into `building`; how many records and how many quarantined lines there are."""
+    ranked = bronze.ranked(lines).persist(StorageLevel.DISK_ONLY)
+    try:
+        records = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
+        _write(ranked.where("place = 1").select(*records, "raw", "file"), building / "events", EVENTS)
+        _write(bronze.unfit(ranked), building / "quarantine", QUARANTINE)
+    finally:
+        ranked.unpersist()
+    events = _read(spark, building / "events", EVENTS)
+    for name, table in TABLES.items():
+        _write(table.make(events), building / name, table.schema)
+    return events.count(), _read(spark, building / "quarantine", QUARANTINE).count()
+
+
+def _write(table: DataFrame, path: Path, wanted: StructType) -> None:
+    """Small runs get one file each, great ones several."""
+    balanced = table.select(wanted.names).hint("rebalance", F.col("run"))
+    balanced.write.partitionBy("run").option("maxRecordsPerFile", RECORDS_PER_FILE).parquet(str(path))
