@@ -8,6 +8,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+from backend.simulation.scenario import Scenario
 from backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
 from backend.simulation.trial import Trial, drawing_of, run_seed, try_out
 
@@ -33,10 +34,16 @@ def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path, *, data: bo
 
     Run again under its seed, the file fails in the same way.
     """
-    small = shrink(drawing_of(trial.seed, sizes, data=data).scenario, fails_alike(trial))
-    if trial.verdict == "no-convergence":
-        small = with_ending(small)
+    text = shrunk_trial(trial, drawing_of(trial.seed, sizes, data=data).scenario)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"seed-{trial.seed}.yaml"
-    file.write_text(shrunk_text(try_out(small, trial.seed), small), encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     return file
+
+
+def shrunk_trial(trial: Trial, scenario: Scenario) -> str:
+    """The file of the smallest scenario found that fails as `trial` did, which was `scenario` tried out."""
+    small = shrink(scenario, fails_alike(trial))
+    if trial.verdict == "no-convergence":
+        small = with_ending(small)
+    return shrunk_text(try_out(small, trial.seed), small)
