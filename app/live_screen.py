@@ -8,7 +8,6 @@ from typing import ClassVar, Protocol
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from app.actions.action import ViewName, WordKind
 from app.arranged_model import ArrangedModel
@@ -21,6 +20,7 @@ from backend.core.commands import Command
 from backend.core.events import Record
 from backend.picture.one_line import one_line
 from backend.training.progress import ScoreBook
+from widgets.hint_line import Hint, HintLine
 from widgets.line_table import LineTable, TableCell
 from widgets.prompt import Prompt
 from widgets.status_line import StatusLine
@@ -109,6 +109,7 @@ class LiveScreen(Screen[None]):
         self.views_line = StatusLine(id="views")
         self.below = StatusLine(id="below")
         self.message = StatusLine(id="message")
+        self.hints = HintLine(id="hints")
         self.prompt = Prompt(desk.complete, desk.history, id="prompt")
         self.deeds: dict[str, Deed] = {}
         self._painted_second = -1
@@ -121,7 +122,7 @@ class LiveScreen(Screen[None]):
         yield self.below
         yield self.message
         yield self.prompt
-        yield Footer(show_command_palette=False, compact=True)
+        yield self.hints
 
     # What a view says of itself
 
@@ -236,6 +237,8 @@ class LiveScreen(Screen[None]):
     # Events
 
     def on_mount(self) -> None:
+        self.bindings_updated_signal.subscribe(self, lambda _: self._show_hints())
+        self._show_hints()
         self.below.display = False
         self.views_line.show(view_cells(self.view))
         self.repaint()
@@ -267,3 +270,12 @@ class LiveScreen(Screen[None]):
         self.below.show(parts)
         if self.below.display != bool(parts):
             self.below.display = bool(parts)
+
+    def _show_hints(self) -> None:
+        """Each action that is bound here and now, and hinted at, with its keys."""
+        shown: dict[str, Hint] = {}
+        for _, binding, enabled, _ in self.active_bindings.values():
+            if binding.show and enabled and not binding.system and binding.action not in shown:
+                key = self.app.get_key_display(binding)
+                shown[binding.action] = Hint(key, binding.description, binding.key)
+        self.hints.show(tuple(shown.values()))

@@ -15,6 +15,7 @@ import typer
 from cli import (
     __version__,
     audit,
+    campaign,
     cluster,
     console,
     demo,
@@ -52,7 +53,22 @@ def version() -> None:
     print(__version__)
 
 
-for group in (console, cluster, simulate, swarm, demo, member, map_commands, journal, audit, plan, keys, paths, web):
+for group in (
+    console,
+    cluster,
+    simulate,
+    swarm,
+    campaign,
+    demo,
+    member,
+    map_commands,
+    journal,
+    audit,
+    plan,
+    keys,
+    paths,
+    web,
+):
     group.register(app)
 
 

@@ -227,7 +227,8 @@ class NetworkScreen(LiveScreen):
         if stands_on == self._foretold:
             return
         self._foretold = stands_on
-        timing = timing_of(self.session.recent)
+        someone = next((one for one in picture.members.values() if one.running), None)
+        timing = timing_of(self.session.recent, someone)
         meaning = MEANINGS[self._preset] if self._preset else "sides put together by hand"
         head = Fact("planned", f"{self._plan.title}: {meaning}; b builds it, C drops it", "strong")
         self.plan_sheet.show((head, *preview_facts(preview(picture, self._plan.commands, timing), timing)))

@@ -128,7 +128,7 @@ class SuspicionsScreen(LiveScreen):
         if timed != self._timed and self._decision is not None:
             self._timed = timed
             recent = self.session.recent
-            self._timing, self._changed_us = timing_of(recent), last_news_us(recent, master.uuid)
+            self._timing, self._changed_us = timing_of(recent, master), last_news_us(recent, master.uuid)
 
     # What keys do
 

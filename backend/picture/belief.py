@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -107,6 +108,8 @@ class Belief:
     """The addresses in `members`, for quick questions."""
     merged_from: str = ""
     """The uuid of the life before, when that one ended in a merge."""
+    settings: Mapping[str, str] | None = None
+    """Its properties that are not the documented defaults, as text by name; None while nobody told them. Never changed in place."""
     join_list: tuple[Address, ...] = ()
     """Where it looks for its cluster, and for others."""
     join_list_edition: int = 0

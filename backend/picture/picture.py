@@ -153,6 +153,7 @@ class Picture:
         belief = Belief(record.member, address, record.uuid, at=record.at, born_us=record.at, keeper=self._keeper)
         if started is not None:
             belief.join_list, belief.merged_from = started.join_list, started.merged_from
+            belief.settings = started.settings
             if before is not None and started.merged_from == before.uuid:
                 inherit(belief, before)
         self.members[record.member] = belief
@@ -250,6 +251,10 @@ def _claim(belief: Belief, event: events.Event, at: int) -> None:
     belief.claiming = isinstance(event, events.ClaimStarted)
 
 
+def _set(belief: Belief, event: events.SettingsChanged, at: int) -> None:
+    belief.settings = {**(belief.settings or {}), **event.properties}
+
+
 def _end(belief: Belief, event: events.Event, at: int) -> None:
     belief.claiming = False
     if belief.status != "killed":
@@ -275,6 +280,7 @@ FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
     events.ClaimStarted: _claim,
     events.ClaimFinished: _claim,
     events.ClaimAbandoned: _claim,
+    events.SettingsChanged: _set,
     events.MemberStopped: _end,
     events.JoinFailed: _end,
     **RECOVERY_FOLDS,

@@ -1,4 +1,4 @@
-"""How long things take in a cluster, as far as its records tell. They bear changed properties and reasons, but no settings."""
+"""How long things take in a cluster, as far as its records tell: by the settings of a member, or by what happened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from backend.core.events import (
     SettingsChanged,
     SuspicionRaised,
 )
-from backend.core.properties import SECOND_US
+from backend.core.properties import DOCUMENTED, SECOND_US
+from backend.picture.belief import Belief
 
 TIMEOUT = "hazelcast.max.no.heartbeat.seconds"
 INTERVAL = "hazelcast.heartbeat.interval.seconds"
@@ -50,9 +51,9 @@ class Timing:
         return self.quiet_seen_us
 
 
-def timing_of(records: Iterable[Record]) -> Timing:
-    """What `records`, in order, tell of timing. The latest change counts."""
-    told: dict[str, str] = {}
+def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing:
+    """What `records`, in order, tell of timing; the latest change counts. A member whose settings are known goes before."""
+    told = _told_by(belief)
     shortest_us: int | None = None
     news: dict[str, NewsClock] = {}
     quiet_seen_us: int | None = None
@@ -60,7 +61,8 @@ def timing_of(records: Iterable[Record]) -> Timing:
     for record in records:
         match record.event:
             case SettingsChanged(properties):
-                told.update(properties)
+                if belief is None or belief.settings is None:
+                    told.update(properties)
             case SuspicionRaised(_, _, reason) | MemberRemoved(_, _, reason):
                 if fit := SILENCE.search(reason):
                     silence_us = round(float(fit[1]) * SECOND_US)
@@ -123,6 +125,13 @@ def last_news_us(records: Iterable[Record], master_uuid: str) -> int | None:
         if record.uuid == master_uuid and isinstance(record.event, DisconnectionReported | DisconnectionResolved):
             clock.take(record)
     return clock.changed_us
+
+
+def _told_by(belief: Belief | None) -> dict[str, str]:
+    """The settings of a member: what it told, and the documented defaults for the rest."""
+    if belief is None or belief.settings is None:
+        return {}
+    return {name: belief.settings.get(name, str(DOCUMENTED[name])) for name in (TIMEOUT, INTERVAL, QUIET_HEARTBEATS)}
 
 
 def _seconds(text: str | None) -> int | None:

@@ -74,7 +74,7 @@ def read_journals(spark: SparkSession, listed: Iterable[Path], staging: Path) ->
     files = settled(listed, staging)
     size_bytes = sum(file.stat().st_size for file in files)
     lines = _numbered(bronze.read_lines(spark, [str(file) for file in files]), size_bytes)
-    ranked = bronze.ranked(lines).persist()
+    ranked = kept(bronze.ranked(lines), size_bytes)
     return Reading(ranked, files, size_bytes, bronze.bronze(ranked).quarantine)
 
 
@@ -85,7 +85,7 @@ def read_logs(spark: SparkSession, paths: Sequence[Path]) -> Reading:
     size_bytes = sum(Path(row.file).stat().st_size for row in logs.coverage.select("file").distinct().collect())
     nothing = F.lit(None).cast("string")
     lines = logs.lines.select("raw", F.lit("").alias("file"), F.from_json("raw", RECORD).alias("record"), nothing.alias("reason"))
-    ranked = bronze.ranked(_numbered(lines, size_bytes)).persist()
+    ranked = kept(bronze.ranked(_numbered(lines, size_bytes)), size_bytes)
     counts = {"files": totals.files, "lines": totals.lines or 0, "quarantined": logs.quarantine.count()}
     return Reading(ranked, {}, size_bytes, logs.quarantine, counts, logs)
 
@@ -157,6 +157,11 @@ def counted(lines: DataFrame) -> tuple[dict[str, int], Collection[str]]:
     counts = {name: told[name] or 0 for name in ("lines", "records", "runs", "lives", "duplicates")}
     counts["quarantined"] = counts["lines"] - counts["records"] - counts["duplicates"]
     return counts | {name: told[name] or 0 for name in ("views", "suspicions")}, some
+
+
+def kept(table: DataFrame, size_bytes: int) -> DataFrame:
+    """`table`, computed once. Where there is little, at once, and without its plan, which would cost more than the rows do."""
+    return table.localCheckpoint() if size_bytes <= SMALL_BYTES else table.persist()
 
 
 def _numbered(lines: DataFrame, size_bytes: int) -> DataFrame:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+OPTIONAL_PACKAGES = ("pyspark", "py4j", "pandas", "pyarrow", "numpy")
+"""What comes with the extra `pipeline`, by the names under which it is imported."""
+
 PACKAGES_HINT = "the pipeline needs its packages: run `make pipeline`, or pip install 'quarterdeck[pipeline]'"
 
 
@@ -21,3 +27,18 @@ class RemoteMissing(PipelineMissing):
 
     def __init__(self) -> None:
         super().__init__("a Spark Connect server needs more packages on this side: pip install 'quarterdeck[connect]'")
+
+
+class SparkUnreachable(RuntimeError):
+    """The Spark that was asked for does not answer, or refuses us."""
+
+
+@contextmanager
+def needing_packages() -> Iterator[None]:
+    """Imports in the block need the extra `pipeline`. Raises `PipelineMissing` when it is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in OPTIONAL_PACKAGES:
+            raise PipelineMissing() from error
+        raise

@@ -16,11 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from backend.pipeline.class_archive import archive_options
 from backend.pipeline.java import find_java
-from backend.pipeline.missing import RemoteMissing
+from backend.pipeline.missing import RemoteMissing, SparkUnreachable
 from backend.pipeline.package import ROOT, write_package
 
 Profile = Literal["interactive", "throughput"]
@@ -81,11 +83,14 @@ def start_session(
 
     `master` is as Spark writes it; by default all cores of this machine, or what `spark-submit` was told. `remote` is the
     ``sc://`` address of a Spark Connect server instead. `conf` goes over everything that is set here. Raises `JavaMissing`,
-    `RemoteMissing`, and `ValueError` when both a master and a remote are given.
+    `RemoteMissing`, `SparkUnreachable`, and `ValueError` when both a master and a remote are given.
     """
     if remote and master:
         raise ValueError("a session has either a master or a remote, not both")
-    session = _connected(remote, conf or {}) if remote else _classic(master, profile, conf or {})
+    try:
+        session = _connected(remote, conf or {}) if remote else _classic(master, profile, conf or {})
+    except (Py4JError, PySparkException) as problem:
+        raise SparkUnreachable(f"{remote or master or 'Spark'}: {_reason(problem)}") from problem
     if remote or not _is_local(session.conf.get("spark.master", LOCAL_MASTER) or ""):
         ship_package(session)
     return session
@@ -143,6 +148,13 @@ def _java_options(profile: Profile) -> list[str]:
     options = PROFILE_JAVA_OPTIONS[profile].split()
     archive = archive_options(java, options) if profile == "interactive" else []
     return [*options, *archive, f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"]
+
+
+def _reason(problem: Exception) -> str:
+    """What went wrong, without the stack of Java or of gRPC."""
+    java = getattr(problem, "java_exception", None)
+    text = java.getMessage() if java is not None else str(problem)
+    return (text or type(problem).__name__).strip().splitlines()[0]
 
 
 def _choose_python(*, local: bool) -> None:

@@ -83,7 +83,7 @@ RESIDENT_MB = 120
 class LoadedCluster:
     """Makes, at each drain, the records that came due since the last one. `speed` lets its clock run faster than the real one.
 
-    Of ten events four are lists and suspicions, far more than in a cluster that is well, so that the screen has something to paint.
+    Of ten events four are lists and suspicions, far more than in a cluster that is well, so that there is something to paint.
     With `seldom_lists` each member has a new list only once a minute, which is still often: they are what is kept of a run.
     """
 

@@ -7,8 +7,17 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.core.address import Address
 from backend.core.commands import CutLink, DropMessages
-from backend.core.events import DisconnectionReported, DisconnectionResolved, Event, Record, SettingsChanged
+from backend.core.events import (
+    DisconnectionReported,
+    DisconnectionResolved,
+    Event,
+    MemberStarted,
+    Record,
+    SettingsChanged,
+)
+from backend.picture.belief import Belief
 from backend.picture.conflict import decide, decision_facts
 from backend.picture.picture import Picture
 from backend.picture.timing import INTERVAL, QUIET_HEARTBEATS, TIMEOUT, Timing, last_news_us, timing_of
@@ -172,3 +181,16 @@ def test_timing_that_is_set_goes_before_what_was_seen() -> None:
     assert seen.timeout_seen and seen.timeout_us is not None and 4 * SECOND_US <= seen.timeout_us <= 5 * SECOND_US
     both = timing_of([record(SettingsChanged({TIMEOUT: "4"})), *cluster.records])
     assert (both.timeout_us, both.timeout_seen) == (4 * SECOND_US, False)
+
+
+def test_a_member_whose_settings_are_known_tells_timing_from_the_start() -> None:
+    picture = Picture()
+    address = Address("10.0.0.1:5701")
+    started = MemberStarted(address, False, (), settings={TIMEOUT: "4"})
+    picture.apply(Record("run-1", "n1", "u1", 1, 1, 1, started))
+    told = timing_of([], picture.members["n1"])
+    assert (told.timeout_us, told.timeout_seen, told.interval_us) == (4_000_000, False, 5_000_000)
+    picture.apply(Record("run-1", "n1", "u1", 2, 2, 2, SettingsChanged({INTERVAL: "1"})))
+    assert timing_of([], picture.members["n1"]).interval_us == 1_000_000
+    unknown = Belief("n2", address, "u2")
+    assert timing_of([], unknown) == Timing()

@@ -133,7 +133,9 @@ def _row_of_outcome(errand: Errand, outcome: Outcome, detection: Detection, memb
     )
     if outcome.violations:
         first = outcome.violations[0]
-        return msgspec.structs.replace(row, verdict="violation", invariant=first.invariant, error=_shortened(first.text))
+        return msgspec.structs.replace(
+            row, verdict="violation", invariant=first.invariant, error=_shortened(first.text)
+        )
     missed = next((step for step in outcome.expectations if not step.met), None)
     if missed is not None:
         said = f"step {missed.step}: {missed.text}: {missed.missing}"

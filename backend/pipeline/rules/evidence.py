@@ -48,7 +48,9 @@ class Evidence:
         self._kept: list[DataFrame] = []
 
     def keep(self, table: DataFrame) -> DataFrame:
-        """`table`, computed once however often it is looked at."""
+        """`table`, computed once however often it is looked at. Few rows are not worth the plan that gives them."""
+        if self.one_part:
+            return table.localCheckpoint()
         self._kept.append(table.persist())
         return table
 

@@ -45,6 +45,16 @@ class Arrivals:
         self._forget_all_but(listed)
         return [file for file in listed if (at_once or self._is_stalled(file, now_s)) and self._has_grown(file)]
 
+    def read_while_open(self) -> list[Path]:
+        """The files named by `stalled` that are open still."""
+        return sorted(self._read_bytes)
+
+    def forget(self, run: str) -> None:
+        """Everything of the run has arrived."""
+        directory = run_directory(self._root, run)
+        for file in [file for file in self._heads if file.parent == directory]:
+            del self._heads[file]
+
     def _open(self) -> list[Path]:
         return open_files(self._root / OPEN_DIRECTORY)
 
@@ -74,12 +84,6 @@ class Arrivals:
             for file in table.keys() - set(listed):
                 del table[file]
         for file in [file for file in self._heads if file.parent.name == OPEN_DIRECTORY and file not in listed]:
-            del self._heads[file]
-
-    def forget(self, run: str) -> None:
-        """Everything of the run has arrived."""
-        directory = run_directory(self._root, run)
-        for file in [file for file in self._heads if file.parent == directory]:
             del self._heads[file]
 
 

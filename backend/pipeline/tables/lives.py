@@ -14,7 +14,6 @@ from backend.pipeline.tables.columns import (
     RUN,
     TEXT,
     YES_NO,
-    field_when,
     of_kind,
     schema,
     shaped,

@@ -176,4 +176,4 @@ def _make(spark: SparkSession, building: Path, lines: DataFrame) -> tuple[int, i
 def _write(table: DataFrame, path: Path, wanted: StructType) -> None:
     """Small runs get one file each, great ones several."""
     balanced = table.select(wanted.names).hint("rebalance", F.col("run"))
-    balanced.write.partitionBy("run").option("maxRecordsPerFile", RECORDS_PER_FILE).parquet(str(path))
+    balanced.write.partitionBy("run").option("maxRecordsPerFile", RECORDS_PER_FILE).parquet(str(path), compression="zstd")

@@ -1,0 +1,166 @@
+"""Settings compared: the same seeds under each of them, with intervals that say how sure the numbers are.
+
+Shares have Wilson intervals. Means, percentiles and differences have percentile bootstrap intervals over runs, not over single
+measurements: those of one run have much in common. As the seeds are the same, differences are taken seed by seed. All are 95 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from backend.pipeline.campaign.plan import Campaign
+from backend.pipeline.campaign.verdicts import VERDICTS, VerdictRow
+
+Z95 = 1.959964
+RESAMPLES = 1_000
+RESAMPLING_SEED = 20_000_731
+"""Equal rows give equal intervals."""
+
+PERCENTILES = (50, 95, 99)
+
+Interval = tuple[float, float]
+
+
+class Share(Struct, frozen=True):
+    """`runs` of all runs; `interval` is Wilson's."""
+
+    runs: int
+    share: float
+    interval: Interval
+
+
+class Estimate(Struct, frozen=True):
+    value: float
+    interval: Interval
+
+
+class Measure(Struct, frozen=True):
+    """One measure over the runs of one variant; None where there is nothing to measure.
+
+    `minus_first` is the mean difference to the first variant over the seeds that have a value under both.
+    """
+
+    runs: int
+    values: int
+    mean: Estimate | None
+    percentiles: dict[str, Estimate]
+    minus_first: Estimate | None
+
+
+class Compared(Struct, frozen=True):
+    """One variant: what became of its runs, and its measures by name."""
+
+    settings: dict[str, Any]
+    runs: int
+    verdicts: dict[str, Share]
+    measures: dict[str, Measure]
+
+
+MEASURES: dict[str, Callable[[VerdictRow], Sequence[float]]] = {
+    # Seconds from a kill or a pause until somebody suspects or removes the member, for each of them.
+    "detection_seconds": lambda row: row.detections,
+    "convergence_seconds": lambda row: () if row.converged_seconds is None else (row.converged_seconds,),
+    # Messages delivered and timers that went off, for each member and virtual second.
+    "events_per_member_second": lambda row: (
+        (row.events / (row.members * row.virtual_seconds),) if row.members and row.virtual_seconds else ()
+    ),
+}
+
+
+def compared(campaign: Campaign, rows: Iterable[VerdictRow]) -> tuple[Compared, ...]:
+    """Every variant of the campaign, in its order."""
+    by_variant: list[dict[int, VerdictRow]] = [{} for _ in campaign.variants]
+    for row in rows:
+        by_variant[row.variant][row.seed] = row
+    first = by_variant[0]
+    return tuple(
+        Compared(
+            settings=dict(settings),
+            runs=len(runs),
+            verdicts={
+                verdict: share(sum(row.verdict == verdict for row in runs.values()), len(runs)) for verdict in VERDICTS
+            },
+            measures={
+                name: _measured(runs, first, values_of, is_first=runs is first) for name, values_of in MEASURES.items()
+            },
+        )
+        for settings, runs in zip(campaign.variants, by_variant, strict=True)
+    )
+
+
+def share(part: int, whole: int) -> Share:
+    """A share with its Wilson interval, which is right for rare things too."""
+    if not whole:
+        return Share(0, 0.0, (0.0, 1.0))
+    found = part / whole
+    middle = (found + Z95**2 / (2 * whole)) / (1 + Z95**2 / whole)
+    half = Z95 / (1 + Z95**2 / whole) * sqrt(found * (1 - found) / whole + Z95**2 / (4 * whole**2))
+    return Share(part, _rounded(found), (_rounded(max(0.0, middle - half)), _rounded(min(1.0, middle + half))))
+
+
+def _measured(
+    runs: dict[int, VerdictRow],
+    first: dict[int, VerdictRow],
+    values_of: Callable[[VerdictRow], Sequence[float]],
+    *,
+    is_first: bool,
+) -> Measure:
+    ordered = [runs[seed] for seed in sorted(runs)]
+    groups = [np.asarray(values, dtype=float) for row in ordered if len(values := values_of(row))]
+    if not groups:
+        return Measure(0, 0, None, {}, None)
+    flat = np.concatenate(groups)
+    samples = _resampled(groups)
+    statistics = [np.concatenate(([sample.mean()], np.percentile(sample, PERCENTILES))) for sample in samples]
+    low, high = np.percentile(np.asarray(statistics), (2.5, 97.5), axis=0)
+    whole = [flat.mean(), *np.percentile(flat, PERCENTILES)]
+    mean, *percentiles = [
+        Estimate(_rounded(value), (_rounded(bottom), _rounded(top)))
+        for value, bottom, top in zip(whole, low, high, strict=True)
+    ]
+    return Measure(
+        runs=len(groups),
+        values=len(flat),
+        mean=mean,
+        percentiles={f"p{number}": one for number, one in zip(PERCENTILES, percentiles, strict=True)},
+        minus_first=None if is_first else _difference(runs, first, values_of),
+    )
+
+
+def _difference(
+    runs: dict[int, VerdictRow], first: dict[int, VerdictRow], values_of: Callable[[VerdictRow], Sequence[float]]
+) -> Estimate | None:
+    pairs = [
+        float(np.mean(here) - np.mean(there))
+        for seed in sorted(runs.keys() & first.keys())
+        if len(here := values_of(runs[seed])) and len(there := values_of(first[seed]))
+    ]
+    if not pairs:
+        return None
+    values = np.asarray(pairs)
+    draws = np.random.default_rng(RESAMPLING_SEED)
+    means = [values[draws.integers(0, len(values), len(values))].mean() for _ in range(RESAMPLES)]
+    low, high = np.percentile(means, (2.5, 97.5))
+    return Estimate(_rounded(values.mean()), (_rounded(low), _rounded(high)))
+
+
+def _resampled(groups: Sequence[NDArray[np.float64]]) -> Iterable[NDArray[np.float64]]:
+    """The measurements of as many runs as there are, drawn with replacement, again and again."""
+    draws = np.random.default_rng(RESAMPLING_SEED)
+    if all(len(group) == 1 for group in groups):  # by far the quicker way for what is measured once a run
+        flat = np.concatenate(groups)
+        for _ in range(RESAMPLES):
+            yield flat[draws.integers(0, len(flat), len(flat))]
+    else:
+        for _ in range(RESAMPLES):
+            yield np.concatenate([groups[place] for place in draws.integers(0, len(groups), len(groups))])
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 6)

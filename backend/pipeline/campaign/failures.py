@@ -1,0 +1,161 @@
+"""What failed in a campaign: ranked by signature, recorded, and one of each made small."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from backend.journal.files import run_directory
+from backend.journal.writer import JournalWriter
+from backend.pipeline.campaign.attempt import outcome_signature, record, run_name
+from backend.pipeline.campaign.guard import WALL_TIMES_CPU, OutOfTime
+from backend.pipeline.campaign.plan import Campaign, Errand, scenario_of
+from backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
+from backend.simulation.campaign import shrunk_trial
+from backend.simulation.run import simulate
+from backend.simulation.scenario import Scenario
+from backend.simulation.scenario_text import scenario_text
+from backend.simulation.shrink import shrink
+from backend.simulation.trial import try_out
+
+MOST_SIGNATURES = 50
+"""Ways of failing that are told one by one: a core with more of them is known to be broken."""
+MOST_SEEDS = 5
+"""Seeds of one signature that are named, and whose journals are written."""
+
+
+class Failure(Struct, frozen=True):
+    """One way of failing. `seeds` are the first of those that fail so; `error` is what the first one said."""
+
+    signature: str
+    verdict: str
+    runs: int
+    seeds: tuple[int, ...]
+    settings: dict[str, Any]
+    error: str
+    reproduce: str
+    """The command that runs the first of them again."""
+    journals: tuple[str, ...] = ()
+    scenario: str = ""
+    """A small scenario that fails alike, or the whole one when its process did not survive."""
+
+
+class Ranked(Struct):
+    """Failures of one signature while they are counted; `first` are those of the smallest seeds, in that order."""
+
+    runs: int
+    first: list[VerdictRow]
+
+
+def ranked(rows: Iterable[VerdictRow]) -> list[Ranked]:
+    """The failures by signature, the most frequent first."""
+    ways: dict[tuple[str, str], Ranked] = {}
+    for row in rows:
+        if row.verdict in FAILURES:
+            way = ways.setdefault((row.verdict, row.signature), Ranked(0, []))
+            way.runs += 1
+            way.first = sorted((*way.first, row), key=_errand)[:MOST_SEEDS]
+    return sorted(ways.values(), key=lambda way: (-way.runs, way.first[0].signature))
+
+
+def looked_into(
+    campaign: Campaign, way: Ranked, *, journals: Path, failures: Path, scenario_file: str, shrinks: bool
+) -> Failure:
+    """Record the first runs of this way of failing and write a scenario for it. What stands there already is kept.
+
+    `scenario_file` is where the campaign's scenario was read. Raises OSError.
+    """
+    recorded = [path for row in way.first if (path := _recorded(campaign, row, journals)) is not None]
+    row = way.first[0]
+    file = failures / f"{run_name(campaign, _errand(row))}.yaml"
+    if not file.exists() and shrinks:
+        text = _small_text(campaign, row)
+        if text:
+            failures.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    return Failure(
+        signature=row.signature,
+        verdict=row.verdict,
+        runs=way.runs,
+        seeds=tuple(one.seed for one in way.first),
+        settings=dict(campaign.variants[row.variant]),
+        error=row.error,
+        reproduce=_reproduction(campaign, row, scenario_file, file),
+        journals=tuple(str(path) for path in recorded),
+        scenario=str(file) if file.exists() else "",
+    )
+
+
+def _errand(row: VerdictRow) -> Errand:
+    return Errand(row.variant, row.seed)
+
+
+# Running it again
+
+
+def _reproduction(campaign: Campaign, row: VerdictRow, scenario_file: str, small: Path) -> str:
+    if campaign.is_sweep or campaign.variants[row.variant]:
+        words = ["simulate", str(small), "--seed", str(row.seed)] if small.exists() else []
+    elif campaign.scenario:
+        words = ["simulate", scenario_file, "--seed", str(row.seed)]
+    else:
+        fewest, most = campaign.sizes
+        seeds = ["--seeds", f"{row.seed}:{row.seed}", "--sizes", f"{fewest}:{most}"]
+        words = ["swarm", *["--data"] * campaign.data, *seeds]
+    return shlex.join(["quarterdeck", *words]) if words else ""
+
+
+def _recorded(campaign: Campaign, row: VerdictRow, journals: Path) -> Path | None:
+    """The journal of the run, written in a process of its own: the run may end that too. None when there is nothing to run."""
+    errand = _errand(row)
+    folder = run_directory(journals, run_name(campaign, errand))
+    if not folder.exists():
+        journals.mkdir(exist_ok=True)
+        child = get_context("spawn").Process(target=_record, args=(campaign, errand, journals), daemon=True)
+        child.start()
+        child.join(WALL_TIMES_CPU * campaign.cpu_seconds)
+        if child.is_alive():
+            child.kill()
+            child.join()
+    return folder if folder.exists() else None
+
+
+def _record(campaign: Campaign, errand: Errand, journals: Path) -> None:
+    """The whole life of a child. What the run raises is known already, and stands in its row."""
+    with JournalWriter(journals, run_name(campaign, errand), "campaign") as writer, suppress(Exception, OutOfTime):
+        record(campaign, errand, writer)
+
+
+# Making it small
+
+
+def _small_text(campaign: Campaign, row: VerdictRow) -> str:
+    """A scenario file that fails alike; empty when its seed draws none, or it fails no more."""
+    try:
+        scenario = scenario_of(campaign, _errand(row))
+    except Exception:  # noqa: BLE001 - drawing it is what failed, and the row says how
+        return ""
+    heading = f"# Under seed {row.seed}: {row.signature}: {_last_line(row.error)}\n"
+    if row.verdict in ("timeout", "died"):  # every attempt to make it smaller would end this process as well
+        return heading + scenario_text(scenario)
+    if not campaign.scenario:
+        trial = try_out(scenario, row.seed, elide_heartbeats=not campaign.is_sweep)
+        return shrunk_trial(trial, scenario) if trial.verdict in FAILURES else ""
+    return heading + scenario_text(shrink(scenario, _fails_with(row)))
+
+
+def _fails_with(row: VerdictRow) -> Callable[[Scenario], bool]:
+    def still_fails(scenario: Scenario) -> bool:
+        return outcome_signature(simulate(scenario, row.seed)) == row.signature
+
+    return still_fails
+
+
+def _last_line(text: str) -> str:
+    return text.strip().splitlines()[-1] if text.strip() else ""

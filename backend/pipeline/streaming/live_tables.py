@@ -1,0 +1,54 @@
+"""The tables of a journal, kept up to date while it grows, in a thread of their own: findings do not wait for them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from backend.pipeline.tables.store import fold_in
+
+EVERY_SECONDS = 30.0
+"""A run's tables are made anew when more of it comes, so not more often than this."""
+
+
+class LiveTables:
+    """Folds what is new at `root` into the tables at `out_dir`, now and then, and a last time at the end."""
+
+    def __init__(self, spark: SparkSession, root: Path, out_dir: Path) -> None:
+        self._spark, self._root, self._out_dir = spark, root, out_dir
+        self._news = threading.Event()
+        self._closing = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._go_on, name="tables", daemon=True)
+        self._thread.start()
+
+    def note_news(self) -> None:
+        self._news.set()
+
+    def raise_failure(self) -> None:
+        """Raise what kept the tables from being written, if anything did."""
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self, *, in_peace: bool) -> None:
+        """Write what is new, unless something is wrong already, and end."""
+        self._closing.set()
+        self._thread.join()
+        if in_peace:
+            self.raise_failure()
+            self._fold()
+
+    def _go_on(self) -> None:
+        while not self._closing.wait(EVERY_SECONDS):
+            try:
+                self._fold()
+            except Exception as problem:  # noqa: BLE001 - raised by `raise_failure`, in the thread that can end the stream
+                self._failure = problem
+                return
+
+    def _fold(self) -> None:
+        if self._news.is_set():
+            self._news.clear()
+            fold_in(self._spark, [self._root], self._out_dir)

@@ -1,0 +1,148 @@
+"""The audit of one run whose records come as files do: several at a time, some late, some twice. No Spark, no clock."""
+
+from __future__ import annotations
+
+import heapq
+import shlex
+from collections.abc import Iterable
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from backend.core.events import ListInstalled, Record
+from backend.pipeline.rules.all_rules import doubted
+from backend.pipeline.rules.checked_on_executors import _Wholeness
+from backend.pipeline.rules.evidence import PATIENCE_US
+from backend.pipeline.rules.finding import Finding, by_weight, finding_of
+from backend.simulation.invariants import Violation, Watch
+from backend.simulation.invariants.numbering import Numbering
+
+SECOND_US = 1_000_000
+
+
+class Place(NamedTuple):
+    """Where a record stands: equal times are told apart by where they were written, which is the order of causes."""
+
+    at_us: int
+    file: str
+    """Its name once it is finished."""
+    block: int
+    line: int
+
+
+class Arrived(NamedTuple):
+    """A record that waits to be judged; `arrived_s` is when it came, on the reader's monotonic clock."""
+
+    place: Place
+    arrived_s: float
+    record: Record
+
+    def __lt__(self, other: Arrived) -> bool:  # type: ignore[override]
+        return self.place < other.place
+
+
+class RunAudit:
+    """Takes records in any order, judges them in the order of causes, and says what is found by now.
+
+    What it says is what a batch audit of the records judged so far says, but for rules about how a run ends (convergence). It
+    can be pickled at any time, and what it says does not depend on that.
+    """
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.judged = 0
+        """Records that the checkers have seen."""
+        self.is_out_of_order = False
+        """Whether a record came after a later one had been judged: everything has to be judged anew."""
+        self._watch = Watch()
+        self._wholeness = _Wholeness()
+        self._waiting: list[Arrived] = []
+        self._numbers: dict[str, _Numbers] = {}
+        self._last: Place | None = None
+        self._online: list[Finding] = []
+
+    def take(self, records: Iterable[tuple[Place, Record]], arrived_s: float = -inf) -> int:
+        """Let records wait until it is their turn; those that came before are left out. How many are new."""
+        fresh = 0
+        for place, record in records:
+            numbers = self._numbers.get(record.uuid)
+            if numbers is None:
+                numbers = self._numbers[record.uuid] = _Numbers()
+            if numbers.add(record.seq):
+                fresh += 1
+                heapq.heappush(self._waiting, Arrived(place, arrived_s, record))
+        return fresh
+
+    @property
+    def waits(self) -> bool:
+        """Whether a record has not been judged."""
+        return bool(self._waiting)
+
+    def judge(self, before_us: float = inf, arrived_until_s: float = inf) -> int:
+        """Judge what happened before a time of the run's clock, as far as it has been here since another; how many records."""
+        judged = self.judged
+        waiting = self._waiting
+        while waiting and waiting[0].place.at_us < before_us and waiting[0].arrived_s <= arrived_until_s:
+            place, _, record = heapq.heappop(waiting)
+            if self._last is not None and place < self._last:
+                self.is_out_of_order = True
+            self._last = place
+            self._observe(record)
+        return self.judged - judged
+
+    def findings(self, directory: Path) -> list[Finding]:
+        """What is found by now, in the order of an audit. `directory` is where the run's files are."""
+        at_us = self._last.at_us if self._last is not None else 0
+        owed = self._watch.conclude(at_us, PATIENCE_US).violations[len(self._watch.violations) :]
+        found = [*self._online, *(finding_of(one, one.witnesses[0]) for one in owed)]
+        lacks = self._wholeness.lacks()
+        return by_weight([_linked(doubted(one, lacks), directory) for one in found])
+
+    def __getstate__(self) -> dict[str, object]:
+        """Another process has another clock: to it, what waits has been here for ever."""
+        return self.__dict__ | {"_waiting": [one._replace(arrived_s=-inf) for one in self._waiting]}
+
+    def _observe(self, record: Record) -> None:
+        self.judged += 1
+        self._wholeness.number(record.uuid, record.member, record.seq)
+        if isinstance(record.event, ListInstalled):
+            self._wholeness.listed(record.event)
+        before = len(self._watch.violations)
+        self._watch.observe(record)
+        for violation in self._watch.violations[before:]:
+            self._online.append(finding_of(violation, record, _severity(violation)))
+
+
+class _Numbers:
+    """Which records of a life have come, in little space: all up to `whole`, and a few beyond."""
+
+    __slots__ = ("beyond", "whole")
+
+    def __init__(self) -> None:
+        self.whole = 0
+        self.beyond: set[int] = set()
+
+    def add(self, seq: int) -> bool:
+        """Whether it is new."""
+        if seq <= self.whole or seq in self.beyond:
+            return False
+        self.beyond.add(seq)
+        while self.whole + 1 in self.beyond:
+            self.whole += 1
+            self.beyond.remove(self.whole)
+        return True
+
+
+def _severity(violation: Violation) -> str:
+    """Missing records make a journal incomplete, which is no fault of the cluster (as `rules.numbering` has it)."""
+    first, last = violation.witnesses[0], violation.witnesses[-1]
+    is_gap = violation.invariant == Numbering.name and (first is last or last.seq > first.seq)
+    return "warning" if is_gap else "violation"
+
+
+def _linked(finding: Finding, directory: Path) -> Finding:
+    moment = f"{finding.at / SECOND_US:.6f}".rstrip("0").rstrip(".")
+    link = shlex.join(("quarterdeck", "console", "--replay", str(directory), "--at", moment))
+    return msgspec.structs.replace(finding, link=link)

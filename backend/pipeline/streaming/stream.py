@@ -1,0 +1,216 @@
+"""The stream on Spark: finished files of a journal, each read once, given to the live audit, until somebody ends it.
+
+Spark lists the files, reads them, and knows after a restart which it has given. What it gives twice, because the process died in
+between, changes nothing. The checkers of one run can only go from record to record, so they work in this process and keep what
+they remember in memory; reading is Spark's.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from backend.journal.files import RUN_PREFIX, SEALED_SUFFIX, NoJournal
+from backend.journal.recovery import lock_if_free
+from backend.pipeline.session import spark_session
+from backend.pipeline.streaming.consumed import Consumed
+from backend.pipeline.streaming.findings_file import FINDINGS_FILE, Change, FindingsFile
+from backend.pipeline.streaming.live_audit import Line, LiveAudit
+from backend.pipeline.streaming.live_tables import LiveTables
+
+TRIGGER_MS = 500
+FEWEST_TRIGGER_MS = 100
+"""Spark looks for new files without a pause when it is told to look all the time, and takes a fifth of a core doing nothing."""
+
+LOOK_SECONDS = 0.25
+BYTES_A_BATCH = 32 << 20
+CHECKPOINTS = "_stream"
+"""Where a stream keeps its account, beside the runs; readers of journals pass it over."""
+
+FOR_EVER = "36500d"
+"""A run's file may come late, with an old date: none is too old."""
+
+_GLOB_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\{}[]*?"})
+
+
+class StreamDied(RuntimeError):
+    """The stream ended by itself, or cannot begin. The message says why."""
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What a stream came to. `violations` are those in the file of findings."""
+
+    lines: int
+    problems: int
+    violations: int
+    findings: Path
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a stream reads and writes. `pattern` are the directories that Spark reads."""
+
+    root: Path
+    pattern: str
+    findings: Path
+    checkpoint: Path
+
+
+def places(path: Path, findings: Path | None = None, checkpoint: Path | None = None) -> Places:
+    """Of a journal, or of one run's directory in it. Raises `NoJournal`."""
+    path = path.resolve()
+    if not path.is_dir():
+        raise NoJournal(f"{path}: no such directory; name a journal, or a {RUN_PREFIX}… directory in one")
+    is_run = path.name.startswith(RUN_PREFIX)
+    root = path.parent if is_run else path
+    return Places(
+        root,
+        f"{str(root).translate(_GLOB_SIGNS)}/{path.name.translate(_GLOB_SIGNS) if is_run else f'{RUN_PREFIX}*'}",
+        findings or root / FINDINGS_FILE,
+        checkpoint or root / CHECKPOINTS / (path.name if is_run else "all"),
+    )
+
+
+def stream(
+    where: Places,
+    *,
+    stop: threading.Event,
+    tell: Callable[[Change], None],
+    say: Callable[[str], None],
+    once: bool = False,
+    trigger_ms: int = TRIGGER_MS,
+    out_dir: Path | None = None,
+    master: str = "",
+) -> Streamed:
+    """Audit the journal as it grows until `stop` is set, or `once`: all that is there, and then end.
+
+    `tell` hears what is found as soon as it is in the file of findings. With `out_dir` the tables of a journal are kept up to date
+    there. Raises `StreamDied`, `StoreRefused`, `JavaMissing`, OSError.
+    """
+    with _only_one(where.checkpoint), spark_session(master) as spark:
+        consumed = Consumed(where.checkpoint)
+        try:
+            audit = LiveAudit(where.root, consumed, FindingsFile(where.findings), tell, say)
+            tables = LiveTables(spark, where.root, out_dir) if out_dir is not None else None
+            _Running(where, audit, tables, stop).run(spark, once, trigger_ms)
+            audit.close()
+        finally:
+            consumed.close()
+        return Streamed(audit.lines, audit.problems, audit.violations(), where.findings)
+
+
+class _Running:
+    """One query and what it feeds."""
+
+    def __init__(self, where: Places, audit: LiveAudit, tables: LiveTables | None, stop: threading.Event) -> None:
+        self._where, self._audit, self._tables, self._stop = where, audit, tables, stop
+        self._failure: Exception | None = None
+        """What went wrong here while Spark waited for us; Spark's own account of it is long."""
+
+    def run(self, spark: SparkSession, once: bool, trigger_ms: int) -> None:
+        writer = (
+            read_lines(spark, self._where.pattern)
+            .writeStream.foreachBatch(self._take)
+            .option("checkpointLocation", str(self._where.checkpoint / "spark"))
+        )
+        try:
+            query = (
+                writer.trigger(availableNow=True)
+                if once
+                else writer.trigger(processingTime=f"{trigger_ms} milliseconds")
+            ).start()
+            try:
+                self._watch(query)
+            finally:
+                query.stop()
+        except (PySparkException, Py4JError, Py4JNetworkError) as problem:
+            raise StreamDied(f"Spark ended: {_first_line(problem)}") from problem
+        finally:
+            if self._tables is not None:
+                self._tables.close(in_peace=self._failure is None)
+        if once and not self._stop.is_set():
+            self._audit.finish()
+        else:
+            self._audit.look(time.monotonic())
+
+    def _watch(self, query: StreamingQuery) -> None:
+        """Until the query ends or somebody ends it. A query dies in silence, so it is asked."""
+        while query.isActive and not self._stop.wait(LOOK_SECONDS):
+            self._audit.look(time.monotonic())
+            if self._tables is not None:
+                self._tables.raise_failure()
+        problem = None if self._stop.is_set() else query.exception()
+        if self._failure is not None:
+            raise self._failure
+        if problem is not None:
+            raise StreamDied(f"the stream ended: {_first_line(problem)}") from problem
+
+    def _take(self, batch: DataFrame, _: int) -> None:
+        try:
+            table = batch.toArrow()
+            for part in table.to_batches():
+                columns = (part.column(name).to_pylist() for name in ("file", "block", "raw"))
+                self._audit.take(_lines(zip(*columns, strict=True)), time.monotonic())
+        except OSError as problem:
+            self._failure = problem
+            raise
+        if self._tables is not None and table.num_rows:
+            self._tables.note_news()
+
+
+def read_lines(spark: SparkSession, pattern: str) -> DataFrame:
+    """The lines of finished files as they come: file, block and raw."""
+    return (
+        spark.readStream.option("recursiveFileLookup", "true")
+        .option("pathGlobFilter", f"*-*{SEALED_SUFFIX}")
+        .option("lineSep", "\n")
+        .option("maxFileAge", FOR_EVER)
+        .option("maxBytesPerTrigger", BYTES_A_BATCH)
+        .text(pattern)
+        .select(
+            F.col("_metadata.file_path").alias("file"),
+            F.col("_metadata.file_block_start").alias("block"),
+            F.col("value").cast("binary").alias("raw"),
+        )
+    )
+
+
+def _lines(rows: Iterator[tuple[str, int, bytes]]) -> Iterator[Line]:
+    known: dict[str, Path] = {}
+    for file, block, raw in rows:
+        path = known.get(file)
+        if path is None:
+            path = known[file] = Path(unquote(urlsplit(file).path))
+        yield Line(path, block, raw)
+
+
+@contextmanager
+def _only_one(checkpoint: Path) -> Iterator[None]:
+    """Two streams with one account would take each other's files. Raises `StreamDied`."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(checkpoint / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        if not lock_if_free(descriptor):
+            raise StreamDied(
+                f"{checkpoint}: another stream is running with this account; end it, or name another --checkpoint"
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _first_line(problem: BaseException) -> str:
+    return next((line.strip() for line in str(problem).splitlines() if line.strip()), type(problem).__name__)

@@ -1,0 +1,100 @@
+"""Runs that do anything at all, and what the parent learns of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from backend.pipeline.campaign.guard import Loss, OutOfTime, at_most, guarded
+
+LONG = 1_000.0
+
+
+def told(errands: list[Callable[[], bytes]], wall_seconds: float = LONG) -> list[bytes]:
+    return list(
+        guarded(errands, lambda errand: errand(), lambda _, loss: f"{loss.verdict}: {loss.how}".encode(), wall_seconds)
+    )
+
+
+def fine() -> bytes:
+    return b"fine"
+
+
+def raising() -> bytes:
+    raise ValueError("planted")
+
+
+def leaving() -> bytes:
+    os._exit(7)
+
+
+def crashing() -> bytes:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return b"never"
+
+
+def sleeping() -> bytes:
+    time.sleep(LONG)
+    return b"never"
+
+
+def test_answers_come_in_order_and_whole() -> None:
+    big = bytes(3_000_000)
+    assert told([fine, lambda: big, lambda: b"", fine]) == [b"fine", big, b"", b"fine"]
+
+
+def test_nothing_to_do_needs_no_child() -> None:
+    assert told([]) == []
+
+
+@pytest.mark.parametrize(
+    ("loss", "how"),
+    [
+        (raising, b"died: exit code 1"),
+        (leaving, b"died: exit code 7"),
+        (crashing, b"died: killed by SIGSEGV"),
+    ],
+)
+def test_a_run_that_ends_its_process_costs_only_itself(loss: Callable[[], bytes], how: bytes) -> None:
+    assert told([fine, loss, loss, fine]) == [b"fine", how, how, b"fine"]
+
+
+def test_a_run_that_does_nothing_for_ever_is_given_up() -> None:
+    assert told([fine, sleeping, fine], wall_seconds=1.0) == [b"fine", b"timeout: no answer within 1 s", b"fine"]
+
+
+def test_no_child_is_left_behind_when_nobody_wants_more() -> None:
+    answers = guarded([fine, sleeping], lambda errand: errand(), lambda _errand, _loss: b"lost", LONG)
+    assert next(answers) == b"fine"
+    answers.close()  # type: ignore[attr-defined]
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_cpu_time_is_limited_and_no_handler_of_errors_gets_in_the_way() -> None:
+    def stubborn() -> None:
+        while True:
+            try:
+                sum(range(1000))
+            except Exception:  # noqa: BLE001 - what the test is about
+                pass
+
+    with pytest.raises(OutOfTime, match=r"0\.2 s of CPU time"), at_most(0.2):
+        stubborn()
+    assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+def test_what_is_done_in_time_is_left_alone() -> None:
+    with at_most(60):
+        found = sum(range(1000))
+    assert found == 499_500
+    assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+def test_a_loss_says_what_and_how() -> None:
+    loss = Loss("died", "exit code 3")
+    assert (loss.verdict, loss.how) == ("died", "exit code 3")

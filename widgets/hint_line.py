@@ -1,0 +1,68 @@
+"""The keys of a screen in one line at the bottom: what Textual's footer shows, painted as one widget instead of one a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.strip import Strip
+from textual.widget import Widget
+
+GAP = " "
+
+
+class Hint(NamedTuple):
+    """A key as people read it, the word for what it does, and what Textual calls the key."""
+
+    key: str
+    word: str
+    name: str
+
+    @property
+    def width(self) -> int:
+        return cell_len(f"{self.key}{GAP}{self.word}{GAP}")
+
+
+class HintLine(Widget):
+    """Shows as many hints as fit, from the first on. A click on one does what its key does."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"hint-line--key", "hint-line--word"}
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._hints: tuple[Hint, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All of it, also what does not fit."""
+        return GAP.join(f"{hint.key}{GAP}{hint.word}" for hint in self._hints)
+
+    def show(self, hints: Sequence[Hint]) -> None:
+        """Show `hints`; costs a comparison when they are those that were shown before."""
+        if tuple(hints) != self._hints:
+            self._hints = tuple(hints)
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        plain = self.rich_style
+        segments = []
+        if y == 0:
+            key, word = (plain + self._part(part) for part in ("hint-line--key", "hint-line--word"))
+            for hint in self._hints:
+                segments += [Segment(f"{hint.key}{GAP}", key), Segment(f"{hint.word}{GAP}", word)]
+        return Strip(segments).crop_extend(0, self.size.width, plain)
+
+    def on_click(self, event: events.Click) -> None:
+        left = event.x
+        for hint in self._hints:
+            left -= hint.width
+            if left < 0:
+                self.app.simulate_key(hint.name)
+                return
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(name, partial=True)
