@@ -51,7 +51,7 @@ def lines_of(commands: Iterable[Command], reach: str = "") -> list[str]:
 
 
 def line_of(command: Command, reach: str = "") -> str:
-    """The command line that does `command`; empty when members that run elsewhere cannot be asked to do it."""
+    """The command line that does `command`; empty when the command line has no words for it."""
     command_words, given = _words(command)
     if not command_words:
         return ""
@@ -78,7 +78,7 @@ def line_of_action(action: Action, reach: str = "", *, export: str = "") -> str:
 def _words(command: Command) -> tuple[Sequence[str], Sequence[str]]:
     """The command with its options, and what it is given; both empty when there is none."""
     match command:
-        case KillAt() | Operate():
+        case KillAt() | Operate() | SetProperties():
             return (), ()
         case StartMember(member):
             return ("member", "start", _option("--name", member)), ()
@@ -90,7 +90,7 @@ def _words(command: Command) -> tuple[Sequence[str], Sequence[str]]:
             return ("cluster", "join-list", "set", _option("--member", member)), addresses
         case CallMap(_, operation):
             return _map_words(operation)
-        case StopMember() | SearchClusters() | ArrangePartitions() | SetProperties():
+        case StopMember() | SearchClusters() | ArrangePartitions():
             return ("cluster", "do"), describe(command).split()
         case _:
             return ("cluster", "fault"), describe(command).split()

@@ -52,7 +52,7 @@ def describe(command: Command) -> str:
         case CutLink(sources, targets, one_way):
             return f"cut {_ends(sources, targets, one_way=one_way)}"
         case DelayLink(sources, targets, delay_us, one_way):
-            return f"delay {_ends(sources, targets, f'{delay_us / MILLISECOND_US}ms', one_way=one_way)}"
+            return f"delay {_ends(sources, targets, f'{delay_us / MILLISECOND_US:g}ms', one_way=one_way)}"
         case LoseOnLink(sources, targets, probability, one_way):
             return f"lose {_ends(sources, targets, str(probability), one_way=one_way)}"
         case DuplicateOnLink(sources, targets, probability, one_way):

@@ -28,17 +28,16 @@ def header_parts(session: Session, reach: ReachView, view: ViewName) -> list[Tab
         TableCell(one_line(cluster.name), "strong"),
         TableCell(cluster.source, "faint"),
         *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
-        *badges,
+        *(badges or [TableCell("RW" if cluster.writable else "RO", "strong")]),
         TableCell(moment_text(session), "warning"),
         TableCell(f"members {running}/{len(cluster.labels)}"),
         TableCell(
             f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
         ),
         *reach.troubles(),
-        TableCell(progress_text(picture)),
-        TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
-        *([] if badges else [TableCell("RW" if cluster.writable else "RO", "strong")]),
+        TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
+        TableCell(progress_text(picture)),
     ]
 
 

@@ -197,10 +197,10 @@ def _is_new(action: Action, key: str, wanted: WantedKeys) -> bool:
 
 
 def _place_in_footer(action: Action) -> int:
-    """How to leave and to get help, and what the view itself can do, come first."""
-    if action.views:
+    """How to leave and to get help come first, then what the view itself can do."""
+    if action.group in FOOTER_FIRST:
         return 0
-    return 1 if action.group in FOOTER_FIRST else 3 if action.group in FOOTER_LAST else 2
+    return 1 if action.views else 3 if action.group in FOOTER_LAST else 2
 
 
 def _split(text: str) -> list[str]:

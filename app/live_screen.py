@@ -107,8 +107,8 @@ class LiveScreen(Screen[None]):
         self.header = StatusLine(id="header")
         self.tabs_line = StatusLine(id="tabs")
         self.views_line = StatusLine(id="views")
-        self.below = StatusLine(id="below")
-        self.message = StatusLine(id="message")
+        self.below = StatusLine(id="below", most_lines=2, shrinks=False)
+        self.message = StatusLine(id="message", most_lines=3)
         self.hints = HintLine(id="hints")
         self.prompt = Prompt(desk.complete, desk.history, id="prompt")
         self.deeds: dict[str, Deed] = {}

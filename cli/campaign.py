@@ -197,17 +197,21 @@ def _on_spark(
         spark_session(master, remote=remote, profile="throughput") as spark,
         _progress() as tell,
     ):
-        return run_campaign(
-            spark,
-            campaign,
-            seeds,
-            out,
-            resume=resume,
-            scenario_file=scenario_file,
-            shrinks=shrinks,
-            tell=tell,
-            warn=say,
-        )
+        try:
+            return run_campaign(
+                spark,
+                campaign,
+                seeds,
+                out,
+                resume=resume,
+                scenario_file=scenario_file,
+                shrinks=shrinks,
+                tell=tell,
+                warn=say,
+            )
+        except KeyboardInterrupt:
+            say(f"interrupted; go on with --resume: {out}")
+            raise
 
 
 @contextmanager

@@ -110,7 +110,7 @@ def do(
     connection: Connection,
     words: Annotated[list[str], typer.Argument(metavar="WHAT...", help="A line of the console's prompt.")],
 ) -> None:
-    """Do what a line of the console's prompt does: stop athens; search athens; arrange athens; set athens NAME=VALUE."""
+    """Do what a line of the console's prompt does: stop athens; search athens; arrange athens."""
     _do(connection, lambda visit: _parsed(visit, " ".join(words)))
 
 

@@ -1,11 +1,11 @@
-"""One line of facts, repainted only when it says something new."""
+"""A line of facts, or a few when one is too short, repainted only when it says something new."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -17,13 +17,23 @@ GAP = "  "
 
 
 class StatusLine(Widget):
-    """Paints its parts from left to right; what does not fit is cut off at the right."""
+    """Paints its parts from left to right; what does not fit into `most_lines` is cut off at the right of the last one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"status-line--{tone}" for tone in TONES}
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self, *, id: str | None = None, classes: str | None = None, most_lines: int = 1, shrinks: bool = True
+    ) -> None:
+        """With `most_lines` above 1 it is as high as what it says; the style sheet gives the height of one line.
+
+        One that does not shrink stays as high as it was, so that what stands around it does not jump.
+        """
         super().__init__(id=id, classes=classes)
+        self._most_lines, self._shrinks = most_lines, shrinks
+        self._fitted_width = 0
         self._parts: tuple[TableCell, ...] = ()
+        self._lines: list[Strip] = []
+        """What was painted last, until something else is said or the width is another one."""
         self._style_of: dict[str, Style] = {}
 
     @property
@@ -40,23 +50,78 @@ class StatusLine(Widget):
         said = tuple(part for part in parts if part.text)
         if said != self._parts:
             self._parts = said
+            self._lines = []
+            self._fit()
             self.refresh()
 
+    def on_resize(self) -> None:
+        if self.size.width != self._fitted_width:
+            self._lines = []
+            self._fit()
+
     def render_line(self, y: int) -> Strip:
+        if not self._lines:
+            self._lines = self._laid_out(self.size.width)
+        if y < len(self._lines):
+            return self._lines[y]
+        return Strip.blank(self.size.width, self._style("plain"))
+
+    def _fit(self) -> None:
+        """Be as high as what is said."""
         width = self.size.width
-        if y:
-            return Strip.blank(width, self._style("plain"))
-        segments = [Segment(" ", self._style("plain"))]
+        if self._most_lines == 1 or not width:
+            return
+        self._lines = self._laid_out(width)
+        needed = len(self._lines)
+        if not self._shrinks and width == self._fitted_width:
+            needed = max(needed, self.size.height)
+        self._fitted_width = width
+        if self.size.height != needed:
+            self.styles.height = needed
+
+    def _laid_out(self, width: int) -> list[Strip]:
+        """The lines, each `width` cells wide. Broken at blanks, where there are any."""
+        plain = self._style("plain")
+        whole = Strip(self._segments(self._parts))
+        if whole.cell_length > width and self._most_lines > 1:
+            lines = [Strip(self._segments(parts)) for parts in self._broken(width)]
+        else:
+            lines = [whole]
+        last = lines[self._most_lines - 1 :]
+        if last and (len(last) > 1 or last[0].cell_length > width):
+            ended = Strip([*last[0].crop(0, min(max(0, width - 1), last[0].cell_length)), Segment("…", plain)])
+            lines = [*lines[: self._most_lines - 1], ended]
+        return [line.crop_extend(0, width, plain) for line in lines]
+
+    def _segments(self, parts: Sequence[TableCell]) -> list[Segment]:
+        plain = self._style("plain")
+        segments = [Segment(" ", plain)]
+        for place, part in enumerate(parts):
+            segments += [Segment(GAP, plain)] if place else []
+            segments.append(Segment(part.text, self._style(part.tone)))
+        return segments
+
+    def _broken(self, width: int) -> list[list[TableCell]]:
+        """The parts of each line."""
+        lines: list[list[TableCell]] = [[]]
+        used = 1
         for part in self._parts:
-            segments += [Segment(part.text, self._style(part.tone)), Segment(GAP, self._style("plain"))]
-        strip = Strip(segments)
-        if strip.cell_length - len(GAP) > width:
-            segments = list(strip.crop(0, max(0, width - 1)))
-            strip = Strip([*segments, Segment(set_cell_size("…", 1), self._style("plain"))])
-        return strip.crop_extend(0, width, self._style("plain"))
+            text, gap = "", len(GAP) if lines[-1] else 0
+            for word in part.text.split(" "):
+                longer = f"{text} {word}" if text else word
+                if used + gap + cell_len(longer) > width and (text or lines[-1]):
+                    if text:
+                        lines[-1].append(TableCell(text, part.tone))
+                    lines.append([])
+                    used, gap, longer = 1, 0, word
+                text = longer
+            lines[-1].append(TableCell(text, part.tone))
+            used += gap + cell_len(text)
+        return lines
 
     def notify_style_update(self) -> None:
         self._style_of.clear()
+        self._lines = []
         super().notify_style_update()
 
     def _style(self, tone: str) -> Style:

@@ -18,7 +18,7 @@ from widgets.status_line import StatusLine
 from widgets.tail_log import TailLine, TailLog
 
 MASTERS_QUOTED = 2
-"""How many masters are quoted on why they do not merge; each of them takes a line."""
+"""How many masters are quoted on why they do not merge; each of them takes a line or two."""
 
 
 class BeliefsScreen(LiveScreen):
@@ -31,8 +31,10 @@ class BeliefsScreen(LiveScreen):
         self._matrix = MatrixModel(session.picture)
         self._marks: dict[str, str] = {}
         self._epoch = session.epoch
-        self.verdict = StatusLine(id="verdict")
-        self.apart = tuple(StatusLine(id=f"apart-{place}", classes="apart") for place in range(MASTERS_QUOTED))
+        self.verdict = StatusLine(id="verdict", most_lines=3)
+        self.apart = tuple(
+            StatusLine(id=f"apart-{place}", classes="apart", most_lines=2) for place in range(MASTERS_QUOTED)
+        )
         self.matrix = LineTable(ArrangedModel(self._matrix), id="matrix")
         self.tail: TailLog[Record] = TailLog(self._line_of, title="events", id="tail")
         self.deeds["follow"] = lambda _: self.tail.set_following(not self.tail.following)

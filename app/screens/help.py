@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,10 +22,9 @@ from backend.picture.beliefs import CELLS, DISSENT_GLYPH
 MOVING = (
     ("j k ↑ ↓", "move the cursor, or scroll the events"),
     ("g G", "first and last row; oldest event, newest event and follow"),
-    ("← →", "scroll the members sideways; while looking at a member, go to another one"),
-    ("t", "while looking at a member, the older text of its list and back"),
+    ("← →", "scroll sideways; in time move the playhead, while looking at a member go to another one"),
     ("space", "select the row under the cursor, or take it out of the selection"),
-    ("tab", "go to the events and back"),
+    ("tab", "go to the next part of the screen"),
     ("esc", "select none, show all events, close what is open"),
     ("^p", "palette"),
 )
@@ -40,7 +41,13 @@ USAGE_WIDTH = 30
 class HelpScreen(ModalScreen[None]):
     """Shows what can be done to this cluster: on a read-only one nothing that changes it is listed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "close", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark", "close", "Close"),
+        Binding("j", "scroll('scroll_down')", show=False),
+        Binding("k", "scroll('scroll_up')", show=False),
+        Binding("g", "scroll('scroll_home')", show=False),
+        Binding("G", "scroll('scroll_end')", show=False),
+    ]
 
     def __init__(self, view: ViewName, *, writable: bool, wanted_keys: Mapping[str, str]) -> None:
         """`wanted_keys` are those that the operator wants instead of the registry's."""
@@ -54,25 +61,35 @@ class HelpScreen(ModalScreen[None]):
     def action_close(self) -> None:
         self.dismiss()
 
-    def _text(self) -> Text:
+    def action_scroll(self, how: str) -> None:
+        """By the keys that move elsewhere."""
+        getattr(self.query_one("#help-box", VerticalScroll), how)(animate=False)
+
+    def _text(self) -> Group:
+        """Tables without lines: what is wrapped goes on under its own beginning."""
         actions = available_actions(self._writable)
-        text = Text()
         known = keys_of(self._view, writable=self._writable, wanted=self._wanted)
         shown = {action.id: action for action in known.values()}
         ordered = sorted(shown.values(), key=lambda action: not action.views)
+        parts: list[Text | Table] = []
         for heading in dict.fromkeys("Here" if action.views else action.group for action in ordered):
-            text.append(f"{heading}\n", "bold")
-            for action in ordered:
-                if heading == ("Here" if action.views else action.group):
-                    display = display_of(action, self._wanted)
-                    text.append(f"  {display:<{KEY_WIDTH}}{action.meaning}")
-                    text.append(" Asks first.\n" if action.destructive else "\n")
-        text.append("Moving\n", "bold")
-        for keys, meaning in MOVING:
-            text.append(f"  {keys:<{KEY_WIDTH}}{meaning}\n")
-        text.append("Commands after :\n", "bold")
-        for word in (word for action in actions for word in action.words):
-            text.append(f"  {word.usage:<{USAGE_WIDTH}}{word.meaning}\n")
-        text.append("How one member sees another\n", "bold")
-        text.append(f"  {STATES}\n")
-        return text
+            here = [action for action in ordered if heading == ("Here" if action.views else action.group)]
+            told = [
+                (display_of(action, self._wanted), action.meaning + " Asks first." * action.destructive) for action in here
+            ]
+            parts += _told_below(heading, told, KEY_WIDTH)
+        parts += _told_below("Moving", MOVING, KEY_WIDTH)
+        words = [(word.usage, word.meaning) for action in actions for word in action.words]
+        parts += _told_below("Commands after :", words, USAGE_WIDTH)
+        parts += [Text("How one member sees another", "bold"), Text(f"  {STATES}")]
+        return Group(*parts)
+
+
+def _told_below(heading: str, lines: Iterable[tuple[str, str]], width: int) -> tuple[Text, Table]:
+    """Names, the first column `width` wide where there is room, and beside them what they mean."""
+    table = Table.grid(padding=(0, 0, 0, 2), expand=True)
+    table.add_column(min_width=KEY_WIDTH, max_width=width)
+    table.add_column(ratio=1)
+    for name, meaning in lines:
+        table.add_row(Text(name), Text(meaning))
+    return Text(heading, "bold"), table

@@ -109,7 +109,7 @@ class Belief:
     merged_from: str = ""
     """The uuid of the life before, when that one ended in a merge."""
     settings: Mapping[str, str] | None = None
-    """Its properties that are not the documented defaults, as text by name; None while nobody told them. Never changed in place."""
+    """Its properties that are not the documented defaults, as text by name; None while nobody told them. Always a new one."""
     join_list: tuple[Address, ...] = ()
     """Where it looks for its cluster, and for others."""
     join_list_edition: int = 0

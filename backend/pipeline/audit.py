@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from backend.journal.files import OPEN_SUFFIX, RUN_PREFIX, SEALED_SUFFIX, NoJournal, journal_files, run_of_file
 from backend.pipeline.missing import JavaMissing, PipelineMissing
-from backend.pipeline.product_logs.reading import may_be_log
+from backend.pipeline.product_logs.reading import log_files, may_be_log
 from backend.pipeline.rules.finding import Finding, Witness, by_weight
 
 if TYPE_CHECKING:
@@ -122,15 +122,17 @@ def audit(
         tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging,
         session.spark_session(master, remote=remote) as spark,
     ):
-        if source == "logs":
-            reading = audit_reading.read_logs(spark, paths)
-        else:
-            reading = audit_reading.read_journals(spark, listed, Path(staging))
-        try:
-            with audit_reading.tuned(spark, reading.size_bytes):
+        files = audit_reading.settled(listed, Path(staging))
+        size_bytes = audit_reading.size_of(files or log_files(paths))
+        with audit_reading.tuned(spark, size_bytes):
+            if source == "logs":
+                reading = audit_reading.read_logs(spark, paths, size_bytes)
+            else:
+                reading = audit_reading.read_journals(spark, files, size_bytes)
+            try:
                 result = _audited(reading, names, bound_us, paths, out_dir)
-        finally:
-            reading.release()
+            finally:
+                reading.release()
     unjudged = (NotJudged(tuple(blind), LOGS_TELL_LITTLE),) if blind else ()
     return msgspec.structs.replace(result, not_judged=unjudged)
 

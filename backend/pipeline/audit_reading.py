@@ -25,12 +25,13 @@ MOST_QUARANTINED = 1_000
 
 FEW_EVENTS = {
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Nothing has to be moved, and compiling what runs over a few thousand rows takes longer than to interpret it."""
+"""Nothing has to be moved; to plan well, and to compile what runs, takes longer than it saves with a few thousand rows."""
 
 
 @dataclass
@@ -69,25 +70,27 @@ class Reading:
             self.logs.release()
 
 
-def read_journals(spark: SparkSession, listed: Iterable[Path], staging: Path) -> Reading:
-    """The journal files `listed`; of those still being written a copy, made in `staging`."""
-    files = settled(listed, staging)
-    size_bytes = sum(file.stat().st_size for file in files)
+def read_journals(spark: SparkSession, files: Mapping[Path, Path], size_bytes: int) -> Reading:
+    """The journal files `files` (see `settled`), which have so many bytes."""
     lines = _numbered(bronze.read_lines(spark, [str(file) for file in files]), size_bytes)
     ranked = kept(bronze.ranked(lines), size_bytes)
     return Reading(ranked, files, size_bytes, bronze.bronze(ranked).quarantine)
 
 
-def read_logs(spark: SparkSession, paths: Sequence[Path]) -> Reading:
-    """The logs at `paths`. Raises `NoLogs`, and `OSError` for what cannot be read."""
+def read_logs(spark: SparkSession, paths: Sequence[Path], size_bytes: int) -> Reading:
+    """The logs at `paths`, which have so many bytes. Raises `NoLogs`, and `OSError` for what cannot be read."""
     logs = read_product_logs(spark, paths)
     totals = logs.coverage.agg(F.count_distinct("file").alias("files"), F.sum("lines").alias("lines")).collect()[0]
-    size_bytes = sum(Path(row.file).stat().st_size for row in logs.coverage.select("file").distinct().collect())
     nothing = F.lit(None).cast("string")
     lines = logs.lines.select("raw", F.lit("").alias("file"), F.from_json("raw", RECORD).alias("record"), nothing.alias("reason"))
     ranked = kept(bronze.ranked(_numbered(lines, size_bytes)), size_bytes)
     counts = {"files": totals.files, "lines": totals.lines or 0, "quarantined": logs.quarantine.count()}
     return Reading(ranked, {}, size_bytes, logs.quarantine, counts, logs)
+
+
+def size_of(files: Iterable[Path]) -> int:
+    """Bytes."""
+    return sum(file.stat().st_size for file in files)
 
 
 def settled(listed: Iterable[Path], staging: Path) -> dict[Path, Path]:

@@ -57,14 +57,13 @@ LINES: list[tuple[Command, str]] = [
     (ChangeState("a", "FROZEN"), "quarterdeck cluster state --member=a --cluster orders FROZEN"),
     (SearchClusters("a"), "quarterdeck cluster do --cluster orders search a"),
     (ArrangePartitions("a"), "quarterdeck cluster do --cluster orders arrange a"),
-    (SetProperties("a", {"x": 3}), "quarterdeck cluster do --cluster orders set a x=3"),
     (CallMap("a", Put("m", "k", b"v w")), "quarterdeck map put --map=m --cluster orders k 'v w'"),
     (CallMap("a", Get("m m", "-k")), "quarterdeck map get --map='m m' --cluster orders -- -k"),
     (CallMap("a", Remove("m", "k")), "quarterdeck map remove --map=m --cluster orders k"),
     (CallMap("a", Size("m")), "quarterdeck map size --map=m --cluster orders"),
     (CallMap("a", Keys("m")), "quarterdeck map keys --map=m --cluster orders"),
 ]
-ONLY_HERE = (KillAt("a", "list-installed"), Operate("a"))
+ONLY_HERE = (KillAt("a", "list-installed"), Operate("a"), SetProperties("a", {"x": 3}))
 
 
 def parsed(line: str) -> dict[str, Any]:

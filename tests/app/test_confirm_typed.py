@@ -47,9 +47,8 @@ def test_what_it_says_is_never_markup() -> None:
     async def scenario() -> None:
         app: App[None] = App()
         async with app.run_test(size=(80, 24)) as pilot:
-            screen = ConfirmTypedScreen(
-                "Stop [b]a[/]?", "[/x] ends", "Stop", "[red]prod\x1b[2J", "quarterdeck cluster do stop '[b]'"
-            )
+            lines = ["do '[b]'", "b", "c", "d"]
+            screen = ConfirmTypedScreen("Stop [b]a[/]?", "[/x] ends", "Stop", "[red]prod\x1b[2J", lines)
             app.push_screen(screen)
             await pilot.pause()
             text = screen_text(app)

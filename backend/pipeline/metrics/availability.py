@@ -21,7 +21,11 @@ AVAILABILITY = schema(
     ("master", TEXT, "its label"),
     ("partition", INDEX, "the partition"),
     ("observed_us", NUMBER, "how long that master led with a table; all spans are in microseconds"),
-    ("wanted", INDEX, "replicas that the partition should have: one more than backups are set, else the most it ever had"),
+    (
+        "wanted",
+        INDEX,
+        "replicas that the partition should have: one more than backups are set, else the most it ever had",
+    ),
     ("without_owner_us", NUMBER, "how long it had no owner that lived and was not frozen"),
     ("without_owner_times", NUMBER, "how many times"),
     ("longest_without_owner_us", NUMBER, "the longest of them"),
@@ -37,12 +41,7 @@ _FIRST_REPLICA = 2
 def availability(material: Material) -> DataFrame:
     """One row for each partition and each master that led with a table (schema `AVAILABILITY`)."""
     rows = material.kept("rows", lambda: _rows(material))
-    there = _there(material, rows)
-    # What is there, counted along the span of each row; a row without anybody still spans its time.
-    spans = rows.select(*_OF_ONE, "from_at", "to_at", F.lit(1).alias("told"), *_none("owners", "replicas"))
-    counted = at_once(spans.unionByName(there), _OF_ONE, "told", "owners", "replicas").where("told > 0")
-    wanted = _wanted(material, rows)
-    counted = counted.join(wanted, _OF_ONE)
+    counted = material.kept("replicas at once", lambda: _counted(material, rows))
     ownerless = _summed(joined_up(counted, _OF_ONE, F.expr("owners = 0")), "without_owner")
     fewer = _summed(joined_up(counted, _OF_ONE, F.expr("replicas < wanted")), "fewer_replicas")
     observed = counted.groupBy(*_OF_ONE, "member", "wanted").agg(F.sum(F.expr("to_at - from_at")).alias("observed_us"))
@@ -50,8 +49,16 @@ def availability(material: Material) -> DataFrame:
     return shaped(whole.withColumnsRenamed({"uuid": "master_uuid", "member": "master"}), AVAILABILITY)
 
 
+def _counted(material: Material, rows: DataFrame) -> DataFrame:
+    """Stretches of each row in which the same holders are there: owners, replicas, wanted, member."""
+    # A row without anybody still spans its time.
+    spans = rows.select(*_OF_ONE, "from_at", "to_at", F.lit(1).alias("told"), *_none("owners", "replicas"))
+    counted = at_once(spans.unionByName(_there(material, rows)), _OF_ONE, "told", "owners", "replicas")
+    return counted.where("told > 0").join(_wanted(material, rows), _OF_ONE)
+
+
 def _rows(material: Material) -> DataFrame:
-    """Rows of the masters' own tables as spans: run, uuid, member, partition, holders (uuids, the owner first), from_at, to_at."""
+    """Rows of the masters' own tables as spans: run, uuid, member, partition, holders (uuids), from_at, to_at."""
     leading = masters(material).select(
         "run", "uuid", "member", F.col("from_at").alias("led_from"), F.col("to_at").alias("led_to")
     )

@@ -14,18 +14,31 @@ def running(material: Material) -> DataFrame:
 
     `ends` is null for a life that goes on to the end of the journal.
     """
-    lives = material.table("lives").join(material.ends(), "run")
-    return lives.select(
-        *("run", "uuid", "member", "address", "settings", "joined_at", "end"),
-        F.col("started_at").alias("from_at"),
-        F.coalesce("ended_at", "run_ended_at").alias("to_at"),
-    )
+
+    def make() -> DataFrame:
+        return (
+            material.table("lives")
+            .join(material.ends(), "run")
+            .select(
+                *("run", "uuid", "member", "address", "settings", "joined_at", "end"),
+                F.col("started_at").alias("from_at"),
+                F.coalesce("ended_at", "run_ended_at").alias("to_at"),
+            )
+        )
+
+    return material.kept("running", make)
 
 
 def frozen(material: Material) -> DataFrame:
     """Spans in which lives stood still: run, uuid, from_at, to_at."""
+    return material.kept("frozen", lambda: _frozen(material))
+
+
+def _frozen(material: Material) -> DataFrame:
     pauses = material.table("faults").where("fault = 'pause'").select("run", "member", "from_at", "to_at")
-    lives = running(material).select("run", "member", "uuid", F.col("from_at").alias("began"), F.col("to_at").alias("ended"))
+    lives = running(material).select(
+        "run", "member", "uuid", F.col("from_at").alias("began"), F.col("to_at").alias("ended")
+    )
     of_lives = pauses.join(lives, ["run", "member"]).where("from_at >= began and from_at < ended")
     return of_lives.select("run", "uuid", "from_at", F.coalesce(F.least("to_at", "ended"), "ended").alias("to_at"))
 

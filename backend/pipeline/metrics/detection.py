@@ -186,7 +186,12 @@ def _bounds(how: Column) -> tuple[Column, Column]:
         (how == "connection", connection),
         (how == "confirmation", confirm[0] - confirm[1]),
     )
-    most = (((how == "heartbeat") & deadline, timeout + interval), (how == "confirmation", confirm[0] + confirm[1]))
+    # On a ring the silent are asked first, which takes a round.
+    rounds = F.when(setting("settings", "quarterdeck.heartbeat.topology") == "ring", 2).otherwise(1)
+    most = (
+        ((how == "heartbeat") & deadline, timeout + rounds * interval),
+        (how == "confirmation", confirm[0] + confirm[1]),
+    )
     return _first(least), _first(most)
 
 

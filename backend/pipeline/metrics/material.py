@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -14,7 +13,10 @@ from backend.pipeline.tables.store import read_table
 
 
 class Material:
-    """Tables by name. What was asked for is kept until `close`, on disk when memory is short."""
+    """Tables by name. What was made is kept, on disk when memory is short, for as long as this lives.
+
+    A table that is made of others begins anew from their rows: plans that hold all the steps before grow beyond any memory.
+    """
 
     def __init__(self, events: DataFrame, read: Callable[[str], DataFrame] | None = None) -> None:
         """`events` are de-duplicated; `read` gives a table that exists already."""
@@ -36,16 +38,10 @@ class Material:
     def kept(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
         """What `make` makes, and the same again for everybody who asks for `name`."""
         if name not in self._kept:
-            self._kept[name] = make().persist(StorageLevel.MEMORY_AND_DISK)
+            self._kept[name] = make().localCheckpoint()
         return self._kept[name]
 
     def ends(self) -> DataFrame:
         """Columns run, run_began_at and run_ended_at: the first and the last record of each run."""
         spans = (F.min("at").alias("run_began_at"), F.max("at").alias("run_ended_at"))
         return self.kept("ends", lambda: self.events.groupBy("run").agg(*spans))
-
-    def close(self) -> None:
-        """Let go of what was kept."""
-        for table in self._kept.values():
-            table.unpersist()
-        self._kept.clear()

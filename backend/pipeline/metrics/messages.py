@@ -1,11 +1,10 @@
 """Message economy: what a journal lets one know of the messages that members sent. It holds none of them.
 
-`recorded` are messages that left a trace, each counted once; there may have been more, sent again. `reckoned` are heartbeats, worked
-out of the lists, the times for which they were held, and the settings; in peace that is what is sent.
+`recorded` are messages that left a trace, each counted once; there may have been more, sent again. `reckoned` are heartbeats,
+worked out of the lists, the times for which they were held, and the settings; in peace that is what is sent.
 """
 
 from __future__ import annotations
-
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -63,7 +62,10 @@ def _is_author(member: Column) -> Column:
 def _heartbeats(material: Material) -> DataFrame:
     """To all others on the list, or to as many as watch it on a ring, once in an interval."""
     awake = without(
-        beliefs(material).where("from_at < to_at"), frozen(material), ["run", "uuid"], ["run", "uuid", "version", "lineage", "size"]
+        beliefs(material).where("from_at < to_at"),
+        frozen(material),
+        ["run", "uuid"],
+        ["run", "uuid", "version", "lineage", "size", "leads"],
     )
     told = running(material).select(
         "run",
@@ -73,9 +75,13 @@ def _heartbeats(material: Material) -> DataFrame:
         setting_count("settings", "quarterdeck.heartbeat.ring.successors").alias("successors"),
     )
     others = F.col("size") - 1
-    receivers = F.when(F.col("topology") == "ring", F.least(others, "successors")).otherwise(others)
+    # On a ring a slave tells those who watch it and the master, a master everybody.
+    on_ring = (F.col("topology") == "ring") & ~F.col("leads")
+    receivers = F.when(on_ring, F.least(others, F.col("successors") + 1)).otherwise(others)
     rounds = F.expr("(to_at - from_at) / interval_us")
     spent = awake.join(told, ["run", "uuid"]).where("interval_us is not null")
-    return spent.groupBy("run").agg(F.round(F.sum(receivers * rounds)).cast("long").alias("messages")).select(
-        "run", F.lit("heartbeats").alias("kind"), "messages", F.lit("reckoned").alias("known")
+    return (
+        spent.groupBy("run")
+        .agg(F.round(F.sum(receivers * rounds)).cast("long").alias("messages"))
+        .select("run", F.lit("heartbeats").alias("kind"), "messages", F.lit("reckoned").alias("known"))
     )

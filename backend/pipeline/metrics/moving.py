@@ -53,8 +53,12 @@ def migration_rates(material: Material) -> DataFrame:
         F.coalesce(F.sum("bytes"), F.lit(0)).alias("bytes"),
     )
     seconds = F.when(F.col("busy_us") > 0, F.col("busy_us") / 1e6)
-    rates = totals.join(busy, "run", "left").join(most, "run", "left").withColumns(
-        {"committed_per_second": F.col("committed") / seconds, "bytes_per_second": F.col("bytes") / seconds}
+    rates = (
+        totals.join(busy, "run", "left")
+        .join(most, "run", "left")
+        .withColumns(
+            {"committed_per_second": F.col("committed") / seconds, "bytes_per_second": F.col("bytes") / seconds}
+        )
     )
     return shaped(rates, MIGRATION_RATES)
 

@@ -35,9 +35,7 @@ def one_view(material: Material) -> DataFrame:
     agreed = agreements(material).withColumnsRenamed({"from_at": "begins", "to_at": "ends"})
     in_time = (F.col("ends") > F.col("at")) & (F.col("next_at").isNull() | (F.col("begins") < F.col("next_at")))
     earliest = F.min(F.struct(F.greatest("begins", "at").alias("at"), "lineage", "version"))
-    met = (
-        bursts.join(agreed, "run").where(in_time).groupBy("run", "at").agg(earliest.alias("met"))
-    )
+    met = bursts.join(agreed, "run").where(in_time).groupBy("run", "at").agg(earliest.alias("met"))
     rows = bursts.join(met, ["run", "at"], "left").withColumns(
         {
             "agreed_at": F.col("met.at"),

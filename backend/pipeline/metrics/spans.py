@@ -37,13 +37,17 @@ def joined_up(stretches: DataFrame, keys: Sequence[str], wanted: Column) -> Data
     held = stretches.where(wanted).withColumn("break", breaks)
     numbered = held.withColumn("island", F.sum("break").over(in_order))
     return (
-        numbered.groupBy(*keys, "island").agg(F.min("from_at").alias("from_at"), F.max("to_at").alias("to_at")).drop("island")
+        numbered.groupBy(*keys, "island")
+        .agg(F.min("from_at").alias("from_at"), F.max("to_at").alias("to_at"))
+        .drop("island")
     )
 
 
 def without(spans: DataFrame, holes: DataFrame, on: Sequence[str], keys: Sequence[str]) -> DataFrame:
     """What is left of `spans` where no hole of the same `on` covers them. `keys` name a span among those of its time."""
-    cut = F.struct(*(F.col(name).alias(f"_{name}") for name in on), F.col("from_at").alias("_from"), F.col("to_at").alias("_to"))
+    cut = F.struct(
+        *(F.col(name).alias(f"_{name}") for name in on), F.col("from_at").alias("_from"), F.col("to_at").alias("_to")
+    )
     gaps = holes.select(cut.alias("_hole"))
     same = reduce(Column.__and__, (F.col(name) == F.col(f"_hole._{name}") for name in on))
     overlap = (F.col("from_at") < F.col("_hole._to")) & (F.col("_hole._from") < F.col("to_at"))

@@ -23,7 +23,11 @@ SPLITS = schema(
     ("from_at", NUMBER, "when there were two masters; microseconds on the run's clock"),
     ("to_at", NUMBER, "when there was only one again; null while it lasted"),
     ("lasted_us", NUMBER, "how long, up to the end of the journal where it lasted"),
-    ("healed_at", NUMBER, "when the last link was mended or frozen member resumed before it ended; null where none was"),
+    (
+        "healed_at",
+        NUMBER,
+        "when the last link was mended or frozen member resumed before it ended; null where none was",
+    ),
     ("merge_us", NUMBER, "from then, or from the beginning, to the end"),
     ("sides", ArrayType(StructType(SIDE.fields)), "the sides, in the order in which they began"),
 )
@@ -86,5 +90,7 @@ def _sides(material: Material, windows: DataFrame) -> DataFrame:
         leaders.join(followers, ["run", "window_from", "lineage"])
         .groupBy("run", F.col("window_from").alias("from_at"))
         .agg(F.array_sort(F.collect_list(side)).alias("sides"))
-        .withColumn("sides", F.transform("sides", lambda one: F.struct(*(one[name].alias(name) for name in SIDE.names))))
+        .withColumn(
+            "sides", F.transform("sides", lambda one: F.struct(*(one[name].alias(name) for name in SIDE.names)))
+        )
     )

@@ -1,4 +1,4 @@
-"""From events to the few rows that a report is made of, on Spark: one job for the index, one for the runs that are shown."""
+"""From events to the few rows that a report is made of, on Spark: the index of all runs, then what is shown of a few of them."""
 
 from __future__ import annotations
 
@@ -9,38 +9,39 @@ import msgspec
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from backend.pipeline.metrics.material import Material
+from backend.pipeline.metrics.registry import METRICS
+from backend.pipeline.metrics.summary import samples, summary
 from backend.pipeline.report.limits import Limits
 from backend.pipeline.report.rows import Rows, RunRow
+from backend.pipeline.schemas import RECORD
 from backend.pipeline.tables.columns import of_kind
-from backend.pipeline.tables.registry import TABLES
 
 OF_THE_CLUSTER = ("process-killed", "process-paused", "process-resumed", "link-changed")
 """What is recorded under the name of the cluster, not of a member."""
 
-PERCENTILES = (0.5, 0.9, 0.99)
-PERCENTILE_ACCURACY = 10_000
 BINS_PER_DECADE = 3
+ROUNDING = 1e-9
+"""1000 microseconds shall begin a bin, whatever the logarithm makes of them."""
 
 
 def collect(events: DataFrame, with_findings: Collection[str], limits: Limits) -> Rows:
     """The rows for a report on `events` (columns of a record, each event once). `with_findings`: runs that come first.
 
-    Spark reads the events twice; what it hands over is bounded by `limits` alone.
+    What Spark hands over is bounded by `limits` alone.
     """
     first = sorted(with_findings)[: limits.index]
     runs = _index(events, first, limits)
-    shown = [run.run for run in runs[: limits.sections]]
+    shown = {run.run: run for run in runs[: limits.sections]}
     if not shown:
         return Rows(runs)
-    wanted = events.where(F.col("run").isin(shown)).select(
-        "run", "member", "uuid", "seq", "at", "utc", "event"
-    )  # fmt: skip
-    kept = wanted.persist()
+    # Without its plan, which is long: everything below is planned on top of it.
+    kept = events.where(F.col("run").isin(list(shown))).select(*RECORD.names).localCheckpoint()
+    material = Material(kept)
     try:
-        parts = _parts(kept, {run.run: run for run in runs}, limits)
-        return _handed_over(runs, parts)
+        return Rows(runs, **{name: _handed_over(name, part) for name, part in _parts(material, shown, limits).items()})
     finally:
-        kept.unpersist()
+        material.close()
 
 
 def _index(events: DataFrame, first: list[str], limits: Limits) -> list[RunRow]:
@@ -60,59 +61,38 @@ def _index(events: DataFrame, first: list[str], limits: Limits) -> list[RunRow]:
     return [RunRow(**row.asDict()) for row in rows]
 
 
-def _handed_over(runs: list[RunRow], parts: Mapping[str, DataFrame]) -> Rows:
-    """All parts in one job: a row of each travels as JSON, under the name of its field of `Rows`."""
-    every: DataFrame | None = None
-    for name, part in parts.items():
-        lines = part.select(F.lit(name).alias("part"), F.to_json(F.struct("*")).alias("row"))
-        every = lines if every is None else every.unionByName(lines)
-    assert every is not None
-    gathered: dict[str, list[bytes]] = {name: [] for name in parts}
-    for part_name, row in every.collect():
-        gathered[part_name].append(row.encode())
-    return Rows(runs, **{name: _decoded(name, lines) for name, lines in gathered.items()})
-
-
-def _decoded(name: str, lines: list[bytes]) -> list[Any]:
+def _handed_over(name: str, part: DataFrame) -> list[Any]:
+    """The rows of one part, which becomes the field `name` of `Rows`; they travel as JSON, checked when they arrive."""
     kind = next(one.type for one in msgspec.structs.fields(Rows) if one.name == name)
-    decoder = msgspec.json.Decoder(kind)
-    rows: list[Any] = decoder.decode(b"[" + b",".join(lines) + b"]")
+    lines = [line for (line,) in part.select(F.to_json(F.struct("*"))).collect()]
+    rows: list[Any] = msgspec.json.decode(f"[{','.join(lines)}]", type=kind)
     return rows
 
 
-def _parts(events: DataFrame, runs: Mapping[str, RunRow], limits: Limits) -> dict[str, DataFrame]:
-    def table(name: str) -> DataFrame:
-        return TABLES[name].make(events)
-
+def _parts(material: Material, runs: Mapping[str, RunRow], limits: Limits) -> dict[str, DataFrame]:
+    table, events = material.table, material.events
     ends = F.create_map(*(F.lit(part) for run in runs.values() for part in (run.run, run.end_us)))[F.col("run")]
-    every_life = table("lives")
+    suspicions = _with_durations(table("suspicions"), table("lives"), ends)
+    lives = _lanes(table("lives"), limits)
     migrations = table("migrations")
-    claims, merges = table("claims"), table("merges")
-    suspicions = _with_durations(table("suspicions"), every_life, ends)
-    lives = _lanes(every_life, limits)
+    types = F.coalesce("type", F.lit("unknown")).alias("type")
+    in_time = [F.col(name) for name in ("from_at", "fault", "member", "source", "target")]
+    splits = material.kept("splits", lambda: METRICS["splits"].make(material))
+    measured = summary(material, "run").withColumnRenamed("by", "run")
     return {
         "lives": lives,
         "views": _thinned(table("views").join(lives.select("run", "uuid"), ["run", "uuid"], "left_semi"), limits),
         "suspicions": _pairs(suspicions, limits),
         "migrations": _first(migrations, _slowest_first(), limits.migrations),
-        "outcomes": migrations.groupBy("run", F.coalesce("type", F.lit("?")).alias("type"), "outcome").agg(_times()),
-        "claims": _first(claims, [F.col("started_at"), F.col("uuid"), F.col("claim")], limits.rows),
-        "merges": _first(merges, [F.col("left_at"), F.col("uuid")], limits.rows),
-        "faults": _first(table("faults"), [F.col(name) for name in ("from_at", "fault", "member", "source", "target")],
-                         limits.faults),
+        "outcomes": migrations.groupBy("run", types, "outcome").agg(_times()),
+        "claims": _first(table("claims"), [F.col("started_at"), F.col("uuid"), F.col("claim")], limits.rows),
+        "merges": _first(table("merges"), [F.col("left_at"), F.col("uuid")], limits.rows),
+        "faults": _first(table("faults"), in_time, limits.faults),
         "kinds": events.groupBy("run", F.col("event.kind").alias("kind")).agg(_times()),
-        "durations": _durations(
-            {
-                "suspicion until cleared": _took(suspicions.where("cleared_at is not null"), "raised_at", "cleared_at"),
-                "claim": _took(claims, "started_at", "ended_at"),
-                "merge of a member": _took(merges, "left_at", "joined_at"),
-                "migration": _took(migrations, "started_at", "decided_at"),
-                "copying in a migration": migrations.select("run", F.col("copy_us").alias("us")),
-                "write": table("writes").where("outcome = 'acknowledged'").select("run", F.col("took").alias("us")),
-                "read": table("reads").where("outcome = 'answered'").select("run", F.col("took").alias("us")),
-            }
-        ),
-    }  # fmt: skip
+        "splits": _first(splits, [F.col("from_at")], limits.rows),
+        "metrics": _first(measured, [F.col("metric"), F.col("kind")], limits.metrics),
+        "bins": _bins(samples(material)),
+    }
 
 
 def _times() -> Column:
@@ -192,24 +172,8 @@ def _pairs(suspicions: DataFrame, limits: Limits) -> DataFrame:
     return _first(pairs, [F.col("times").desc(), F.col("member"), F.col("suspect")], limits.suspicions)
 
 
-def _took(rows: DataFrame, start: str, end: str) -> DataFrame:
-    return rows.select("run", (F.col(end) - F.col(start)).alias("us"))
-
-
-def _durations(by_name: Mapping[str, DataFrame]) -> DataFrame:
-    """Percentiles and a histogram of each, by run. What took less than a microsecond counts as one."""
-    every: DataFrame | None = None
-    for what, rows in by_name.items():
-        named = rows.where("us is not null").select("run", F.lit(what).alias("what"), F.greatest("us", F.lit(1)).alias("us"))
-        every = named if every is None else every.unionByName(named)
-    assert every is not None
-    place = F.floor(F.log10("us") * BINS_PER_DECADE + 1e-9).cast("string")
-    bins = every.groupBy("run", "what", place.alias("bin")).agg(F.count("*").alias("in_bin"))
-    histogram = bins.groupBy("run", "what").agg(F.map_from_entries(F.collect_list(F.struct("bin", "in_bin"))).alias("bins"))
-    ranks = F.percentile_approx("us", list(PERCENTILES), PERCENTILE_ACCURACY)
-    measured = every.groupBy("run", "what").agg(
-        _times(), F.min("us").alias("least_us"), F.max("us").alias("most_us"), ranks.alias("ranks")
-    )
-    named_ranks = [F.get("ranks", F.lit(place)).alias(f"p{round(rank * 100)}_us") for place, rank in enumerate(PERCENTILES)]
-    columns = ("run", "what", "times", "least_us", "most_us", "bins")
-    return measured.join(histogram, ["run", "what"]).select(*columns, *named_ranks)
+def _bins(measured: DataFrame) -> DataFrame:
+    """Histograms of whatever is measured in microseconds; what took less than one counts as one."""
+    place = F.floor(F.log10(F.greatest("value", F.lit(1.0))) * BINS_PER_DECADE + ROUNDING)
+    taken = measured.where("unit = 'us' and value is not null")
+    return taken.groupBy("run", "metric", "kind", place.alias("bin")).agg(_times())

@@ -26,6 +26,8 @@ class Limits:
     faults: int = 120
     rows: int = 60
     """Rows of a table of claims, of merges and of splits."""
+    metrics: int = 80
+    """Rows of a run's table of metrics."""
     findings: int = 200
     """Findings of one run."""
     witnesses: int = 12

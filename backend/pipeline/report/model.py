@@ -139,6 +139,10 @@ class Split:
     start_us: int
     end_us: int | None
     """None: it lasted to the end of the journal."""
+    lasted_us: int
+    """To the end of the journal where it lasted."""
+    healed_us: int | None
+    """When the last link was mended or frozen member resumed before it ended; None where none was."""
     sides: tuple[Side, ...]
 
 
@@ -226,16 +230,23 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Distribution:
-    """How long one thing took. Percentiles are observed values, near enough for a thousandth of the rank."""
+class Metric:
+    """What was measured of one thing, in its `unit`. `bins` stand only where that is us, microseconds."""
 
-    what: str
-    times: int
-    least_us: int
-    p50_us: int
-    p90_us: int
-    p99_us: int
-    most_us: int
+    metric: str
+    kind: str
+    unit: str
+    count: int
+    missing: int
+    """How often it should have happened and did not."""
+    floor: float | None
+    """The least that theory allows for; None where it says nothing."""
+    least: float | None
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    most: float | None
     bins: tuple[Bin, ...]
 
 
@@ -276,7 +287,8 @@ class Run:
     claims_cut: Cut
     merges: tuple[Merge, ...]
     merges_cut: Cut
-    durations: tuple[Distribution, ...]
+    metrics: tuple[Metric, ...]
+    metrics_cut: Cut
     kinds: tuple[KindCount, ...]
 
 
@@ -304,16 +316,6 @@ class BadLine:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Numbers from the metrics, ready to be read."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    rows_cut: Cut
-
-
-@dataclass(frozen=True)
 class Report:
     """The whole of it."""
 
@@ -328,7 +330,6 @@ class Report:
     index: tuple[IndexLine, ...]
     index_cut: Cut
     runs: tuple[Run, ...]
-    metrics: tuple[Table, ...]
     bad_lines: tuple[BadLine, ...]
     bad_lines_cut: Cut
     format: int = field(default=FORMAT)

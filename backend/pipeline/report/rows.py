@@ -143,19 +143,50 @@ class KindRow(Struct, frozen=True):
     times: int
 
 
-class DurationRow(Struct, frozen=True):
-    """How long one thing took, in one run: percentiles, and how many fall into each bin of a logarithmic scale."""
+class SideRow(Struct, frozen=True):
+    master: str
+    lineage: str
+    members: list[str]
+
+
+class SplitRow(Struct, frozen=True):
+    run: str
+    from_at: int
+    lasted_us: int
+    sides: list[SideRow]
+    of: int
+    to_at: int | None = None
+    healed_at: int | None = None
+    merge_us: int | None = None
+
+
+class MetricRow(Struct, frozen=True):
+    """The samples of one metric in one run; columns as in the metrics' summary."""
 
     run: str
-    what: str
+    metric: str
+    kind: str
+    unit: str
+    count: int
+    missing: int
+    of: int
+    floor: float | None = None
+    least: float | None = None
+    mean: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+    most: float | None = None
+
+
+class BinRow(Struct, frozen=True):
+    """How many samples of a metric lie between 10 ** (bin / 3) microseconds and the beginning of the next bin."""
+
+    run: str
+    metric: str
+    kind: str
+    bin: int
     times: int
-    least_us: int
-    p50_us: int
-    p90_us: int
-    p99_us: int
-    most_us: int
-    bins: dict[str, int]
-    """By number: bin n begins at 10 ** (n / 3) microseconds."""
 
 
 class Rows(Struct, frozen=True):
@@ -172,4 +203,6 @@ class Rows(Struct, frozen=True):
     merges: list[MergeRow] = field(default_factory=list)
     faults: list[FaultRow] = field(default_factory=list)
     kinds: list[KindRow] = field(default_factory=list)
-    durations: list[DurationRow] = field(default_factory=list)
+    splits: list[SplitRow] = field(default_factory=list)
+    metrics: list[MetricRow] = field(default_factory=list)
+    bins: list[BinRow] = field(default_factory=list)

@@ -14,15 +14,23 @@ from backend.pipeline.rules import agreement, convergence, decisions, numbering,
 from backend.pipeline.rules.checked_on_executors import checked
 from backend.pipeline.rules.evidence import Evidence
 from backend.pipeline.rules.finding import Finding, members_of, versions_of
-from backend.pipeline.rules.registry import RULES, Rule
+from backend.pipeline.rules.registry import Rule
 from backend.pipeline.rules.writes import CALLS, lost_writes
 from backend.simulation.invariants import Watch
 from backend.simulation.invariants.writes import NoLostWrite
 
-__all__ = [
-    *("NAMES", "RELATIONAL", "RULES", "STATEMENTS", "Rule", "UnknownRule", "agreement", "convergence", "decisions"),
-    *("find", "judged_without_the_rest", "numbering", "tables", "view_order", "views", "wanted_rules"),
-]
+RULES: tuple[Rule, ...] = (
+    numbering.missing_events,
+    views.lists,
+    view_order.opposite_orders,
+    agreement.lists_that_never_came,
+    tables.versions_that_do_not_add_up,
+    tables.versions_of_two_contents,
+    tables.tables_of_strangers,
+    tables.replicas_taken_away,
+    decisions.migrations_decided_twice,
+    convergence.runs_that_never_agree,
+)
 
 STATEMENTS: dict[str, str] = {
     **{checker.name: checker.statement() for checker in Watch().checkers},
@@ -36,9 +44,8 @@ RELATIONAL = frozenset(name for one in RULES for name in one.names) | {NoLostWri
 """Those that are transformations of tables, which scale within one run. The others are the checkers, one task for each run."""
 
 SELF_EVIDENT = frozenset(
-    ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author",
-     "table version")
-)  # fmt: skip
+    ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author")
+)
 """Their witnesses prove them, whatever else is missing. Everything else needs the whole journal."""
 
 

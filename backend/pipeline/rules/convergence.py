@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from backend.core.properties import Settings
-from backend.pipeline.rules.evidence import LIFE, Evidence, uuids, witness
+from backend.pipeline.rules.evidence import LIFE, Evidence, uuids
 from backend.pipeline.rules.registry import findings, found, rule
 from backend.simulation.convergence import convergence_bound_us, table_bound_us
 

@@ -48,18 +48,13 @@ class Rule:
         return not self.kinds or not self.kinds.isdisjoint(kinds)
 
 
-RULES: list[Rule] = []
-
-
 def rule(*names: str, kinds: tuple[str, ...] = ()) -> Callable[[Callable[[Evidence], DataFrame]], Rule]:
-    """Register a function that finds what breaks these invariants. Without one of the `kinds` there is nothing to find."""
+    """Makes a rule of a function that finds what breaks these invariants. Without one of the `kinds` there is nothing to find."""
 
-    def register(find: Callable[[Evidence], DataFrame]) -> Rule:
-        made = Rule(names, frozenset(kinds), find)
-        RULES.append(made)
-        return made
+    def make(find: Callable[[Evidence], DataFrame]) -> Rule:
+        return Rule(names, frozenset(kinds), find)
 
-    return register
+    return make
 
 
 def found(name: str, detail: Column, *witnesses: Column, severity: Column | None = None) -> Column:

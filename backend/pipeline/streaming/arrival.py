@@ -36,7 +36,10 @@ class Arrivals:
         # Open files first: one that is finished meanwhile is looked at twice rather than never.
         waited_for = [file for file in self._open() if not self._is_stalled(file, now_s)]
         waited_for += [file for file in sealed_files(run_directory(self._root, run)) if file.name not in arrived]
-        heads = filter(None, map(self._head, waited_for))
+        try:
+            heads = [head for head in map(self._head, waited_for) if head is not None]
+        except FileNotFoundError:  # finished since it was listed: look again
+            return -inf
         return min((head.at for head in heads if head.run == run), default=inf)
 
     def stalled(self, now_s: float, *, at_once: bool = False) -> list[Path]:
@@ -71,7 +74,7 @@ class Arrivals:
         return grown
 
     def _head(self, file: Path) -> Record | None:
-        """None for a file without a whole record, or one that was finished since it was listed."""
+        """None for a file without a whole record. Raises FileNotFoundError."""
         known = self._heads.get(file)
         if known is None:
             known = _first_record(file)
@@ -97,8 +100,5 @@ def whole_lines(file: Path) -> list[bytes]:
 
 
 def _first_record(file: Path) -> Record | None:
-    try:
-        with file.open("rb") as lines:
-            return next(filter(None, map(as_record, lines)), None)
-    except FileNotFoundError:
-        return None
+    with file.open("rb") as lines:
+        return next(filter(None, map(as_record, lines)), None)

@@ -77,7 +77,7 @@ class LiveAudit:
     def look(self, now_s: float) -> None:
         """Judge what can be judged now, and write down what that changes."""
         with self._turn:
-            self._take_open(self._arrivals.stalled(now_s), now_s)
+            self._take_open(self._arrivals.stalled(now_s))
             for run in sorted(self._changed):
                 audit = self._runs[run]
                 frontier_us = self._arrivals.frontier_us(run, self._consumed.files(run), now_s)
@@ -87,7 +87,7 @@ class LiveAudit:
     def finish(self) -> None:
         """Judge all that is there, files that are still open included: nothing more is waited for."""
         with self._turn:
-            self._take_open(self._arrivals.stalled(inf, at_once=True), -inf)
+            self._take_open(self._arrivals.stalled(inf, at_once=True))
             for run in sorted(self._changed):
                 self._judge(self._runs[run], inf, inf)
 
@@ -133,12 +133,12 @@ class LiveAudit:
             by_run.setdefault(record.run, []).append((place, record))
         return by_run
 
-    def _take_open(self, files: Sequence[Path], now_s: float) -> None:
+    def _take_open(self, files: Sequence[Path]) -> None:
         """Take in files that nobody finishes, as they are now. They are read again when somebody does finish them."""
         lines = (Line(file, 0, raw) for file in files for raw in whole_lines(file))
         for run, records in self._by_run(self._understood(lines)).items():
             if run_directory(self._root, run).is_dir():
-                self._load(run).take(records, now_s)
+                self._load(run).take(records)  # they have waited long enough
 
     # Runs
 

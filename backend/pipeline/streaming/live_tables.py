@@ -32,13 +32,12 @@ class LiveTables:
         if self._failure is not None:
             raise self._failure
 
-    def close(self, *, in_peace: bool) -> None:
-        """Write what is new, unless something is wrong already, and end."""
+    def close(self) -> None:
+        """Write what is new, and end."""
         self._closing.set()
         self._thread.join()
-        if in_peace:
-            self.raise_failure()
-            self._fold()
+        self.raise_failure()
+        self._fold()
 
     def _go_on(self) -> None:
         while not self._closing.wait(EVERY_SECONDS):

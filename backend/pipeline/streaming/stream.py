@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from py4j.protocol import Py4JError, Py4JNetworkError
+import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -90,6 +91,7 @@ def stream(
     stop: threading.Event,
     tell: Callable[[Change], None],
     say: Callable[[str], None],
+    ready: Callable[[], None] = lambda: None,
     once: bool = False,
     trigger_ms: int = TRIGGER_MS,
     out_dir: Path | None = None,
@@ -97,10 +99,12 @@ def stream(
 ) -> Streamed:
     """Audit the journal as it grows until `stop` is set, or `once`: all that is there, and then end.
 
-    `tell` hears what is found as soon as it is in the file of findings. With `out_dir` the tables of a journal are kept up to date
-    there. Raises `StreamDied`, `StoreRefused`, `JavaMissing`, OSError.
+    `tell` hears what is found as soon as it is in the file of findings. `ready` is called once Spark has started, which
+    takes over Ctrl-C at that. With `out_dir` the journal's tables are kept up to date there. Raises `StreamDied`,
+    `StoreRefused`, `JavaMissing`, OSError.
     """
     with _only_one(where.checkpoint), spark_session(master) as spark:
+        ready()
         consumed = Consumed(where.checkpoint)
         try:
             audit = LiveAudit(where.root, consumed, FindingsFile(where.findings), tell, say)
@@ -126,25 +130,23 @@ class _Running:
             .writeStream.foreachBatch(self._take)
             .option("checkpointLocation", str(self._where.checkpoint / "spark"))
         )
+        writer = (
+            writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{trigger_ms} milliseconds")
+        )
         try:
-            query = (
-                writer.trigger(availableNow=True)
-                if once
-                else writer.trigger(processingTime=f"{trigger_ms} milliseconds")
-            ).start()
+            query = writer.start()
             try:
                 self._watch(query)
             finally:
                 query.stop()
-        except (PySparkException, Py4JError, Py4JNetworkError) as problem:
+        except (PySparkException, Py4JError) as problem:
             raise StreamDied(f"Spark ended: {_first_line(problem)}") from problem
-        finally:
-            if self._tables is not None:
-                self._tables.close(in_peace=self._failure is None)
         if once and not self._stop.is_set():
             self._audit.finish()
         else:
             self._audit.look(time.monotonic())
+        if self._tables is not None:
+            self._tables.close()
 
     def _watch(self, query: StreamingQuery) -> None:
         """Until the query ends or somebody ends it. A query dies in silence, so it is asked."""
@@ -161,9 +163,7 @@ class _Running:
     def _take(self, batch: DataFrame, _: int) -> None:
         try:
             table = batch.toArrow()
-            for part in table.to_batches():
-                columns = (part.column(name).to_pylist() for name in ("file", "block", "raw"))
-                self._audit.take(_lines(zip(*columns, strict=True)), time.monotonic())
+            self._audit.take(_lines(table), time.monotonic())
         except OSError as problem:
             self._failure = problem
             raise
@@ -188,13 +188,14 @@ def read_lines(spark: SparkSession, pattern: str) -> DataFrame:
     )
 
 
-def _lines(rows: Iterator[tuple[str, int, bytes]]) -> Iterator[Line]:
+def _lines(table: pa.Table) -> Iterator[Line]:
     known: dict[str, Path] = {}
-    for file, block, raw in rows:
-        path = known.get(file)
-        if path is None:
-            path = known[file] = Path(unquote(urlsplit(file).path))
-        yield Line(path, block, raw)
+    for part in table.to_batches():
+        for file, block, raw in zip(*(part.column(name).to_pylist() for name in ("file", "block", "raw")), strict=True):
+            path = known.get(file)
+            if path is None:
+                path = known[file] = Path(unquote(urlsplit(file).path))
+            yield Line(path, block, raw)
 
 
 @contextmanager

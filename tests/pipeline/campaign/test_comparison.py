@@ -70,14 +70,14 @@ def test_equal_rows_give_equal_intervals_in_any_order() -> None:
 
 
 def test_the_interval_of_a_mean_covers_it_about_as_often_as_it_says() -> None:
-    """200 samples of 40 from an even spread between 0 and 1, whose mean is a half."""
+    """60 samples of 40 from an even spread between 0 and 1, whose mean is a half."""
     from random import Random
 
     draws = Random(5)
     covered = 0
-    for _ in range(200):
+    for _ in range(60):
         rows = [row(0, seed, draws.random()) for seed in range(40)]
         mean = compared(Campaign(), rows)[0].measures["convergence_seconds"].mean
         assert mean is not None
         covered += mean.interval[0] <= 0.5 <= mean.interval[1]
-    assert covered >= 176
+    assert covered >= 51

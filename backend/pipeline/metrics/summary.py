@@ -1,0 +1,165 @@
+"""Percentiles of everything that was measured: for each run, each scenario, or all runs with the same settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Literal
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
+
+from backend.pipeline.metrics.material import Material
+from backend.pipeline.metrics.registry import METRICS
+from backend.pipeline.tables.columns import NUMBER, TEXT, schema, shaped
+
+By = Literal["run", "scenario", "settings", "all"]
+
+ACCURACY = 10_000
+"""Up to so many samples the percentiles are exact."""
+
+SCENARIO_OF_RUN = r"^(?:\d{8}T\d{6}Z-)?(.*?)(?:-seed-\d+|-[0-9a-f]{4})?$"
+"""Runs are named after their scenario and seed, or after time, scenario or cluster, and chance."""
+
+SUMMARY = schema(
+    ("by", TEXT, "the run, the scenario, the settings that are not the same in all runs, or all"),
+    ("metric", TEXT, "what was measured"),
+    ("kind", TEXT, "of what kind; empty where there is one only"),
+    ("unit", TEXT, "us (microseconds), copies, share, per-second, bytes-per-second, messages or times"),
+    ("count", NUMBER, "how many samples"),
+    ("missing", NUMBER, "how often it should have happened and did not"),
+    ("floor", DoubleType(), "the least that theory allows for any of them; null where that is not known"),
+    ("least", DoubleType(), "the least sample"),
+    ("mean", DoubleType(), "their mean"),
+    ("p50", DoubleType(), "half of them are no greater"),
+    ("p90", DoubleType(), "9 of 10 are no greater"),
+    ("p99", DoubleType(), "99 of 100 are no greater"),
+    ("most", DoubleType(), "the greatest"),
+)  # fmt: skip
+
+
+def summary(material: Material, by: By) -> DataFrame:
+    """Percentiles (schema `SUMMARY`), ordered by group, metric and kind."""
+    grouped = samples(material).join(F.broadcast(groups(material, by)), "run")
+    value = F.col("value")
+    percentiles = F.percentile_approx("value", F.lit([0.5, 0.9, 0.99]), ACCURACY)
+    rows = (
+        grouped.groupBy("by", "metric", "kind", "unit")
+        .agg(
+            F.count(value).alias("count"),
+            F.count_if(value.isNull()).alias("missing"),
+            F.min("floor").alias("floor"),
+            F.min(value).alias("least"),
+            F.mean(value).alias("mean"),
+            percentiles.alias("percentiles"),
+            F.max(value).alias("most"),
+        )
+        .withColumns({name: F.col("percentiles")[place] for place, name in enumerate(("p50", "p90", "p99"))})
+    )
+    return shaped(rows, SUMMARY).orderBy("by", "metric", "kind")
+
+
+def groups(material: Material, by: By) -> DataFrame:
+    """Columns run and by: to which group each run belongs."""
+    runs = material.ends().select("run")
+    match by:
+        case "run":
+            return runs.withColumn("by", F.col("run"))
+        case "scenario":
+            return runs.withColumn("by", F.regexp_extract("run", SCENARIO_OF_RUN, 1))
+        case "all":
+            return runs.withColumn("by", F.lit("all"))
+    return _settings_that_differ(material, runs)
+
+
+def samples(material: Material) -> DataFrame:
+    """Everything that was measured, one row each: run, metric, kind, unit, value (null where it failed to come), floor."""
+    return reduce(DataFrame.unionByName, _samples(material))
+
+
+def _settings_that_differ(material: Material, runs: DataFrame) -> DataFrame:
+    """The settings of each run's first life, of those properties that are not the same in all runs."""
+    first = (
+        material.table("lives").groupBy("run").agg(F.min_by("settings", F.struct("started_at", "uuid")).alias("told"))
+    )
+    each = first.select("run", F.explode("told").alias("name", "value"))
+    alike = each.groupBy("name", "value").count().join(F.broadcast(runs.agg(F.count("*").alias("runs"))))
+    others = each.join(alike.where("count < runs"), ["name", "value"], "left_semi")
+    pair = F.concat_ws("=", "name", "value")
+    named = others.groupBy("run").agg(F.concat_ws(", ", F.array_sort(F.collect_list(pair))).alias("by"))
+    unknown = first.where("told is null").select("run", F.lit("not known").alias("unknown"))
+    return (
+        runs.join(named, "run", "left")
+        .join(unknown, "run", "left")
+        .select("run", F.coalesce("unknown", "by", F.lit("as documented or alike")).alias("by"))
+    )
+
+
+def _samples(material: Material) -> Iterator[DataFrame]:
+    nothing = F.lit(None).cast("double")
+
+    def of(
+        table: DataFrame,
+        metric: str,
+        value: Column,
+        *,
+        unit: str = "us",
+        kind: Column | None = None,
+        floor: Column = nothing,
+    ) -> DataFrame:
+        return table.select(
+            "run",
+            F.lit(metric).alias("metric"),
+            (F.lit("") if kind is None else F.coalesce(kind, F.lit("none"))).alias("kind"),
+            F.lit(unit).alias("unit"),
+            value.cast("double").alias("value"),
+            floor.cast("double").alias("floor"),
+        )
+
+    def made(name: str) -> DataFrame:
+        return material.kept(name, lambda: METRICS[name].make(material))
+
+    noticed = made("detection")
+    by_what = F.concat_ws(" ", "fault", F.coalesce("how", F.lit("unnoticed")))
+    # Whoever was told by the master before it noticed by itself has missed nothing.
+    told = noticed.where("noticed_us is not null or removed_us is null")
+    yield of(told, "noticed", F.col("noticed_us"), kind=by_what, floor=F.col("least_us"))
+    over = noticed.where("noticed_us is not null and least_us is not null")
+    yield of(over, "noticed later than the floor", F.col("noticed_us") - F.col("least_us"), kind=by_what)
+    removed = noticed.where("removed_us is not null")
+    yield of(removed, "removed", F.col("removed_us"), kind=by_what, floor=F.col("least_us"))
+    yield of(made("one_view"), "one view", F.col("took_us"), kind=F.concat_ws(" ", "what"))
+    yield of(made("splits"), "split brain", F.col("lasted_us"))
+    yield of(made("splits"), "healed to one master", F.col("merge_us"))
+    yield of(material.table("merges"), "merge of a member", F.expr("joined_at - left_at"))
+    claimed = material.table("claims")
+    yield of(claimed, "claim", F.expr("ended_at - started_at"), kind=F.col("outcome"))
+
+    held = made("availability")
+    for what in ("without_owner", "fewer_replicas"):
+        name = what.replace("_", " ")
+        yield of(held, name, F.col(f"{what}_us"))
+        yield of(held, f"{name}, share of the time", F.col(f"{what}_us") / F.col("observed_us"), unit="share")
+        yield of(held, f"{name}, times", F.col(f"{what}_times"), unit="times")
+
+    moved = material.table("migrations")
+    kind = F.concat_ws(" ", "type", "outcome")
+    yield of(moved, "migration", F.expr("decided_at - started_at"), kind=kind)
+    yield of(moved.where("copy_us is not null"), "copy of a migration", F.col("copy_us"), kind=kind)
+    rates = made("migration_rates").where("committed_per_second is not null")
+    yield of(rates, "migrations committed", F.col("committed_per_second"), unit="per-second")
+    yield of(rates, "bytes moved", F.col("bytes_per_second"), unit="bytes-per-second")
+    yield of(made("plans"), "copies planned", F.col("moves"), unit="copies", floor=F.col("lower_bound"))
+    yield of(made("plans"), "copies over the lower bound", F.col("over"), unit="copies")
+
+    sent = made("messages")
+    kind = F.concat_ws(" ", "known", "kind")
+    yield of(sent, "messages", F.col("messages"), unit="messages", kind=kind)
+    yield of(sent, "messages of a member", F.col("per_member_second"), unit="per-second", kind=kind)
+
+    writes, reads = material.table("writes"), material.table("reads")
+    yield of(writes, "write", F.col("took"), kind=F.concat_ws(" ", "operation", "outcome"))
+    yield of(reads, "read", F.col("took"), kind=F.col("outcome"))
+    rejected = writes.groupBy("run").agg(F.count_if(F.expr("outcome = 'untouched'")).alias("rejected"))
+    yield of(rejected, "writes rejected", F.col("rejected"), unit="times")

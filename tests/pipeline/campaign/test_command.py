@@ -1,0 +1,122 @@
+"""`quarterdeck campaign run` as people run it, on Spark: it is killed, and goes on; it is interrupted, and says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+FAILING = """title: Nobody waits for this
+members: [a, b]
+steps:
+  - do: {wait: 3s}
+  - expect: {version-at-least: 900}
+"""
+PATIENCE_SECONDS = 120
+REPOSITORY = Path(__file__).parents[3]
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "cli", "campaign", "run", *map(str, arguments)]
+
+
+@contextmanager
+def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        command(*arguments), cwd=REPOSITORY, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def finished(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command(*arguments), cwd=REPOSITORY, text=True, capture_output=True, timeout=PATIENCE_SECONDS, check=False
+    )
+
+
+def chunks(out: Path) -> list[Path]:
+    return sorted((out / "verdicts").glob("*.parquet"))
+
+
+def wait_for_chunks(process: "subprocess.Popen[str]", out: Path, count: int) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while len(chunks(out)) < count:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@pytest.mark.timeout(400)
+def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--out", out)
+    with started(*plan) as driver:
+        wait_for_chunks(driver, out, 2)
+        driver.send_signal(signal.SIGKILL)
+    kept = {path: path.read_bytes() for path in chunks(out)}
+    before = sum(pq.read_metadata(path).num_rows for path in kept)
+    assert 0 < before < 1500, "it was killed in the middle"
+    (out / "verdicts" / ".building-9").write_bytes(b"PAR1 torn")
+
+    refused = finished(*plan)
+    assert refused.returncode == 2
+    assert f"{out} holds this campaign already; add --resume" in refused.stderr
+    resumed = finished(*plan, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    summary = json.loads(resumed.stdout)
+    assert (summary["runs"], summary["verdicts"]["ok"]) == (1500, 1500)
+    assert summary["took"]["runs"] == 1500 - before
+    assert {path: path.read_bytes() for path in kept} == kept
+    seeds = [seed for path in chunks(out) for seed in pq.read_table(path, columns=["seed"])["seed"].to_pylist()]
+    assert sorted(seeds) == list(range(1, 1501))
+    assert json.loads((out / "summary.json").read_text())["digest"] == summary["digest"]
+    assert "1500 of 1500 runs, " in resumed.stderr
+
+
+@pytest.mark.timeout(400)
+def test_an_interrupt_ends_it_and_keeps_what_there_is(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with started("--swarm", "--seeds", "100000", "--out", out) as driver:
+        wait_for_chunks(driver, out, 1)
+        driver.send_signal(signal.SIGINT)
+        said = driver.communicate(timeout=PATIENCE_SECONDS)[1]
+    assert driver.returncode == 130, said
+    assert "Traceback" not in said
+    assert f"interrupted; go on with --resume: {out}" in said
+    assert chunks(out)
+
+
+@pytest.mark.timeout(400)
+def test_failures_are_told_with_what_runs_them_again(tmp_path: Path) -> None:
+    file = tmp_path / "failing.yaml"
+    file.write_text(FAILING)
+    done = finished("--scenario", file, "--seeds", "1:4", "--out", tmp_path / "out", "-o", "table")
+    assert done.returncode == 1, done.stderr
+    assert "4 x expectation every version is at least 900" in done.stderr
+    assert f"  reproduce: quarterdeck simulate {file} --seed 1" in done.stderr
+    assert "signature" in done.stdout
+    small = tmp_path / "out" / "failures" / "seed-1.yaml"
+    assert small.read_text().startswith("# Under seed 1: expectation every version is at least 900: step 2: ")
+    assert len(os.listdir(tmp_path / "out" / "journals")) >= 4
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("where", [("--master", "spark://127.0.0.1:1"), ("--master", "nonsense")])
+def test_a_cluster_that_is_not_there(tmp_path: Path, where: tuple[str, str]) -> None:
+    done = finished("--swarm", "--seeds", "2", "--out", tmp_path / "out", *where)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"quarterdeck: {where[1]}: ")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,97 @@
+"""The package travels: campaigns on a standalone cluster and through Spark Connect find what a plain loop here finds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from backend.pipeline.campaign.attempt import attempt
+from backend.pipeline.campaign.plan import Campaign, Errand
+from backend.pipeline.campaign.verdicts import digest
+from tests.pipeline.campaign.clusters import clean_environment, connect_server, standalone, worker_python
+
+SEEDS = range(1, 121)
+WHERE = """
+import sys
+from backend.pipeline.session import start_session
+
+def where(batches):
+    import importlib.util, os, msgspec, pyarrow as pa
+    import backend.simulation.trial as trial
+    seen = [trial.__file__, os.getcwd(), msgspec.__file__, str(importlib.util.find_spec("cli"))]
+    for batch in batches:
+        yield pa.RecordBatch.from_pylist([{"text": text} for text in seen])
+
+session = start_session(**{sys.argv[1]: sys.argv[2]})
+for row in session.range(0, 1, 1, 1).mapInArrow(where, "text string").collect():
+    print(row.text)
+session.stop()
+"""
+REPOSITORY = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def expected() -> str:
+    campaign = Campaign(sizes=(3, 5))
+    return digest(attempt(campaign, Errand(0, seed)) for seed in SEEDS)
+
+
+def program(arguments: list[str], environment: Mapping[str, str], cwd: Path) -> str:
+    """What a program of ours prints that runs from elsewhere."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def campaign_digest(out: Path, environment: Mapping[str, str], cwd: Path, *where: str) -> str:
+    command = ["-m", "cli", "campaign", "run", "--swarm", "--members", "3-5", "--seeds", f"{SEEDS[0]}:{SEEDS[-1]}"]
+    summary = json.loads(program([*command, "--out", str(out), *where], environment, cwd))
+    assert summary["runs"] == len(SEEDS)
+    return str(summary["digest"])
+
+
+def assert_shipped(said: str) -> None:
+    """Workers import the package from the zip file, the rest from what is installed, and nothing from the source tree."""
+    module, cwd, packed, front = said.splitlines()
+    assert ".zip/backend/simulation/trial.py" in module
+    assert str(REPOSITORY / "backend") not in module
+    assert not Path(cwd).is_relative_to(REPOSITORY)
+    assert "msgspec" in packed
+    assert front == "None", "screens and commands stay here"
+
+
+@pytest.mark.timeout(400)
+def test_a_standalone_cluster_of_two_workers(tmp_path: Path, expected: str) -> None:
+    environment = clean_environment(PYSPARK_PYTHON=str(worker_python(tmp_path)), SPARK_LOCAL_IP="127.0.0.1")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with standalone(tmp_path) as master:
+        assert_shipped(program(["-c", WHERE, "master", master], environment, elsewhere))
+        found = campaign_digest(tmp_path / "out", environment, elsewhere, "--master", master)
+    assert found == expected
+    used = [log for log in tmp_path.glob("work-*/*/*/stderr") if "Running task" in log.read_text(errors="replace")]
+    assert len({log.relative_to(tmp_path).parts[0] for log in used}) == 2, "both workers had tasks"
+
+
+@pytest.mark.timeout(400)
+def test_spark_connect(tmp_path: Path, expected: str) -> None:
+    pytest.importorskip("grpc")
+    worker_python(tmp_path)
+    environment = clean_environment()
+    with connect_server(tmp_path) as remote:
+        assert_shipped(program(["-c", WHERE, "remote", remote], environment, tmp_path))
+        assert campaign_digest(tmp_path / "out", environment, tmp_path, "--remote", remote) == expected

@@ -1,0 +1,38 @@
+"""What the simulator's own watch finds in records, in the words of the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from backend.core.events import Record
+from backend.pipeline.rules.evidence import PATIENCE_US
+from backend.pipeline.rules.finding import Finding, finding_of
+from backend.simulation.invariants import Watch
+
+Told = tuple[str, str, int, int, str]
+"""Rule, life, number and time of the event that shows it, and the sentence."""
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """Each record once, as a journal gives them back."""
+    once = {(record.uuid, record.seq): record for record in reversed(list(records))}
+    return sorted(reversed(once.values()), key=lambda record: record.at)
+
+
+def watched(records: list[Record]) -> list[Finding]:
+    """What is found record by record, and what is owed at the end; both at the record that shows it."""
+    watch = Watch()
+    findings = []
+    for record in records:
+        before = len(watch.violations)
+        watch.observe(record)
+        findings += [finding_of(violation, record) for violation in watch.violations[before:]]
+    if records:
+        owed = watch.conclude(records[-1].at, PATIENCE_US).violations[len(watch.violations) :]
+        findings += [finding_of(violation, violation.witnesses[0]) for violation in owed]
+    return findings
+
+
+def told(findings: Iterable[Finding]) -> list[Told]:
+    """What both must say alike."""
+    return sorted((one.rule, one.uuid, one.seq, one.at, one.detail) for one in findings)

@@ -1,0 +1,92 @@
+"""Journals with one planted violation each, and their clean twins: for every invariant at least one.
+
+Most are those by which the simulator's checkers are tested. The twin lacks the one event that breaks the rule, or has another one
+in its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from backend.core.events import MasterChanged, Record, SuspicionCleared
+from backend.core.properties import SECOND_US
+from tests.simulation import test_invariants as membership
+from tests.simulation import test_partition_invariants as partitions
+from tests.simulation.test_invariants import FORMED, A, B, C, D, Happened, installed, recorded, removes, suspects
+from tests.simulation.test_partition_invariants import ARRANGED, decided, finished, started, table
+
+LONG_AFTER_US = 20_000 * SECOND_US
+"""Whatever is owed is owed for too long by then."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """`companions`: rules that cannot but be broken by the same event."""
+
+    rule: str
+    records: list[Record]
+    twin: list[Record]
+    companions: tuple[str, ...] = ()
+
+
+def much_later(records: list[Record]) -> list[Record]:
+    """With one more event, by which nothing changes."""
+    last = records[-1]
+    seq = 1 + max(one.seq for one in records if one.uuid == A.uuid)
+    return [*records, Record(last.run, "a", A.uuid, seq, LONG_AFTER_US, LONG_AFTER_US, MasterChanged(A.address, "test"))]
+
+
+def planted(rule: str, *history: Happened, companions: tuple[str, ...] = ()) -> Planted:
+    """Broken by the last event."""
+    records = recorded(*history)
+    return Planted(rule, records, records[:-1], companions)
+
+
+def _owed(rule: str, history: tuple[Happened, ...], settled: Happened) -> Planted:
+    """Broken when the records end without `settled`."""
+    return Planted(rule, much_later(recorded(*history)), much_later(recorded(*history, settled)))
+
+
+def _gap() -> Planted:
+    records = recorded(*FORMED)
+    return Planted("numbering", [*records[:-2], replace(records[-2], seq=records[-2].seq + 1), records[-1]], records)
+
+
+A_REMOVED_C = (*FORMED, *removes(A, C), installed(A, 4, A, B, cause="removal"), (None, membership.ProcessKilled("c")))
+M_CLAIMED = (
+    *FORMED,
+    *membership.CLAIMED_BY_B,
+    installed(D, 4, B, C, D, lineage="N", cause="joined"),
+)
+
+PLANTED: dict[str, Planted] = {
+    **{
+        what: planted(rule, *history)
+        for module in (membership, partitions)
+        for what, (rule, history) in module.PLANTED.items()
+        if what != "views in the opposite order"
+    },
+    "a gap": _gap(),
+    "a master that is not the oldest of a new lineage": planted(
+        "one master", *FORMED, installed(D, 1, D, B, lineage="N", master=B.address, author=B.address, cause="joined")
+    ),
+    "fewer replicas, and nobody had to": planted(
+        "replicas",
+        *(*ARRANGED, started("m1"), finished(C, "m1", "destination"), decided("m1")),
+        table(A, {0: (2, (C, None))}, cause="migration"),
+    ),
+    "two lists in the opposite order": planted(
+        "view order",
+        *(*FORMED, *membership.CLAIMED_BY_B[:-1], installed(D, 4, B, C, D, lineage="M")),
+        installed(D, 3, A, B, C, D),
+        # Versions grow along every life, so whoever goes the other way goes back, and to a lineage that no claim gave it.
+        companions=("version", "lineage", "unique content"),
+    ),
+    "a list that never came": _owed("view agreement", A_REMOVED_C, installed(B, 4, A, B)),
+    "a suspicion that never ends": _owed(
+        "convergence", (*FORMED, *suspects(B, C)), (B, SuspicionCleared(C.address, C.uuid, "test"))
+    ),
+}
+"""By what is planted."""

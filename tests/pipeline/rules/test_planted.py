@@ -1,0 +1,95 @@
+"""Each invariant notices what is planted in otherwise sound journals, and only that; the audit says what the simulator says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from pyspark.sql import SparkSession
+
+from backend.core.events import Record
+from backend.journal.writer import JournalWriter
+from backend.pipeline.audit import AuditResult, Finding, audit
+from backend.pipeline.rules.all_rules import NAMES, SELF_EVIDENT
+from tests.pipeline.rules.oracle import told, watched
+from tests.pipeline.rules.planted import PLANTED
+
+RUNS = {what: f"planted-{number}" for number, what in enumerate(PLANTED)}
+TWINS = {what: f"twin-{number}" for number, what in enumerate(PLANTED)}
+
+
+def write_run(root: Path, run: str, records: list[Record]) -> list[Record]:
+    renamed = [replace(record, run=run) for record in records]
+    with JournalWriter(root, run, "test") as journal:
+        for record in renamed:
+            journal.append(record)
+    return renamed
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("planted")
+    for what, one in PLANTED.items():
+        write_run(root, RUNS[what], one.records)
+        write_run(root, TWINS[what], one.twin)
+    return root
+
+
+@pytest.fixture(scope="module")
+def result(spark: SparkSession, root: Path) -> AuditResult:
+    return audit([root])
+
+
+def of_run(result: AuditResult, run: str) -> list[Finding]:
+    return [one for one in result.findings if one.run == run]
+
+
+def test_each_invariant_is_planted_somewhere() -> None:
+    assert {one.rule for one in PLANTED.values()} == set(NAMES)
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_what_is_planted_is_found_and_its_twin_is_clean(result: AuditResult, what: str) -> None:
+    planted = PLANTED[what]
+    found = of_run(result, RUNS[what])
+    assert [one.rule for one in found].count(planted.rule) == 1
+    [finding] = [one for one in found if one.rule == planted.rule]
+    last = planted.records[-1]
+    assert finding.witnesses
+    assert {(one.uuid, one.seq) for one in finding.witnesses} <= {(one.uuid, one.seq) for one in planted.records}
+    assert finding.members and finding.detail and finding.link
+    if planted.rule not in ("numbering", "view agreement", "convergence"):
+        assert (finding.uuid, finding.seq, finding.at) == (last.uuid, last.seq, last.at)
+    clean_but_for = {one.rule for one in of_run(result, TWINS[what])}
+    assert planted.rule not in clean_but_for
+
+
+@pytest.mark.parametrize("rule", NAMES)
+def test_for_each_invariant_one_journal_breaks_nothing_else(result: AuditResult, rule: str) -> None:
+    alone = [
+        what
+        for what, planted in PLANTED.items()
+        if planted.rule == rule
+        and [one.rule for one in of_run(result, RUNS[what]) if one.rule not in planted.companions] == [rule]
+        and not of_run(result, TWINS[what])
+    ]
+    assert alone
+
+
+@pytest.mark.parametrize("which", ["records", "twin"])
+@pytest.mark.parametrize("what", PLANTED)
+def test_the_audit_says_what_the_simulator_says(result: AuditResult, what: str, which: str) -> None:
+    records = getattr(PLANTED[what], which)
+    found = [one for one in of_run(result, (RUNS if which == "records" else TWINS)[what]) if one.rule != "convergence"]
+    expected = watched(records)
+    assert told(found) == told(expected)
+    assert {one.witnesses for one in found} == {one.witnesses for one in expected}
+
+
+def test_only_incomplete_journals_have_warnings(result: AuditResult) -> None:
+    for one in result.findings:
+        if one.severity == "warning":
+            assert one.rule == "numbering" or one.doubt == result.incomplete[one.run]
+        else:
+            assert one.run not in result.incomplete or one.rule in SELF_EVIDENT

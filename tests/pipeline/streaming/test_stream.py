@@ -1,0 +1,241 @@
+"""The stream on real Spark: journals that grow while it runs, restarts, kills, and the same findings as the audit of the whole."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from pyspark.sql import SparkSession
+
+from backend.core.events import Record
+from backend.journal.files import NoJournal, run_directory
+from backend.journal.writer import JournalWriter
+from backend.pipeline.audit import audit
+from backend.pipeline.rules.finding import Finding
+from backend.pipeline.streaming.findings_file import Change
+from backend.pipeline.streaming.stream import StreamDied, Streamed, places, stream
+from backend.pipeline.tables.store import read_table
+from tests.pipeline.journals import line
+from tests.pipeline.rules.planted import PLANTED
+from tests.pipeline.streaming.troubled_runs import troubled_run
+
+REPOSITORY = Path(__file__).parents[3]
+PROGRAM = (
+    *(sys.executable, "-c"),
+    "from cli import pipeline_stream\nfrom cli.main import app, run\npipeline_stream.register(app)\nrun()",
+    "stream",
+)
+AT_ITS_END = "convergence"
+"""A rule about how a run ends, which a stream does not judge."""
+PATIENCE_SECONDS = 60.0
+
+
+def write_together(root: Path, run: str, records: list[Record]) -> None:
+    """Each member into files of its own, several of them."""
+    with ExitStack() as writers:
+        journals = {
+            member: writers.enter_context(JournalWriter(root, run, member))
+            for member in sorted({record.member for record in records})
+        }
+        for record in records:
+            journals[record.member].append(record)
+
+
+def planted_runs(root: Path, names: list[str]) -> None:
+    for what in names:
+        run = f"planted-{list(PLANTED).index(what)}"
+        write_together(root, run, [replace(record, run=run) for record in PLANTED[what].records])
+
+
+def streamed(root: Path, until: Callable[[], bool], tell: Callable[[Change], None] = lambda _: None) -> Streamed:
+    """Stream in this thread until another one sees that something is so."""
+    stop = threading.Event()
+
+    def watch() -> None:
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while not until() and time.monotonic() < give_up:
+            time.sleep(0.05)
+        stop.set()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        return stream(places(root), stop=stop, tell=tell, say=lambda _: None, trigger_ms=200)
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def finish(root: Path, out_dir: Path | None = None) -> tuple[Streamed, list[Change]]:
+    changes: list[Change] = []
+    done = stream(
+        places(root), stop=threading.Event(), tell=changes.append, say=lambda _: None, once=True, out_dir=out_dir
+    )
+    return done, changes
+
+
+def in_file(root: Path) -> list[bytes]:
+    path = root / "findings.jsonl"
+    return sorted(path.read_bytes().splitlines()) if path.exists() else []
+
+
+def of_the_whole(root: Path) -> list[bytes]:
+    """What the audit says about the journal as it is."""
+    runs = [directory for directory in sorted(root.iterdir()) if directory.name.startswith("run=")]
+    return sorted(msgspec.json.encode(one) for one in audit(runs).findings if one.rule != AT_ITS_END)
+
+
+def test_findings_come_while_the_journal_grows_and_over_restarts(spark: SparkSession, tmp_path: Path) -> None:
+    third = len(PLANTED) // 3
+    names = list(PLANTED)
+    told: list[Change] = []
+
+    def grow() -> bool:
+        if not grown.is_set():
+            grown.set()
+            planted_runs(tmp_path, names[third : 2 * third])
+            write_together(tmp_path, "troubled-1", troubled_run("troubled-1", 1)[:100])
+        return len(in_file(tmp_path)) >= 2 * third
+
+    grown = threading.Event()
+    planted_runs(tmp_path, names[:third])
+    streamed(tmp_path, grow, told.append)
+    before = in_file(tmp_path)
+    assert len(before) >= 2 * third
+    assert before == sorted(msgspec.json.encode(one) for change in told for one in change.added)
+
+    planted_runs(tmp_path, names[2 * third :])
+    write_together(tmp_path, "troubled-1", troubled_run("troubled-1", 1)[100:])
+    damaged = run_directory(tmp_path, "troubled-1") / "damaged-000001.jsonl"
+    first = line(troubled_run("troubled-1", 1)[0])
+    damaged.write_bytes(first.replace(b'"seq"', b'"colour":"red","seq"') + b"no json\n" + first[:40])
+    done, _ = finish(tmp_path)
+    assert in_file(tmp_path) == of_the_whole(tmp_path)
+    assert done.problems == 2
+    assert done.violations == sum(b'"severity":"violation"' in one for one in in_file(tmp_path))
+
+    assert finish(tmp_path)[1] == []  # nothing new, nothing said twice
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_troubled_runs_have_the_findings_of_the_audit(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    for number in range(10 * seed, 10 * seed + 5):
+        write_together(tmp_path, f"troubled-{number}", troubled_run(f"troubled-{number}", number))
+    finish(tmp_path)
+    assert in_file(tmp_path) == of_the_whole(tmp_path)
+    assert in_file(tmp_path)
+
+
+def test_a_killed_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    names = list(PLANTED)
+    planted_runs(tmp_path, names[:10])
+    with (tmp_path / "said").open("wb") as said:
+        first = subprocess.Popen(
+            [*PROGRAM, str(tmp_path)], cwd=REPOSITORY, stdout=said, stderr=said, start_new_session=True
+        )
+        try:
+            give_up = time.monotonic() + 2 * PATIENCE_SECONDS
+            while len(in_file(tmp_path)) < 5 and first.poll() is None and time.monotonic() < give_up:
+                time.sleep(0.02)
+            planted_runs(tmp_path, names[10:20])
+        finally:
+            first.kill()
+            first.wait()
+    assert len(in_file(tmp_path)) >= 5, (tmp_path / "said").read_text()
+    planted_runs(tmp_path, names[20:])
+    finish(tmp_path)
+    assert in_file(tmp_path) == of_the_whole(tmp_path)
+
+
+def test_the_command_ends_cleanly_and_its_codes_tell(tmp_path: Path) -> None:
+    planted_runs(tmp_path, list(PLANTED)[:3])
+    running = subprocess.Popen(
+        [*PROGRAM, str(tmp_path)], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert running.stdout is not None
+        finding = msgspec.json.decode(running.stdout.readline(), type=Finding)
+        second = subprocess.run([*PROGRAM, str(tmp_path)], cwd=REPOSITORY, capture_output=True, text=True)
+        os.kill(running.pid, signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.wait()
+    assert (running.returncode, finding.severity) == (130, "violation")
+    assert "Traceback" not in said and said.splitlines()[-1].startswith(tuple("0123456789"))
+    assert second.returncode == 4
+    assert "another stream is running" in second.stderr.splitlines()[-1]
+
+    once = subprocess.run([*PROGRAM, str(tmp_path), "--once"], cwd=REPOSITORY, capture_output=True, text=True)
+    assert once.returncode == 1
+    wrong = subprocess.run([*PROGRAM, str(tmp_path / "no")], cwd=REPOSITORY, capture_output=True, text=True)
+    assert (wrong.returncode, "no such directory" in wrong.stderr) == (2, True)
+
+
+def test_a_stream_that_dies_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(NoJournal, match="nowhere"):
+        places(tmp_path / "nowhere")
+    planted_runs(tmp_path, list(PLANTED)[:2])
+    finish(tmp_path)
+    planted_runs(tmp_path, list(PLANTED)[2:4])
+    offsets = tmp_path / "_stream" / "all" / "spark" / "offsets"
+    for file in offsets.iterdir():
+        file.write_text("no offsets\n") if not file.name.startswith(".") else file.unlink()
+    with pytest.raises(StreamDied, match="stream ended"):
+        streamed(tmp_path, lambda: False)
+
+
+def test_a_disk_that_refuses_ends_the_stream(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted_runs(tmp_path, list(PLANTED)[:2])
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device", "consumed.jsonl")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("backend.pipeline.streaming.consumed.Consumed.add", refuse)
+        with pytest.raises(OSError, match="No space left"):
+            streamed(tmp_path, lambda: False)
+    finish(tmp_path)
+    assert in_file(tmp_path) == of_the_whole(tmp_path)
+
+
+def test_one_run_alone_odd_names_and_an_empty_journal(spark: SparkSession, tmp_path: Path) -> None:
+    root = tmp_path / "odd [name] *%20{a}"
+    root.mkdir()
+
+    def grow() -> bool:
+        if not run_directory(root, "troubled-3").exists():
+            write_together(root, "troubled-3", troubled_run("troubled-3", 3))
+        return len(in_file(root)) > 0
+
+    streamed(root, grow)
+    assert in_file(root) == of_the_whole(root)
+    write_together(root, "troubled-4", troubled_run("troubled-4", 4))
+    write_together(root, "troubled-3", [replace(troubled_run("troubled-3", 3)[0], seq=9_000)])
+    both = in_file(root)
+    finish(run_directory(root, "troubled-3"))
+    assert {msgspec.json.decode(one)["run"] for one in in_file(root)} == {"troubled-3"}
+    assert in_file(root) != both
+    finish(root)
+    assert in_file(root) == of_the_whole(root)
+
+
+def test_tables_follow(spark: SparkSession, tmp_path: Path) -> None:
+    root, out_dir = tmp_path / "journal", tmp_path / "tables"
+    root.mkdir()
+    records = troubled_run("troubled-1", 1)
+    write_together(root, "troubled-1", records[:100])
+    finish(root, out_dir)
+    write_together(root, "troubled-1", records[100:])
+    finish(root, out_dir)
+    assert read_table(spark, out_dir, "events").count() == len(records)
