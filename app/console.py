@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -13,25 +13,24 @@ from textual.command import Provider
 from textual.events import Key
 from textual.message import Message
 
+from app.actions import time as time_actions
 from app.actions.action import Action, ViewName, WordKind
 from app.actions.registry import action_called, command_words
 from app.actions.views import ACTIONS as VIEW_ACTIONS
 from app.asking import what_to_ask
 from app.doors import DoorClosed, Doors, NoDoors, Opened
+from app.late_deeds import LateDeeds
 from app.live_screen import Deed, LiveScreen
 from app.member_deeds import MemberDeeds
-from app.output_deeds import OutputDeeds
 from app.palette import ActionsProvider
 from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
 from app.requests import CallKey, Requests
 from app.screens.beliefs import BeliefsScreen
-from app.screens.help import HelpScreen
 from app.session import Session
 from app.settings import ConsoleSettings
 from app.table_deeds import TableDeeds
 from app.tabs import HOME, Tab, tab_cells
 from app.themes.registry import THEMES, NoSuchTheme, theme_called
-from app.time_deeds import TimeDeeds
 from app.view_state import ViewState
 from app.views import view_class
 from backend.clusters.cluster import Cluster
@@ -39,6 +38,8 @@ from backend.core.commands import Command
 from backend.picture.picture import Picture
 from backend.training.progress import SCORES_FILE, ScoreBook
 from widgets.line_table import TableCell
+
+OUTPUT_ACTIONS = ("copy", "copy-json", "export", "screenshot", "cli")
 
 CLOCK_SECONDS = 0.1
 """The one clock of the console: ten times a second (design section 8)."""
@@ -88,12 +89,11 @@ class Console(App[None]):
         self._tab = self._add_tab(Session(cluster, starting))
         self._member_deeds = MemberDeeds(self, lambda: self.top)
         self._table_deeds = TableDeeds(self, lambda: self.top, self._state)
-        self._output_deeds = OutputDeeds(self, lambda: self.top, lambda: self._tab.requests.last)
         self._deeds: dict[str, Deed] = {
             **self._member_deeds.deeds,
             **self._table_deeds.deeds,
-            **self._output_deeds.deeds,
-            **TimeDeeds(self, lambda: self.session, lambda: self.top.repaint()).deeds,
+            **LateDeeds(OUTPUT_ACTIONS, self._output_deeds).deeds,
+            **LateDeeds((action.id for action in time_actions.ACTIONS), self._time_deeds).deeds,
             **{action.id: partial(self._open, cast(ViewName, action.id)) for action in VIEW_ACTIONS},
             "filter": lambda text: self._filter(text),
             "prompt": lambda _: self.type_line(""),
@@ -103,6 +103,16 @@ class Console(App[None]):
             "back": lambda _: self.back(),
             "quit": lambda text: self._quit(),
         }
+
+    def _output_deeds(self) -> Mapping[str, Deed]:
+        from app.output_deeds import OutputDeeds
+
+        return OutputDeeds(self, lambda: self.top, lambda: self._tab.requests.last).deeds
+
+    def _time_deeds(self) -> Mapping[str, Deed]:
+        from app.time_deeds import TimeDeeds
+
+        return TimeDeeds(self, lambda: self.session, lambda: self.top.repaint()).deeds
 
     @property
     def session(self) -> Session:
@@ -395,6 +405,8 @@ class Console(App[None]):
             self._told_early.append(sentence)
 
     def _help(self) -> None:
+        from app.screens.help import HelpScreen
+
         self.push_screen(HelpScreen(self.top.view, writable=self.cluster.writable, wanted_keys=self._keys))
 
     def _quit(self) -> None:

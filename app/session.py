@@ -6,13 +6,16 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from backend.clusters.cluster import Cluster
-from backend.clusters.judging import Judge, Violation
 from backend.core.events import Record
 from backend.picture.picture import Picture
 from backend.picture.playhead import Playhead
 from backend.picture.tape import Tape
+
+if TYPE_CHECKING:
+    from backend.clusters.judging import Judge, Violation
 
 RECORDS_A_TICK = 4_000
 """Records folded at once; the rest of a burst waits for the next tick, so that keys are never kept waiting."""
@@ -39,8 +42,7 @@ class Session:
         self.playhead = Playhead(self.tape)
         self._backlog: deque[Record] = deque()
         self._head = Picture()
-        # Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none.
-        self._judge = None if cluster.source == "remote" else Judge() if cluster.source == "live" else Judge(hold_us=0)
+        self._judge: Judge | None = None
 
     @property
     def picture(self) -> Picture:
@@ -69,8 +71,11 @@ class Session:
 
     @property
     def judged(self) -> bool:
-        """Whether the invariants are watched at all."""
-        return self._judge is not None
+        """Whether the invariants are watched at all.
+
+        Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none.
+        """
+        return self.cluster.source != "remote"
 
     def now_us(self) -> int:
         """The moment that is shown, on the run's clock."""
@@ -87,13 +92,20 @@ class Session:
         for record in fresh:
             apply(record)
         self.tape.append(fresh, self._head)
-        if self._judge is not None:
+        if self.judged:
+            self._judge = self._judge or self._new_judge()
             self._judge.take(fresh, self.cluster.now_us())
         was_live, before_us = self.playhead.live, self.playhead.shown_us
         self.playhead.tick(time.monotonic_ns() // 1_000, self.cluster.now_us())
         if was_live and self.playhead.live:
             return fresh
         return self.tape.records(before_us + 1, self.playhead.shown_us)
+
+    def _new_judge(self) -> Judge:
+        # Read only now: the first picture is painted sooner without the invariants.
+        from backend.clusters.judging import HOLD_US, Judge
+
+        return Judge(HOLD_US if self.cluster.source == "live" else 0)
 
     def close(self) -> None:
         """End the cluster if this session owns it, or the connection to it; returns when that is done."""

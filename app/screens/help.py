@@ -75,7 +75,8 @@ class HelpScreen(ModalScreen[None]):
         for heading in dict.fromkeys("Here" if action.views else action.group for action in ordered):
             here = [action for action in ordered if heading == ("Here" if action.views else action.group)]
             told = [
-                (display_of(action, self._wanted), action.meaning + " Asks first." * action.destructive) for action in here
+                (display_of(action, self._wanted), action.meaning + " Asks first." * action.destructive)
+                for action in here
             ]
             parts += _told_below(heading, told, KEY_WIDTH)
         parts += _told_below("Moving", MOVING, KEY_WIDTH)

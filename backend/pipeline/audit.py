@@ -1,4 +1,4 @@
-"""The audit: journals, or the product's own logs, in; findings out, and tables on the way kept as Parquet when somebody wants them.
+"""The audit: journals, or the product's own logs, in; findings out, and tables on the way kept as Parquet when wanted.
 
 Importing this file imports no Spark; calling `audit` does.
 """
@@ -20,6 +20,7 @@ from backend.journal.files import OPEN_SUFFIX, RUN_PREFIX, SEALED_SUFFIX, NoJour
 from backend.pipeline.missing import JavaMissing, PipelineMissing
 from backend.pipeline.product_logs.reading import log_files, may_be_log
 from backend.pipeline.rules.finding import Finding, Witness, by_weight
+from backend.pipeline.rules.names import UnknownRule, doubted, judged_without_the_rest, wanted_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,6 +37,7 @@ __all__ = [
     "PipelineMissing",
     "QuarantinedLine",
     "Source",
+    "UnknownRule",
     "Witness",
     "audit",
 ]
@@ -68,9 +70,9 @@ class NotJudged(Struct, frozen=True):
 class AuditResult(Struct, frozen=True):
     """`findings`: violations first, then by run and time. `problems`: the first of the quarantined lines.
 
-    `counts` has: files, lines, records, runs, lives, duplicates, quarantined, views, suspicions, and findings where there are more
-    than are listed. `incomplete`: by run, what its journal lacks; what needs the whole journal is only a warning there.
-    `rules`: those that were judged.
+    `counts` has: files, lines, records, runs, lives, duplicates, quarantined, views, suspicions, and findings where there are
+    more than are listed. `rules`: those that were judged. `incomplete`: by run, what its journal lacks; a finding that needs the
+    whole journal is only a warning there.
     """
 
     findings: tuple[Finding, ...]
@@ -98,25 +100,24 @@ def audit(
     """Check what is at `paths`: journals (roots, directories of runs, single files), or logs; events that stand twice count once.
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. With `out_dir` the tables
-    `views`, `suspicions` and `findings` are written there as Parquet, partitioned by run, replacing those of an earlier audit, and
-    only after they are complete. Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `PipelineMissing` or `JavaMissing`
-    before anything is changed.
+    `views`, `suspicions` and `findings` are written there as Parquet, partitioned by run, replacing those of an earlier audit,
+    and only after they are complete. Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `PipelineMissing` or
+    `JavaMissing` before anything is changed.
     """
     if out_dir is not None:
         _check_output(out_dir)
+    names = wanted_rules(rules)
     source = _source_of(paths) if source == "auto" else source
     listed = [file for path in paths for file in journal_files(path)] if source == "journal" else []
     try:
         from backend.pipeline import audit_reading, session
-        from backend.pipeline.rules import all_rules
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in OPTIONAL_PACKAGES:
             raise PipelineMissing() from error
         raise
-    names = all_rules.wanted_rules(rules)
     blind: list[str] = []
     if source == "logs":
-        blind = sorted(name for name in names if not all_rules.judged_without_the_rest(name))
+        blind = sorted(name for name in names if not judged_without_the_rest(name))
         names -= frozenset(blind)
     with (
         tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging,
@@ -152,9 +153,10 @@ def _audited(
         found, incomplete = all_rules.find(evidence, names, kinds)
         if reading.logs is not None:
             incomplete = {}  # what is judged needs nothing else
-        doubted = (all_rules.doubted(one, incomplete.get(one.run, "")) for one in found)
         links = _Links(reading, paths)
-        findings = by_weight([msgspec.structs.replace(one, link=links.to(one)) for one in doubted])
+        findings = by_weight(
+            [msgspec.structs.replace(doubted(one, incomplete.get(one.run, "")), link=links.to(one)) for one in found]
+        )
         if len(findings) > MOST_FINDINGS:
             counts["findings"] = len(findings)
             del findings[MOST_FINDINGS:]
@@ -193,7 +195,11 @@ class _Links:
     def to(self, finding: Finding) -> str:
         """The command; empty for a log, which the console does not replay."""
         place = self._places.get(finding.run, self._otherwise)
-        return "" if place is None else shlex.join(("quarterdeck", "console", "--replay", str(place), "--at", _moment(finding)))
+        return (
+            ""
+            if place is None
+            else shlex.join(("quarterdeck", "console", "--replay", str(place), "--at", _moment(finding)))
+        )
 
 
 def _moment(finding: Finding) -> str:

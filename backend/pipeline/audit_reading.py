@@ -82,7 +82,9 @@ def read_logs(spark: SparkSession, paths: Sequence[Path], size_bytes: int) -> Re
     logs = read_product_logs(spark, paths)
     totals = logs.coverage.agg(F.count_distinct("file").alias("files"), F.sum("lines").alias("lines")).collect()[0]
     nothing = F.lit(None).cast("string")
-    lines = logs.lines.select("raw", F.lit("").alias("file"), F.from_json("raw", RECORD).alias("record"), nothing.alias("reason"))
+    lines = logs.lines.select(
+        "raw", F.lit("").alias("file"), F.from_json("raw", RECORD).alias("record"), nothing.alias("reason")
+    )
     ranked = kept(bronze.ranked(_numbered(lines, size_bytes)), size_bytes)
     counts = {"files": totals.files, "lines": totals.lines or 0, "quarantined": logs.quarantine.count()}
     return Reading(ranked, {}, size_bytes, logs.quarantine, counts, logs)
@@ -154,7 +156,9 @@ def counted(lines: DataFrame) -> tuple[dict[str, int], Collection[str]]:
     sums = [F.sum(name).alias(name) for name in names]
     kinds = F.array_distinct(F.flatten(F.collect_set("kinds"))).alias("kinds")
     runs = lives.groupBy("run").agg(F.count_if(F.col("records") > 0).alias("lives"), *sums, kinds)
-    row = runs.agg(F.count_if(F.col("records") > 0).alias("runs"), F.sum("lives").alias("lives"), *sums, kinds).collect()[0]
+    row = runs.agg(
+        F.count_if(F.col("records") > 0).alias("runs"), F.sum("lives").alias("lives"), *sums, kinds
+    ).collect()[0]
     told = row.asDict()
     some = set(told.pop("kinds"))
     counts = {name: told[name] or 0 for name in ("lines", "records", "runs", "lives", "duplicates")}

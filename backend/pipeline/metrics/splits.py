@@ -39,7 +39,7 @@ def splits(material: Material) -> DataFrame:
     counted = at_once(leading.withColumn("masters", F.lit(1)), ["run"], "masters")
     windows = joined_up(counted, ["run"], F.expr("masters > 1"))
     windows = windows.join(material.ends(), "run").withColumn("ended", F.col("to_at") < F.col("run_ended_at"))
-    key = ["run", F.col("from_at").alias("window_from"), F.col("to_at").alias("window_to")]
+    key = (F.col("run"), F.col("from_at").alias("window_from"), F.col("to_at").alias("window_to"))
     sides = _sides(material, windows.select(*key))
     healed = (
         windows.select(*key)

@@ -24,10 +24,9 @@ def lists_that_never_came(evidence: Evidence) -> DataFrame:
         .groupBy("run", F.col("address").alias("master"))
         .agg(F.max_by(F.struct("label", "paused"), "has_address").alias("leader"))
     )
-    others = (
-        alive.join(present.select(*LIFE, F.col("view.witness").alias("other_witness")), [*LIFE], "left")
-        .withColumnsRenamed({"uuid": "other", "label": "other_label", "paused": "other_paused"})
-    )
+    others = alive.join(
+        present.select(*LIFE, F.col("view.witness").alias("other_witness")), [*LIFE], "left"
+    ).withColumnsRenamed({"uuid": "other", "label": "other_label", "paused": "other_paused"})
     owed = (
         standing.withColumn("other", F.explode(F.transform("members", lambda member: member["uuid"])))
         .where("other <> uuid")

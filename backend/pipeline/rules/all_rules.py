@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from difflib import get_close_matches
 from functools import reduce
 
 import msgspec
@@ -16,7 +15,6 @@ from backend.pipeline.rules.evidence import Evidence
 from backend.pipeline.rules.finding import Finding, members_of, versions_of
 from backend.pipeline.rules.registry import Rule
 from backend.pipeline.rules.writes import CALLS, lost_writes
-from backend.simulation.invariants import Watch
 from backend.simulation.invariants.writes import NoLostWrite
 
 RULES: tuple[Rule, ...] = (
@@ -32,47 +30,8 @@ RULES: tuple[Rule, ...] = (
     convergence.runs_that_never_agree,
 )
 
-STATEMENTS: dict[str, str] = {
-    **{checker.name: checker.statement() for checker in Watch().checkers},
-    convergence.CONVERGENCE: convergence.STATEMENT,
-}
-"""Every invariant by its name, in words."""
-
-NAMES = tuple(STATEMENTS)
-
 RELATIONAL = frozenset(name for one in RULES for name in one.names) | {NoLostWrite.name}
 """Those that are transformations of tables, which scale within one run. The others are the checkers, one task for each run."""
-
-SELF_EVIDENT = frozenset(
-    ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author")
-)
-"""Their witnesses prove them, whatever else is missing. Everything else needs the whole journal."""
-
-
-class UnknownRule(ValueError):
-    """A name that no rule has. The message names it and gives a hint."""
-
-
-def wanted_rules(names: Collection[str]) -> frozenset[str]:
-    """The rules of these names; all, when none is named. Raises `UnknownRule`."""
-    for name in names:
-        if name not in STATEMENTS:
-            near = get_close_matches(name, NAMES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(NAMES)}"
-            raise UnknownRule(f"no rule {name!r}; {hint}")
-    return frozenset(names or NAMES)
-
-
-def judged_without_the_rest(name: str) -> bool:
-    """Whether a finding of the rule stands although a part of the journal is missing."""
-    return name in SELF_EVIDENT
-
-
-def doubted(finding: Finding, lacks: str) -> Finding:
-    """The finding in a run whose journal `lacks` something: a warning, unless it stands without that."""
-    if not lacks or finding.severity == "warning" or judged_without_the_rest(finding.rule):
-        return finding
-    return msgspec.structs.replace(finding, severity="warning", doubt=lacks)
 
 
 def find(evidence: Evidence, names: Collection[str], kinds: Collection[str]) -> tuple[list[Finding], dict[str, str]]:
@@ -106,5 +65,3 @@ def _completed(finding: Finding) -> Finding:
     return msgspec.structs.replace(
         finding, members=members_of(finding.witnesses), versions=versions_of(finding.witnesses)
     )
-
-

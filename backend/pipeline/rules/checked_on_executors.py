@@ -43,7 +43,9 @@ _Row = tuple[str, str, str | None, int | None, dict[str, Any] | None]
 def checked(evidence: Evidence, names: Collection[str]) -> DataFrame:
     """What the checkers `names` find in each run, and what the journal lacks (schema `TOLD`)."""
     whole = Watch(names)
-    asked = sorted(name for name, kind in EVENT_KINDS.items() if whole.heeds(kind) and kind not in (CallStarted, CallFinished))
+    asked = sorted(
+        name for name, kind in EVENT_KINDS.items() if whole.heeds(kind) and kind not in (CallStarted, CallFinished)
+    )
     # What nobody asks for still tells until when the journal goes.
     raw = F.when(F.col("event.kind").isin(*asked), F.col("raw"))
     records = evidence.events.select("run", "at", "place", "uuid", "member", "seq", raw.alias("raw"))
@@ -53,10 +55,14 @@ def checked(evidence: Evidence, names: Collection[str]) -> DataFrame:
     return in_order.mapInArrow(_checking(tuple(sorted(names)), evidence.patience_us), TOLD)
 
 
-def _checking(names: tuple[str, ...], patience_us: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _checking(
+    names: tuple[str, ...], patience_us: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in _rows(batch))
-        told = (one for run, of_run in groupby(rows, key=itemgetter(0)) for one in _check(run, of_run, names, patience_us))
+        told = (
+            one for run, of_run in groupby(rows, key=itemgetter(0)) for one in _check(run, of_run, names, patience_us)
+        )
         for _, some in groupby(enumerate(told), key=lambda numbered: numbered[0] // BATCH_ROWS):
             yield _batch([one for _, one in some])
 

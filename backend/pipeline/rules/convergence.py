@@ -10,14 +10,9 @@ from pyspark.sql import functions as F
 
 from backend.core.properties import Settings
 from backend.pipeline.rules.evidence import LIFE, Evidence, uuids
+from backend.pipeline.rules.names import CONVERGENCE
 from backend.pipeline.rules.registry import findings, found, rule
 from backend.simulation.convergence import convergence_bound_us, table_bound_us
-
-CONVERGENCE = "convergence"
-STATEMENT = (
-    "Within a stated bound after the last fault heals there is one cluster, with one view and one table, which is balanced and safe."
-)
-"""No checker of the simulator has it: there it is the expectation with which a swarm run ends."""
 
 
 @rule(CONVERGENCE, kinds=("list-installed",))
@@ -58,7 +53,9 @@ def runs_that_never_agree(evidence: Evidence) -> DataFrame:
         F.col("unsafe"),
         F.col("uneven"),
     )
-    sentence = F.format_string("%s, after %.1f s in which nothing was done to the cluster", wrong, F.col("calm_us") / 1e6)
+    sentence = F.format_string(
+        "%s, after %.1f s in which nothing was done to the cluster", wrong, F.col("calm_us") / 1e6
+    )
     at_latest = patient.select(
         *("run", "latest.member", "latest.uuid", "latest.seq", "latest.at", "latest.witness"),
         F.when(wrong.isNotNull(), sentence).alias("sentence"),
@@ -97,15 +94,19 @@ def _present(evidence: Evidence) -> DataFrame:
     # A suspicion ends with the membership of the suspect.
     listed = uuids(F.col("view.members"))
     standing = F.filter("raised", lambda one: F.array_contains(listed, one["suspect_uuid"]))
-    return every.withColumn("suspects", F.coalesce(F.transform(standing, lambda one: one["suspect"]), F.array().cast("array<string>")))
+    return every.withColumn(
+        "suspects", F.coalesce(F.transform(standing, lambda one: one["suspect"]), F.array().cast("array<string>"))
+    )
 
 
 def _rows_at_the_end(evidence: Evidence) -> DataFrame:
     """For each run with a table: what keeps the master's rows from being safe, and from being even; null where nothing does."""
     master = evidence.lives.where("ended is null").select(*LIFE, "address")
     views = evidence.views.groupBy(*LIFE).agg(F.max_by(F.struct("master", "members"), "place").alias("view"))
-    leading = master.join(views, [*LIFE]).where("address = view.master").select(
-        *LIFE, F.filter("view.members", lambda member: ~member["lite"]).alias("data")
+    leading = (
+        master.join(views, [*LIFE])
+        .where("address = view.master")
+        .select(*LIFE, F.filter("view.members", lambda member: ~member["lite"]).alias("data"))
     )
     rows = (
         evidence.table_rows.groupBy(*LIFE, "partition")
@@ -120,7 +121,9 @@ def _rows_at_the_end(evidence: Evidence) -> DataFrame:
     safe = rows.groupBy("run").agg(
         F.when(
             F.min(unsafe).isNotNull(),
-            F.format_string("the data is not safe: partition %d does not have all its replicas on members", F.min(unsafe)),
+            F.format_string(
+                "the data is not safe: partition %d does not have all its replicas on members", F.min(unsafe)
+            ),
         ).alias("unsafe")
     )
     shares = (
@@ -140,7 +143,8 @@ def _rows_at_the_end(evidence: Evidence) -> DataFrame:
     over = F.when((F.col("spare") > 0) & (F.col("most") - F.col("least") > allowed), F.col("index"))
     even = shares.groupBy("run").agg(
         F.when(
-            F.min(over).isNotNull(), F.format_string("the shares of members at replica index %d are not even", F.min(over))
+            F.min(over).isNotNull(),
+            F.format_string("the shares of members at replica index %d are not even", F.min(over)),
         ).alias("uneven")
     )
     return safe.join(even, ["run"], "left")

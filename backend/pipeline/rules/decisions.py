@@ -35,7 +35,8 @@ def migrations_decided_twice(evidence: Evidence) -> DataFrame:
     each = disputed.groupBy("run", "migration").agg(F.sort_array(F.collect_list(entry)).alias("entries"))
     broken = each.select("run", "migration", F.explode(_against_the_known("entries")).alias("found"))
     rows = broken.select(
-        *("run", "migration", "found.known"), *(F.col(f"found.entry.{name}") for name in (*OWN, "order", "committed", "witness"))
+        *("run", "migration", "found.known"),
+        *(F.col(f"found.entry.{name}") for name in (*OWN, "order", "committed", "witness")),
     )
     one = first_of(rows, ["run", "uuid", "seq"], ["order"])
     sentence = F.format_string(

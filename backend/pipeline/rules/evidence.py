@@ -19,7 +19,14 @@ LIFE = ("run", "uuid")
 PATIENCE_US = 60 * SECOND_US
 """How long something may be owed while nothing disturbs the members: what it takes to be sure that somebody is gone."""
 
-BORN_BY = ("list-installed", "suspicion-raised", "suspicion-cleared", "member-started", "member-stopped", "member-merging")
+BORN_BY = (
+    "list-installed",
+    "suspicion-raised",
+    "suspicion-cleared",
+    "member-started",
+    "member-stopped",
+    "member-merging",
+)
 """The kinds of events by which a life comes to be known."""
 
 DISTURBANCES = (
@@ -118,7 +125,9 @@ def first_by(column: Column | str, condition: Column) -> Column:
 def _lives(evidence: Evidence) -> DataFrame:
     event, kind = F.col("event"), F.col("event.kind")
     listed = F.filter(event["members"], lambda member: member["uuid"] == F.col("uuid"))
-    own_address = F.when(kind == "member-started", event["address"]).when(F.size(listed) > 0, F.get(listed, 0)["address"])
+    own_address = F.when(kind == "member-started", event["address"]).when(
+        F.size(listed) > 0, F.get(listed, 0)["address"]
+    )
     has_address = (kind == "member-started") | ((kind == "list-installed") & (F.size(listed) > 0))
     started = F.struct((kind != "member-started").alias("by_list"), "place")
     births = (
@@ -134,7 +143,9 @@ def _lives(evidence: Evidence) -> DataFrame:
     )
     # What is done to a label is done to its latest life.
     nobody = F.lit(None).cast("string")
-    done = evidence.of_kinds(*FAULTS_OF_MEMBERS).select("run", event["target"].alias("label"), "place", kind.alias("kind"))
+    done = evidence.of_kinds(*FAULTS_OF_MEMBERS).select(
+        "run", event["target"].alias("label"), "place", kind.alias("kind")
+    )
     both = births.select("run", "label", F.col("born").alias("place"), nobody.alias("kind"), "uuid").unionByName(
         done.withColumn("uuid", nobody)
     )
@@ -171,7 +182,9 @@ def _divided(evidence: Evidence) -> DataFrame:
     gone = F.array_except(uuids(F.col("before.members")), uuids(F.col("members")))
     left_off = views.where("before is not null").select("run", "place", F.explode(gone).alias("uuid"))
     alive = evidence.lives.select(*LIFE, "born", "ended")
-    left = left_off.join(alive, [*LIFE]).where("born < place and (ended is null or ended > place)").select("run", "place")
+    left = (
+        left_off.join(alive, [*LIFE]).where("born < place and (ended is null or ended > place)").select("run", "place")
+    )
 
     merging = evidence.of_kinds("member-merging").select("run", "place")
     every = second.unionByName(left).unionByName(merging)
@@ -210,5 +223,3 @@ def link(source: Column, target: Column) -> Column:
 
 def uuids(members: Column) -> Column:
     return F.transform(members, lambda member: member["uuid"])
-
-

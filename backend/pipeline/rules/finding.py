@@ -79,6 +79,4 @@ def versions_of(witnesses: Iterable[Witness]) -> tuple[int, ...]:
 
 def by_weight(findings: Sequence[Finding]) -> list[Finding]:
     """Violations first, then by run and time; the same findings are always in the same order."""
-    return sorted(
-        findings, key=lambda one: (one.severity, one.run, one.at, one.rule, one.uuid, one.seq, one.detail)
-    )
+    return sorted(findings, key=lambda one: (one.severity, one.run, one.at, one.rule, one.uuid, one.seq, one.detail))

@@ -38,7 +38,9 @@ def changed_rows(evidence: Evidence) -> DataFrame:
         *("run", "member", "uuid", "seq", "at", "place"),
         F.lit(-1).alias("line_number"),
         event["partition"].cast("int").alias("partition"),
-        F.struct(event["replicas_wanted"].alias("wanted"), event["unavoidable"], witness().alias("witness")).alias("starts"),
+        F.struct(event["replicas_wanted"].alias("wanted"), event["unavoidable"], witness().alias("witness")).alias(
+            "starts"
+        ),
     )
     of_partition = Window.partitionBy(*LIFE, "partition").orderBy("place", "line_number")
     earlier = of_partition.rowsBetween(Window.unboundedPreceding, -1)
@@ -73,7 +75,9 @@ def versions_that_do_not_add_up(evidence: Evidence) -> DataFrame:
     sums = F.format_string("%s has table version %d, its partitions add up to %d", "member", "table_version", "total")
     # An event that is its own predecessor is the first of its life, and stands twice as the checker's witness.
     witnesses = (F.col("latest"), F.col("witness"))
-    wrong = F.coalesce(F.when(F.col("back").isNotNull(), shrunk), F.when(F.col("total") != F.col("table_version"), sums))
+    wrong = F.coalesce(
+        F.when(F.col("back").isNotNull(), shrunk), F.when(F.col("total") != F.col("table_version"), sums)
+    )
     return findings(changes, F.when(wrong.isNotNull(), found(TableMonotone.name, wrong, *witnesses)))
 
 
@@ -104,7 +108,10 @@ def versions_of_two_contents(evidence: Evidence) -> DataFrame:
     broken = each.select("run", "partition", "version", F.explode(_against_the_first("entries")).alias("found"))
     told = broken.select(
         *("run", "partition", "version", "found.known", "found.witness"),
-        *(F.col(f"found.entry.{name}").alias(name) for name in ("line_number", "holders", "member", "uuid", "seq", "at")),
+        *(
+            F.col(f"found.entry.{name}").alias(name)
+            for name in ("line_number", "holders", "member", "uuid", "seq", "at")
+        ),
         F.col("found.entry.witness").alias("own"),
     )
     one = first_of(told, ["run", "uuid", "seq"], ["line_number"])
@@ -172,7 +179,9 @@ def _against_the_first(entries: str) -> Column:
     first = F.get(entries, 0)
     example = F.struct(first.alias("entry"), first["holders"].alias("known"), first["witness"].alias("witness"))
     start = F.struct(
-        first["holders"].alias("known"), _none_of(_has(first)).alias("having"), _none_of(F.array(example)).alias("broken")
+        first["holders"].alias("known"),
+        _none_of(_has(first)).alias("having"),
+        _none_of(F.array(example)).alias("broken"),
     )
     return F.aggregate(entries, start, take, lambda end: end["broken"])
 
@@ -188,7 +197,9 @@ def _none_of(array: Column) -> Column:
 
 def _named(rows: DataFrame, evidence: Evidence, holders: str, names: str) -> DataFrame:
     """`rows` with the labels of the holders, in their order, as the text column `names`."""
-    labels = evidence.lives.groupBy("run").agg(F.map_from_entries(F.collect_list(F.struct("uuid", "label"))).alias("labels"))
+    labels = evidence.lives.groupBy("run").agg(
+        F.map_from_entries(F.collect_list(F.struct("uuid", "label"))).alias("labels")
+    )
     label = F.transform(
         F.col(holders),
         lambda uuid: F.when(uuid.isNull(), "-").otherwise(F.coalesce(F.element_at("labels", uuid), uuid)),

@@ -20,7 +20,9 @@ def opposite_orders(evidence: Evidence) -> DataFrame:
     opposite = _opposite_ways(installs)
     view = ("lineage", "version")
     # Where each view stands in a life's journey: at its first installation.
-    journeys = installs.groupBy(*LIFE, *view).agg(F.min("place").alias("first"), F.min_by("witness", "place").alias("own"))
+    journeys = installs.groupBy(*LIFE, *view).agg(
+        F.min("place").alias("first"), F.min_by("witness", "place").alias("own")
+    )
 
     own_later = installs.join(opposite, [*LIFE, "lineage"])
     own_earlier = journeys.withColumnsRenamed(

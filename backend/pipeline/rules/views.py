@@ -82,7 +82,11 @@ def _other_author() -> Column:
     founder, own = F.col("founder"), F.col("witness")
     another = F.format_string("%s was changed by %s and by %s", "lineage", founder["author"], "author")
     reborn = F.format_string(
-        "%s was changed by two lives of %s: %s and %s", "lineage", founder["author"], founder["master_life"], "master_life"
+        "%s was changed by two lives of %s: %s and %s",
+        "lineage",
+        founder["author"],
+        founder["master_life"],
+        "master_life",
     )
     strange = F.format_string(
         "%s installed v%d from %s, while its master is %s", "member", "version", "author", "master"

@@ -56,9 +56,7 @@ def lost_writes(evidence: Evidence, told: DataFrame) -> DataFrame:
 def _judge_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in zip(*(batch.column(name).to_pylist() for name in COLUMNS), strict=True))
     for (run, _, _), of_key in groupby(rows, key=itemgetter(0, 1, 2)):
-        found = [
-            msgspec.json.encode(finding_of(violation, record)).decode() for violation, record in _judge(of_key)
-        ]
+        found = [msgspec.json.encode(finding_of(violation, record)).decode() for violation, record in _judge(of_key)]
         if found:
             yield pa.RecordBatch.from_pydict({"run": [run] * len(found), "json": found})
 

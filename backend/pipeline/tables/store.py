@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from backend.pipeline.schemas import RECORD
 from backend.pipeline.tables import bronze, commit
-from backend.pipeline.tables.columns import RUN, TEXT, schema
+from backend.pipeline.tables.columns import TEXT, schema
 from backend.pipeline.tables.commit import Manifest, Order
 from backend.pipeline.tables.registry import TABLES
 from backend.pipeline.tables.sources import Sources, settled
@@ -36,8 +36,13 @@ _RAW, _FILE = ("raw", TEXT, "the line as it stands in the journal"), ("file", TE
 EVENTS = StructType([*RECORD.fields, *schema(_RAW, _FILE).fields])
 """Each record once. Fields of events that this version does not know are in `raw`."""
 
-QUARANTINE = schema(RUN, _FILE, _RAW, ("reason", TEXT, "why it is no record, or which one it contradicts"))
-"""Lines that are no records. The run is told by the line, or else by the file's directory, or is `(none)`."""
+QUARANTINE = schema(
+    ("run", TEXT, "the run that the line names, else that of the directory of its file, else `(none)`"),
+    _FILE,
+    _RAW,
+    ("reason", TEXT, "why it is no record, or which one it contradicts"),
+)
+"""Lines that are no records."""
 
 SCHEMAS: dict[str, StructType] = {
     "events": EVENTS,
@@ -176,4 +181,6 @@ def _make(spark: SparkSession, building: Path, lines: DataFrame) -> tuple[int, i
 def _write(table: DataFrame, path: Path, wanted: StructType) -> None:
     """Small runs get one file each, great ones several."""
     balanced = table.select(wanted.names).hint("rebalance", F.col("run"))
-    balanced.write.partitionBy("run").option("maxRecordsPerFile", RECORDS_PER_FILE).parquet(str(path), compression="zstd")
+    balanced.write.partitionBy("run").option("maxRecordsPerFile", RECORDS_PER_FILE).parquet(
+        str(path), compression="zstd"
+    )

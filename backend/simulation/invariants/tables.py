@@ -60,7 +60,9 @@ class TableContent(Checker):
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         table = self._tables.of_life[record.uuid]
         author = event.author if self._tables.divided else ""
-        found = [self._compare(record, (author, partition, table.rows[partition].version)) for partition in table.before]
+        found = [
+            self._compare(record, (author, partition, table.rows[partition].version)) for partition in table.before
+        ]
         return next(filter(None, found), None)
 
     def _compare(self, record: Record, key: tuple[str, int, int]) -> Violation | None:

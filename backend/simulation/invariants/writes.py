@@ -86,9 +86,7 @@ class Register:
         what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
         if not possible:
             text = f"{record.member} found {what}, which {'was refused' if wrote else 'nobody wrote'}"
-            return Violation(
-                NoLostWrite.name, text, tuple(filter(None, (*(one.record for one in wrote), record)))
-            )
+            return Violation(NoLostWrite.name, text, tuple(filter(None, (*(one.record for one in wrote), record))))
         later: Write | None = None
         for write in possible:
             later = self._certainly_replaced(write, call, lost_at)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -41,7 +40,7 @@ def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def finished(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+def finished(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*arguments), cwd=REPOSITORY, text=True, capture_output=True, timeout=PATIENCE_SECONDS, check=False
     )
@@ -51,7 +50,7 @@ def chunks(out: Path) -> list[Path]:
     return sorted((out / "verdicts").glob("*.parquet"))
 
 
-def wait_for_chunks(process: "subprocess.Popen[str]", out: Path, count: int) -> None:
+def wait_for_chunks(process: subprocess.Popen[str], out: Path, count: int) -> None:
     until = time.monotonic() + PATIENCE_SECONDS
     while len(chunks(out)) < count:
         assert process.poll() is None, process.communicate()[1]
@@ -62,13 +61,13 @@ def wait_for_chunks(process: "subprocess.Popen[str]", out: Path, count: int) -> 
 @pytest.mark.timeout(400)
 def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--out", out)
+    plan = ("--swarm", "--members", "3-4", "--seeds", "800", "--out", out)
     with started(*plan) as driver:
         wait_for_chunks(driver, out, 2)
         driver.send_signal(signal.SIGKILL)
     kept = {path: path.read_bytes() for path in chunks(out)}
     before = sum(pq.read_metadata(path).num_rows for path in kept)
-    assert 0 < before < 1500, "it was killed in the middle"
+    assert 0 < before < 800, "it was killed in the middle"
     (out / "verdicts" / ".building-9").write_bytes(b"PAR1 torn")
 
     refused = finished(*plan)
@@ -77,13 +76,13 @@ def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -
     resumed = finished(*plan, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     summary = json.loads(resumed.stdout)
-    assert (summary["runs"], summary["verdicts"]["ok"]) == (1500, 1500)
-    assert summary["took"]["runs"] == 1500 - before
+    assert (summary["runs"], summary["verdicts"]["ok"]) == (800, 800)
+    assert summary["took"]["runs"] == 800 - before
     assert {path: path.read_bytes() for path in kept} == kept
     seeds = [seed for path in chunks(out) for seed in pq.read_table(path, columns=["seed"])["seed"].to_pylist()]
     assert sorted(seeds) == list(range(1, 1501))
     assert json.loads((out / "summary.json").read_text())["digest"] == summary["digest"]
-    assert "1500 of 1500 runs, " in resumed.stderr
+    assert "800 of 800 runs, " in resumed.stderr
 
 
 @pytest.mark.timeout(400)
@@ -110,13 +109,12 @@ def test_failures_are_told_with_what_runs_them_again(tmp_path: Path) -> None:
     assert "signature" in done.stdout
     small = tmp_path / "out" / "failures" / "seed-1.yaml"
     assert small.read_text().startswith("# Under seed 1: expectation every version is at least 900: step 2: ")
-    assert len(os.listdir(tmp_path / "out" / "journals")) >= 4
+    assert len(list((tmp_path / "out" / "journals").iterdir())) >= 4
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("where", [("--master", "spark://127.0.0.1:1"), ("--master", "nonsense")])
-def test_a_cluster_that_is_not_there(tmp_path: Path, where: tuple[str, str]) -> None:
-    done = finished("--swarm", "--seeds", "2", "--out", tmp_path / "out", *where)
+def test_a_master_that_is_none(tmp_path: Path) -> None:
+    done = finished("--swarm", "--seeds", "2", "--out", tmp_path / "out", "--master", "nonsense")
     assert done.returncode == 3, done.stderr
-    assert done.stderr.splitlines()[-1].startswith(f"quarterdeck: {where[1]}: ")
+    assert done.stderr.splitlines()[-1].startswith("quarterdeck: nonsense: ")
     assert "Traceback" not in done.stderr

@@ -10,15 +10,30 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from backend.core.events import MasterChanged, Record, SuspicionCleared
+from backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted, MasterChanged, Record, SuspicionCleared
 from backend.core.properties import SECOND_US
 from tests.simulation import test_invariants as membership
 from tests.simulation import test_partition_invariants as partitions
-from tests.simulation.test_invariants import FORMED, A, B, C, D, Happened, installed, recorded, removes, suspects
+from tests.simulation.test_invariants import (
+    FORMED,
+    A,
+    B,
+    C,
+    D,
+    Happened,
+    admits,
+    installed,
+    recorded,
+    removes,
+    suspects,
+)
 from tests.simulation.test_partition_invariants import ARRANGED, decided, finished, started, table
 
-LONG_AFTER_US = 20_000 * SECOND_US
-"""Whatever is owed is owed for too long by then."""
+LONG_US = 1_000 * SECOND_US
+"""Whatever is owed has been owed for too long by then."""
+
+LONGEST_US = 20_000 * SECOND_US
+"""By then members have had all the time that they may need to become one cluster."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +46,11 @@ class Planted:
     companions: tuple[str, ...] = ()
 
 
-def much_later(records: list[Record]) -> list[Record]:
+def much_later(records: list[Record], at_us: int) -> list[Record]:
     """With one more event, by which nothing changes."""
     last = records[-1]
     seq = 1 + max(one.seq for one in records if one.uuid == A.uuid)
-    return [*records, Record(last.run, "a", A.uuid, seq, LONG_AFTER_US, LONG_AFTER_US, MasterChanged(A.address, "test"))]
+    return [*records, Record(last.run, "a", A.uuid, seq, at_us, at_us, MasterChanged(A.address, "test"))]
 
 
 def planted(rule: str, *history: Happened, companions: tuple[str, ...] = ()) -> Planted:
@@ -44,9 +59,9 @@ def planted(rule: str, *history: Happened, companions: tuple[str, ...] = ()) -> 
     return Planted(rule, records, records[:-1], companions)
 
 
-def _owed(rule: str, history: tuple[Happened, ...], settled: Happened) -> Planted:
-    """Broken when the records end without `settled`."""
-    return Planted(rule, much_later(recorded(*history)), much_later(recorded(*history, settled)))
+def _owed(rule: str, at_us: int, history: tuple[Happened, ...], settled: Happened) -> Planted:
+    """Broken when the records end at `at_us` without `settled`."""
+    return Planted(rule, much_later(recorded(*history), at_us), much_later(recorded(*history, settled), at_us))
 
 
 def _gap() -> Planted:
@@ -55,11 +70,20 @@ def _gap() -> Planted:
 
 
 A_REMOVED_C = (*FORMED, *removes(A, C), installed(A, 4, A, B, cause="removal"), (None, membership.ProcessKilled("c")))
-M_CLAIMED = (
+
+CLAIMED_FROM_FOUR = (
     *FORMED,
-    *membership.CLAIMED_BY_B,
-    installed(D, 4, B, C, D, lineage="N", cause="joined"),
+    installed(A, 4, A, B, C, D, cause="join"),
+    admits(A, D, 4),
+    installed(B, 4, A, B, C, D),
+    *suspects(B, A),
+    (B, ClaimStarted(4, (A.address,), (C.address, D.address))),
+    *((B, ClaimAnswered(one.address, "accepted", 3, "")) for one in (C, D)),
+    (B, ClaimFinished(5, "M", (C.address, D.address), ())),
+    installed(B, 5, B, C, D, lineage="M", cause="mastership claim"),
+    installed(D, 5, B, C, D, lineage="M", cause="joined"),
 )
+"""D hears of the new master before it hears of the old one's list."""
 
 PLANTED: dict[str, Planted] = {
     **{
@@ -79,14 +103,13 @@ PLANTED: dict[str, Planted] = {
     ),
     "two lists in the opposite order": planted(
         "view order",
-        *(*FORMED, *membership.CLAIMED_BY_B[:-1], installed(D, 4, B, C, D, lineage="M")),
-        installed(D, 3, A, B, C, D),
-        # Versions grow along every life, so whoever goes the other way goes back, and to a lineage that no claim gave it.
-        companions=("version", "lineage", "unique content"),
+        *(*CLAIMED_FROM_FOUR, installed(D, 4, A, B, C, D)),
+        # Whoever goes the other way goes back in version and age, and to a lineage that no claim gave it.
+        companions=("version", "lineage", "age order"),
     ),
-    "a list that never came": _owed("view agreement", A_REMOVED_C, installed(B, 4, A, B)),
+    "a list that never came": _owed("view agreement", LONG_US, A_REMOVED_C, installed(B, 4, A, B)),
     "a suspicion that never ends": _owed(
-        "convergence", (*FORMED, *suspects(B, C)), (B, SuspicionCleared(C.address, C.uuid, "test"))
+        "convergence", LONGEST_US, (*FORMED, *suspects(B, C)), (B, SuspicionCleared(C.address, C.uuid, "test"))
     ),
 }
 """By what is planted."""

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from backend.core.events import Record
 from backend.journal.writer import JournalWriter
 from backend.pipeline.audit import AuditResult, Finding, audit
-from backend.pipeline.rules.all_rules import NAMES, SELF_EVIDENT
+from backend.pipeline.rules.names import NAMES, SELF_EVIDENT
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
 

@@ -1,4 +1,4 @@
-"""The stream on real Spark: journals that grow while it runs, restarts, kills, and the same findings as the audit of the whole."""
+"""The stream on real Spark: journals that grow meanwhile, restarts, kills, and the findings of the audit of the whole."""
 
 import os
 import signal
@@ -61,8 +61,8 @@ def streamed(root: Path, until: Callable[[], bool], tell: Callable[[Change], Non
 
     def watch() -> None:
         give_up = time.monotonic() + PATIENCE_SECONDS
-        while not until() and time.monotonic() < give_up:
-            time.sleep(0.05)
+        while not stop.wait(0.05) and not until() and time.monotonic() < give_up:
+            pass
         stop.set()
 
     watcher = threading.Thread(target=watch)

@@ -1,0 +1,79 @@
+"""Journals or tables in, metrics out. Importing this file imports no Spark; calling `measure` does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from backend.pipeline.missing import needing_packages
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from backend.pipeline.metrics.material import Material
+
+By = Literal["run", "scenario", "settings", "all"]
+
+TABLE_NAMES = ("detection", "one_view", "splits", "availability", "migration_rates", "plans", "messages")
+"""The tables of metrics. A test tells when this is not what the registry has."""
+
+MOST_ROWS = 100_000
+
+
+class Measured(Struct, frozen=True):
+    """`rows` have the fields `columns`. `is_cut`: there were more than `MOST_ROWS`. `quarantined`: lines that were no records."""
+
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    is_cut: bool
+    quarantined: int
+
+
+def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "", remote: str = "") -> Measured:
+    """Percentiles of all metrics by `by`, or the rows of one `table` of them.
+
+    `paths` are journals, or one directory of tables. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
+    `SparkUnreachable`.
+    """
+    with needing_packages():
+        from backend.pipeline import session
+        from backend.pipeline.tables import commit, sources
+    is_store = len(paths) == 1 and commit.read_manifest(paths[0]) is not None
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
+        files = {} if is_store else sources.settled(paths, Path(staging), {}).read
+        with session.spark_session(master, remote=remote) as spark:
+            material, quarantined = _of_store(spark, paths[0]) if is_store else _of_files(spark, [*files])
+            return _measured(material, by, table, quarantined)
+
+
+def _of_store(spark: SparkSession, store: Path) -> tuple[Material, int]:
+    from backend.pipeline.metrics.material import Material
+    from backend.pipeline.tables.store import read_table
+
+    return Material.of_store(spark, store), read_table(spark, store, "quarantine").count()
+
+
+def _of_files(spark: SparkSession, files: Sequence[Path]) -> tuple[Material, int]:
+    from backend.pipeline.metrics.material import Material
+    from backend.pipeline.tables import bronze
+
+    lines = bronze.ranked(bronze.read_lines(spark, [str(file) for file in files])).localCheckpoint()
+    events, quarantine = bronze.bronze(lines)
+    return Material(events), quarantine.count()
+
+
+def _measured(material: Material, by: By, table: str, quarantined: int) -> Measured:
+    from backend.pipeline.metrics.registry import METRICS
+    from backend.pipeline.metrics.summary import summary
+
+    if table:
+        made = METRICS[table].make(material)
+        rows = made.orderBy(*(name for name in ("run", "from_at", "at", *made.columns) if name in made.columns))
+    else:
+        rows = summary(material, by)
+    found = [row.asDict(recursive=True) for row in rows.limit(MOST_ROWS + 1).collect()]
+    return Measured(tuple(rows.columns), tuple(found[:MOST_ROWS]), len(found) > MOST_ROWS, quarantined)

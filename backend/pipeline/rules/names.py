@@ -1,0 +1,56 @@
+"""The invariants by name: what each says, and how far it can be judged where a journal is incomplete. Imports no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+import msgspec
+
+from backend.pipeline.rules.finding import Finding
+from backend.simulation.invariants import Watch
+
+CONVERGENCE = "convergence"
+
+STATEMENTS: dict[str, str] = {
+    **{checker.name: checker.statement() for checker in Watch().checkers},
+    # No checker of the simulator has it: there it is the expectation with which a swarm run ends.
+    CONVERGENCE: (
+        "Within a stated bound after the last fault heals there is one cluster, with one view and one table, "
+        "which is balanced and safe (design section 7)."
+    ),
+}
+"""Every invariant by its name, in words."""
+
+NAMES = tuple(STATEMENTS)
+
+SELF_EVIDENT = frozenset(
+    ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author")
+)
+"""Their witnesses prove them, whatever else is missing. Everything else needs the whole journal."""
+
+
+class UnknownRule(ValueError):
+    """A name that no rule has. The message names it and gives a hint."""
+
+
+def wanted_rules(names: Collection[str]) -> frozenset[str]:
+    """The rules of these names; all, when none is named. Raises `UnknownRule`."""
+    for name in names:
+        if name not in STATEMENTS:
+            near = get_close_matches(name, NAMES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(NAMES)}"
+            raise UnknownRule(f"no rule {name!r}; {hint}")
+    return frozenset(names or NAMES)
+
+
+def judged_without_the_rest(name: str) -> bool:
+    """Whether a finding of the rule stands although a part of the journal is missing."""
+    return name in SELF_EVIDENT
+
+
+def doubted(finding: Finding, lacks: str) -> Finding:
+    """The finding in a run whose journal `lacks` something: a warning, unless it stands without that."""
+    if not lacks or finding.severity == "warning" or judged_without_the_rest(finding.rule):
+        return finding
+    return msgspec.structs.replace(finding, severity="warning", doubt=lacks)
