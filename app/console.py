@@ -226,6 +226,11 @@ class Console(App[None]):
 
     # Acting
 
+    def action_command_palette(self) -> None:
+        """Not above what waits for an answer: what is chosen there is done to the view in sight."""
+        if self.screen is self.top:
+            super().action_command_palette()
+
     def action_act(self, action_id: str, text: str = "") -> None:
         """Do one action of the registry, in the view in sight."""
         action = action_called(action_id)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.campaign import MasterOption
 from cli.exits import CommandFailed, ExitCode, failing_as
 from cli.output import Format, FormatOption, say
 
@@ -37,7 +38,7 @@ def stream(
         Path | None, typer.Option(metavar="DIR", help="Where the stream keeps its account; _stream beside the runs.")
     ] = None,
     trigger_ms: Annotated[int, typer.Option(min=100, metavar="MS", help="How often to look for new files.")] = 500,
-    master: Annotated[str, typer.Option(help="As Spark writes it; all cores of this machine when not given.")] = "",
+    master: MasterOption = "",
     output: FormatOption = Format.JSONL,
 ) -> None:
     """Audit a journal as it grows, until Ctrl-C. What is found is printed and kept in findings.jsonl beside the runs.
@@ -48,19 +49,12 @@ def stream(
     """
     if output not in (Format.JSONL, Format.TABLE):
         raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: what comes bit by bit is printed as jsonl or table")
-    try:
-        from backend.pipeline.streaming import stream as streaming
-    except ModuleNotFoundError as error:
-        from backend.pipeline.audit import OPTIONAL_PACKAGES
-        from backend.pipeline.missing import PACKAGES_HINT
-
-        if (error.name or "").partition(".")[0] in OPTIONAL_PACKAGES:
-            raise CommandFailed(ExitCode.BAD_INPUT, PACKAGES_HINT) from error
-        raise
     from backend.journal.files import NoJournal
-    from backend.pipeline.missing import PipelineMissing
+    from backend.pipeline.missing import PipelineMissing, needing_packages
     from backend.pipeline.tables.commit import StoreRefused
 
+    with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
+        from backend.pipeline.streaming import stream as streaming
     stop = threading.Event()
     with _ended_by_signals(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
         with failing_as(ExitCode.BAD_INPUT, NoJournal, PipelineMissing, StoreRefused):

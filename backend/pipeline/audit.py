@@ -20,10 +20,10 @@ from backend.journal.files import OPEN_SUFFIX, RUN_PREFIX, SEALED_SUFFIX, NoJour
 from backend.pipeline.missing import JavaMissing, PipelineMissing
 from backend.pipeline.product_logs.reading import log_files, may_be_log
 from backend.pipeline.rules.finding import Finding, Witness, by_weight
-from backend.pipeline.rules.names import UnknownRule, doubted, judged_without_the_rest, wanted_rules
+from backend.pipeline.rules.names import UnknownRule, judged_without_the_rest, wanted_rules
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from backend.pipeline.audit_reading import Reading
     from backend.pipeline.rules.evidence import Evidence
@@ -48,7 +48,7 @@ Source = Literal["auto", "journal", "logs"]
 MOST_FINDINGS = 100_000
 OPTIONAL_PACKAGES = ("pyspark", "py4j", "pandas", "pyarrow", "numpy")
 TABLES = ("views", "suspicions", "findings")
-LOGS_TELL_LITTLE = "members' logs tell neither what was done to processes and links nor of tables and calls, and may begin in the middle"
+LOGS_TELL_LITTLE = "members' logs may begin in the middle, and tell nothing of faults, tables and calls"
 _BUILDING = ".building-"
 
 
@@ -119,23 +119,37 @@ def audit(
     if source == "logs":
         blind = sorted(name for name in names if not judged_without_the_rest(name))
         names -= frozenset(blind)
-    with (
-        tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging,
-        session.spark_session(master, remote=remote) as spark,
-    ):
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging:
         files = audit_reading.settled(listed, Path(staging))
         size_bytes = audit_reading.size_of(files or log_files(paths))
-        with audit_reading.tuned(spark, size_bytes):
-            if source == "logs":
-                reading = audit_reading.read_logs(spark, paths, size_bytes)
-            else:
-                reading = audit_reading.read_journals(spark, files, size_bytes)
-            try:
-                result = _audited(reading, names, bound_us, paths, out_dir)
-            finally:
-                reading.release()
+        conf = {} if size_bytes <= audit_reading.SMALL_BYTES else audit_reading.MUCH
+        with session.spark_session(master, remote=remote, conf=conf) as spark:
+            result = _read_and_audited(spark, source, paths, files, size_bytes, names, bound_us, out_dir)
     unjudged = (NotJudged(tuple(blind), LOGS_TELL_LITTLE),) if blind else ()
     return msgspec.structs.replace(result, not_judged=unjudged)
+
+
+def _read_and_audited(
+    spark: SparkSession,
+    source: Source,
+    paths: Sequence[Path],
+    files: Mapping[Path, Path],
+    size_bytes: int,
+    names: frozenset[str],
+    bound_us: int | None,
+    out_dir: Path | None,
+) -> AuditResult:
+    from backend.pipeline import audit_reading
+
+    with audit_reading.tuned(spark, size_bytes):
+        if source == "logs":
+            reading = audit_reading.read_logs(spark, paths, size_bytes)
+        else:
+            reading = audit_reading.read_journals(spark, files, size_bytes)
+        try:
+            return _audited(reading, names, bound_us, paths, out_dir)
+        finally:
+            reading.release()
 
 
 def _audited(
@@ -151,12 +165,8 @@ def _audited(
     evidence = Evidence(reading.events(), patience_us=patience_us, bound_us=bound_us, one_part=reading.is_small)
     try:
         found, incomplete = all_rules.find(evidence, names, kinds)
-        if reading.logs is not None:
-            incomplete = {}  # what is judged needs nothing else
         links = _Links(reading, paths)
-        findings = by_weight(
-            [msgspec.structs.replace(doubted(one, incomplete.get(one.run, "")), link=links.to(one)) for one in found]
-        )
+        findings = by_weight([msgspec.structs.replace(one, link=links.to(one)) for one in found])
         if len(findings) > MOST_FINDINGS:
             counts["findings"] = len(findings)
             del findings[MOST_FINDINGS:]
@@ -165,7 +175,9 @@ def _audited(
     finally:
         evidence.release()
     problems = [QuarantinedLine(*one) for one in reading.problems()] if counts["quarantined"] else []
-    return AuditResult(tuple(findings), counts, tuple(problems), tuple(sorted(names)), (), incomplete)
+    return AuditResult(
+        tuple(findings), counts, tuple(problems), tuple(sorted(names)), (), {} if reading.logs else incomplete
+    )
 
 
 def _source_of(paths: Sequence[Path]) -> Literal["journal", "logs"]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -32,6 +33,10 @@ FEW_EVENTS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Nothing has to be moved; to plan well, and to compile what runs, takes longer than it saves with a few thousand rows."""
+
+
+MUCH = {"spark.driver.memory": "4g"}
+"""Of a session of our own: several sorts at a time need room, however much is on disk."""
 
 
 @dataclass
@@ -132,11 +137,11 @@ def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
+        for name, old in before.items():
+            if old is None:
                 spark.conf.unset(name)
             else:
-                spark.conf.set(name, value)
+                spark.conf.set(name, old)
 
 
 def counted(lines: DataFrame) -> tuple[dict[str, int], Collection[str]]:
@@ -168,7 +173,7 @@ def counted(lines: DataFrame) -> tuple[dict[str, int], Collection[str]]:
 
 def kept(table: DataFrame, size_bytes: int) -> DataFrame:
     """`table`, computed once. Where there is little, at once, and without its plan, which would cost more than the rows do."""
-    return table.localCheckpoint() if size_bytes <= SMALL_BYTES else table.persist()
+    return table.localCheckpoint() if size_bytes <= SMALL_BYTES else table.persist(StorageLevel.DISK_ONLY)
 
 
 def _numbered(lines: DataFrame, size_bytes: int) -> DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import subprocess
+import time
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -25,12 +26,13 @@ QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java speaks of archives on stdout, where data goes."""
 
 MOST_SECONDS_TO_WRITE = 60
+SECONDS_UNTIL_LEFTOVER = 3_600
 
 
 def archive_options(java: Java, options: Sequence[str], cache: Path | None = None) -> list[str]:
     """What to start Java with besides `options`: the archive when there is one, making it when it is worth it, or nothing."""
     jars = Path(pyspark.__file__).parent / "jars"
-    if not jars.is_dir() or not _has_base_archive(java):
+    if not jars.is_dir() or not can_have_one(java):
         return []
     cache = cache or platformdirs.user_cache_path("quarterdeck")
     archive = cache / f"classes-{_key(java, jars, options)}.jsa"
@@ -39,6 +41,7 @@ def archive_options(java: Java, options: Sequence[str], cache: Path | None = Non
         return [*QUIET, f"-XX:AOTCache={archive}" if with_aot else f"-XX:SharedArchiveFile={archive}"]
     used_before = archive.with_suffix(".used")
     try:
+        _remove_leftovers(archive)
         if not used_before.exists():
             cache.mkdir(parents=True, exist_ok=True)
             used_before.touch()
@@ -48,6 +51,20 @@ def archive_options(java: Java, options: Sequence[str], cache: Path | None = Non
     building = archive.with_suffix(f".{os.getpid()}")
     atexit.register(_keep, building, archive)
     return [*QUIET, f"-XX:AOTCacheOutput={building}" if with_aot else f"-XX:ArchiveClassesAtExit={building}"]
+
+
+def can_have_one(java: Java) -> bool:
+    """Before AOT an archive is made on top of the one that Java comes with, which small runtimes lack."""
+    if java.version >= OLDEST_VERSION_OF_AOT:
+        return True
+    return any((java.runtime_home / "lib").glob("*/classes.jsa"))
+
+
+def _remove_leftovers(archive: Path) -> None:
+    """What sessions left behind that were killed before they could put their archive in its place. Raises OSError."""
+    for building in archive.parent.glob(f"{archive.stem}.*"):
+        if building.suffix[1:].isdecimal() and time.time() - building.stat().st_mtime > SECONDS_UNTIL_LEFTOVER:
+            building.unlink(missing_ok=True)
 
 
 def _keep(building: Path, archive: Path) -> None:
@@ -67,13 +84,6 @@ def _keep(building: Path, archive: Path) -> None:
     if complete and building.exists():
         building.replace(archive)
     building.unlink(missing_ok=True)
-
-
-def _has_base_archive(java: Java) -> bool:
-    """Before AOT an archive is made on top of the one that Java comes with, which small runtimes lack."""
-    if java.version >= OLDEST_VERSION_OF_AOT:
-        return True
-    return any((java.runtime_home / "lib").glob("*/classes.jsa"))
 
 
 def _key(java: Java, jars: Path, options: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from backend.core import events
+from backend.core.address import Address
 from backend.core.events import Record
 from backend.core.partitions.events import MigrationCommitting
 from backend.simulation.run import simulate
@@ -26,6 +27,9 @@ class StoryCluster(FakeCluster):
         super().__init__(SIX, name="dev", writable=writable)
         self._pending = list(_story())
         self._at = self._pending[-1].at
+
+    def address(self, label: str) -> Address:
+        return Address(f"127.0.0.1:{5701 + self.labels.index(label)}")
 
 
 @cache

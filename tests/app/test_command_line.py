@@ -47,7 +47,7 @@ LINES: list[tuple[Command, str]] = [
     (ResumeMember("athens"), "quarterdeck cluster fault --cluster orders resume athens"),
     (Partition((("a", "b"), ("c",))), "quarterdeck cluster fault --cluster orders partition 'a,b|c'"),
     (CutLink(("a",), ("b",), one_way=True), "quarterdeck cluster fault --cluster orders cut a b one-way"),
-    (DelayLink(("a",), ("b",), 250_000), "quarterdeck cluster fault --cluster orders delay a b 250.0ms"),
+    (DelayLink(("a",), ("b",), 250_000), "quarterdeck cluster fault --cluster orders delay a b 250ms"),
     (LoseOnLink(("a",), ("b",), 0.3), "quarterdeck cluster fault --cluster orders lose a b 0.3"),
     (DuplicateOnLink(("a",), ("b",), 0.3), "quarterdeck cluster fault --cluster orders duplicate a b 0.3"),
     (DropMessages(("a",), ("b",), ()), "quarterdeck cluster fault --cluster orders drop-messages a b none"),

@@ -1,4 +1,4 @@
-"""Whether the audit on Spark and the simulator's own watch agree about random journals, finding by finding, and how long both take.
+"""Whether the audit on Spark and the simulator's own watch agree about random journals, finding by finding, and what both take.
 
 ``--journals`` says about how many; see `tests/pipeline/rules/broken_journals.py` for what they are.
 """

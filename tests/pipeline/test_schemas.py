@@ -10,8 +10,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import LongType, StringType
 
 from backend.core.events import Record
-from backend.pipeline.tables import bronze
 from backend.pipeline.schemas import EVENT, EVENT_KINDS, RECORD, REQUIRED_FIELDS, SchemaConflict, event_struct
+from backend.pipeline.tables import bronze
 from tests.pipeline.journals import line
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from backend.pipeline.missing import needing_packages
+from backend.pipeline.tables import commit, sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,12 +40,11 @@ def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "",
     `paths` are journals, or one directory of tables. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
     `SparkUnreachable`.
     """
-    with needing_packages():
-        from backend.pipeline import session
-        from backend.pipeline.tables import commit, sources
     is_store = len(paths) == 1 and commit.read_manifest(paths[0]) is not None
     with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
         files = {} if is_store else sources.settled(paths, Path(staging), {}).read
+        with needing_packages():
+            from backend.pipeline import session
         with session.spark_session(master, remote=remote) as spark:
             material, quarantined = _of_store(spark, paths[0]) if is_store else _of_files(spark, [*files])
             return _measured(material, by, table, quarantined)

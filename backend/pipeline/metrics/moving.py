@@ -30,8 +30,12 @@ PLANS = schema(
     ("planned", NUMBER, "migrations in the queue"),
     ("unavoidable", NUMBER, "those of them that have to lower the number of replicas for a while"),
     ("moves", NUMBER, "copies of replicas that the plan makes"),
-    ("lower_bound", NUMBER, "copies without which no plan can do"),
-    ("over", NUMBER, "how many more than that it makes"),
+    (
+        "lower_bound",
+        NUMBER,
+        "places in rows that have to change; a member that moves up or down in a row needs no copy, so a plan may copy less",
+    ),
+    ("over", NUMBER, "how many more copies than that it makes; less than 0 where members moved within rows"),
     ("why", TEXT, "what the plan is for"),
 )
 

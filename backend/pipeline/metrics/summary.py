@@ -23,7 +23,7 @@ SCENARIO_OF_RUN = r"^(?:\d{8}T\d{6}Z-)?(.*?)(?:-seed-\d+|-[0-9a-f]{4})?$"
 """Runs are named after their scenario and seed, or after time, scenario or cluster, and chance."""
 
 SUMMARY = schema(
-    ("by", TEXT, "the run, the scenario, the settings that are not the same in all runs, or all"),
+    ("by", TEXT, "the run, the scenario, the settings that are not the same in all runs that told theirs, or all"),
     ("metric", TEXT, "what was measured"),
     ("kind", TEXT, "of what kind; empty where there is one only"),
     ("unit", TEXT, "us (microseconds), copies, share, per-second, bytes-per-second, messages or times"),
@@ -84,7 +84,8 @@ def _settings_that_differ(material: Material, runs: DataFrame) -> DataFrame:
         material.table("lives").groupBy("run").agg(F.min_by("settings", F.struct("started_at", "uuid")).alias("told"))
     )
     each = first.select("run", F.explode("told").alias("name", "value"))
-    alike = each.groupBy("name", "value").count().join(F.broadcast(runs.agg(F.count("*").alias("runs"))))
+    told = first.where("told is not null").agg(F.count("*").alias("runs"))
+    alike = each.groupBy("name", "value").count().join(F.broadcast(told))
     others = each.join(alike.where("count < runs"), ["name", "value"], "left_semi")
     pair = F.concat_ws("=", "name", "value")
     named = others.groupBy("run").agg(F.concat_ws(", ", F.array_sort(F.collect_list(pair))).alias("by"))
@@ -150,7 +151,7 @@ def _samples(material: Material) -> Iterator[DataFrame]:
     rates = made("migration_rates").where("committed_per_second is not null")
     yield of(rates, "migrations committed", F.col("committed_per_second"), unit="per-second")
     yield of(rates, "bytes moved", F.col("bytes_per_second"), unit="bytes-per-second")
-    yield of(made("plans"), "copies planned", F.col("moves"), unit="copies", floor=F.col("lower_bound"))
+    yield of(made("plans"), "copies planned", F.col("moves"), unit="copies")
     yield of(made("plans"), "copies over the lower bound", F.col("over"), unit="copies")
 
     sent = made("messages")

@@ -37,11 +37,8 @@ def collect(events: DataFrame, with_findings: Collection[str], limits: Limits) -
         return Rows(runs)
     # Without its plan, which is long: everything below is planned on top of it.
     kept = events.where(F.col("run").isin(list(shown))).select(*RECORD.names).localCheckpoint()
-    material = Material(kept)
-    try:
-        return Rows(runs, **{name: _handed_over(name, part) for name, part in _parts(material, shown, limits).items()})
-    finally:
-        material.close()
+    parts = _parts(Material(kept), shown, limits)
+    return Rows(runs, **{name: _handed_over(name, part) for name, part in parts.items()})
 
 
 def _index(events: DataFrame, first: list[str], limits: Limits) -> list[RunRow]:

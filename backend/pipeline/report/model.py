@@ -268,6 +268,8 @@ class Run:
     events: int
     command: str
     """Opens the run in the console; empty where nothing can."""
+    incomplete: str
+    """What its journal lacks; empty where nothing is known to be missing."""
     rules: tuple[RuleCount, ...]
     problems: tuple[Problem, ...]
     problems_cut: Cut
@@ -290,6 +292,14 @@ class Run:
     metrics: tuple[Metric, ...]
     metrics_cut: Cut
     kinds: tuple[KindCount, ...]
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """Rules about which nothing can be said."""
+
+    rules: tuple[str, ...]
+    why: str
 
 
 @dataclass(frozen=True)
@@ -327,6 +337,9 @@ class Report:
     violations: int
     warnings: int
     rules: tuple[RuleCount, ...]
+    judged: tuple[str, ...]
+    """The rules that were applied."""
+    not_judged: tuple[NotJudged, ...]
     index: tuple[IndexLine, ...]
     index_cut: Cut
     runs: tuple[Run, ...]

@@ -13,9 +13,12 @@ from backend.pipeline.rules import agreement, convergence, decisions, numbering,
 from backend.pipeline.rules.checked_on_executors import checked
 from backend.pipeline.rules.evidence import Evidence
 from backend.pipeline.rules.finding import Finding, members_of, versions_of
+from backend.pipeline.rules.names import doubted
 from backend.pipeline.rules.registry import Rule
 from backend.pipeline.rules.writes import CALLS, lost_writes
 from backend.simulation.invariants.writes import NoLostWrite
+
+__all__ = ["RELATIONAL", "RULES", "doubted", "find"]
 
 RULES: tuple[Rule, ...] = (
     numbering.missing_events,
@@ -52,8 +55,9 @@ def find(evidence: Evidence, names: Collection[str], kinds: Collection[str]) -> 
     parts.append(told.where("what <> 'loss'").select("what", "run", "json"))
     rows = reduce(DataFrame.unionByName, parts).collect()
     decoder = msgspec.json.Decoder(Finding)
-    findings = [_completed(decoder.decode(row.json)) for row in rows if row.what == "finding"]
-    return findings, {row.run: row.json for row in rows if row.what == "lacks"}
+    lacks = {row.run: row.json for row in rows if row.what == "lacks"}
+    findings = (_completed(decoder.decode(row.json)) for row in rows if row.what == "finding")
+    return [doubted(one, lacks.get(one.run, "")) for one in findings], lacks
 
 
 def _as_told(findings: DataFrame) -> DataFrame:

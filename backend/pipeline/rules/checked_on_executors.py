@@ -1,7 +1,7 @@
 """Invariants that need the whole story of a run: the simulator's own checkers, on executors.
 
-The records of a run stream past in their order, each run through one task; what is held is what the checkers remember. Besides what
-they find this tells what makes a run's journal incomplete, and when data may have been lost with its holders.
+The records of a run stream past in their order, each run through one task; what is held is what the checkers remember. Besides
+what they find this tells what makes a run's journal incomplete, and when data may have been lost with its holders.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from backend.core.data.events import CallFinished, CallStarted
 from backend.core.events import EVENT_KINDS, ListInstalled, Record
 from backend.pipeline.rules.evidence import Evidence
 from backend.pipeline.rules.finding import Finding, finding_of
+from backend.pipeline.rules.wholeness import Wholeness as _Wholeness
 from backend.pipeline.schemas import PLACE
 from backend.simulation.invariants import Watch
 
@@ -33,8 +34,8 @@ TOLD = StructType(
         StructField("place", PLACE),
     ]
 )
-"""What the tasks tell. `what`: finding (as `json`); lacks (`json` says what of the run is not there); loss (since this place all that
-was written to the partition may be lost)."""
+"""What the tasks tell. `what`: finding (as `json`); lacks (`json` says what of the run is not there); loss (since this place all
+that was written to the partition may be lost)."""
 
 BATCH_ROWS = 1_000
 _Row = tuple[str, str, str | None, int | None, dict[str, Any] | None]
@@ -74,8 +75,9 @@ def _check(run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], pa
     watch, whole = Watch(names), _Wholeness()
     decoder = msgspec.json.Decoder(Record)
     losses: dict[int, int] = {}
-    at_us = 0
+    ends_us = 0
     for _, at_us, place, uuid, member, seq, raw in rows:
+        ends_us = at_us
         whole.number(uuid, member, seq)
         if raw is None:
             continue
@@ -94,39 +96,10 @@ def _check(run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], pa
             if losses.get(partition) != times:
                 losses[partition] = times
                 yield "loss", run, None, partition, place
-    for violation in watch.conclude(at_us, patience_us).violations[len(watch.violations) :]:
+    for violation in watch.conclude(ends_us, patience_us).violations[len(watch.violations) :]:
         yield _finding(run, finding_of(violation, violation.witnesses[0]))
     if lacks := whole.lacks():
         yield "lacks", run, lacks, None, None
-
-
-class _Wholeness:
-    """Whether the records of all lives are there, each from its first on."""
-
-    def __init__(self) -> None:
-        self._latest: dict[str, int] = {}
-        self._gap = ""
-        self._members: dict[str, str] = {}
-        self._lists: set[tuple[str, int]] = set()
-
-    def number(self, uuid: str, member: str, seq: int) -> None:
-        before = self._latest.get(uuid, 0)
-        self._latest[uuid] = seq
-        if seq > before + 1 and not self._gap:
-            self._gap = f"events of {member} before its event {seq} are missing"
-
-    def listed(self, event: ListInstalled) -> None:
-        if (event.lineage, event.version) not in self._lists:
-            self._lists.add((event.lineage, event.version))
-            self._members.update((member.uuid, member.address) for member in event.members)
-
-    def unreadable(self, member: str, seq: int, problem: str) -> None:
-        self._gap = self._gap or f"event {seq} of {member} is not as this version knows it: {problem}"
-
-    def lacks(self) -> str:
-        """What is missing, in words; empty when nothing is."""
-        silent = sorted(address for uuid, address in self._members.items() if uuid not in self._latest)
-        return self._gap or (f"nothing is there of {', '.join(silent[:3])}, on a list" if silent else "")
 
 
 def _finding(run: str, finding: Finding) -> _Row:

@@ -76,15 +76,15 @@ def _bound_us(evidence: Evidence, members: Column) -> Column:
 
 def _present(evidence: Evidence) -> DataFrame:
     """One row for each life that goes on at the end: its list, its table, and whom it suspects."""
-    event = F.col("event")
     fields = ("member", "seq", "at", "place", "version", "lineage", "master", "members", "witness")
     views = evidence.views.groupBy(*LIFE).agg(F.max_by(F.struct(*fields), "place").alias("view"))
-    last = F.struct(event["table_version"].alias("version"), event["digest"].alias("digest"))
-    tables = evidence.of_kinds("table-changed").groupBy(*LIFE).agg(F.max_by(last, "place").alias("table"))
+    last = F.struct(F.col("table_version").alias("version"), "digest")
+    changes = evidence.of_kinds("table-changed", fields=("table_version", "digest"))
+    tables = changes.groupBy(*LIFE).agg(F.max_by(last, "place").alias("table"))
     suspects = (
-        evidence.of_kinds("suspicion-raised", "suspicion-cleared")
-        .groupBy(*LIFE, event["suspect_uuid"].alias("suspect_uuid"))
-        .agg(F.max_by(event["kind"], "place").alias("kind"), F.max_by(event["suspect"], "place").alias("suspect"))
+        evidence.of_kinds("suspicion-raised", "suspicion-cleared", fields=("suspect", "suspect_uuid"))
+        .groupBy(*LIFE, "suspect_uuid")
+        .agg(F.max_by("kind", "place").alias("kind"), F.max_by("suspect", "place").alias("suspect"))
         .where("kind = 'suspicion-raised'")
         .groupBy(*LIFE)
         .agg(F.sort_array(F.collect_list(F.struct("suspect", "suspect_uuid"))).alias("raised"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.evidence import LIFE, Evidence, witness
+from backend.pipeline.rules.evidence import LIFE, Evidence
 from backend.pipeline.rules.registry import findings, first_of, found, rule
 from backend.simulation.invariants.migrations import OneDecision
 
@@ -48,17 +48,16 @@ def migrations_decided_twice(evidence: Evidence) -> DataFrame:
 
 def _decisions(evidence: Evidence) -> DataFrame:
     """One row for each time that a member tells how a migration ended, in the `order` of one event's several."""
-    event = F.col("event")
 
     def entries(ids: Column, committed: bool) -> Column:
         return F.transform(ids, lambda one: F.struct(one.alias("migration"), F.lit(committed).alias("committed")))
 
-    single = F.array(F.struct(event["migration_id"].alias("migration"), event["committed"].alias("committed")))
-    several = F.concat(entries(event["committed_ids"], True), entries(event["rolled_back_ids"], False))
-    ends = F.when(event["kind"] == "table-recovered", several).otherwise(single)
+    single = F.array(F.struct(F.col("migration_id").alias("migration"), "committed"))
+    several = F.concat(entries(F.col("committed_ids"), True), entries(F.col("rolled_back_ids"), False))
+    ends = F.when(F.col("kind") == "table-recovered", several).otherwise(single)
     return (
-        evidence.of_kinds(*KINDS)
-        .withColumns({"witness": witness(), "finished": event["kind"] == "migration-finished"})
+        evidence.of_kinds(*KINDS, fields=("migration_id", "committed", "committed_ids", "rolled_back_ids"))
+        .withColumn("finished", F.col("kind") == "migration-finished")
         .select("run", *OWN, "place", "finished", "witness", F.posexplode(ends).alias("order", "end"))
         .select("run", *OWN, "place", "finished", "witness", "order", "end.migration", "end.committed")
     )

@@ -1,11 +1,12 @@
 """What the rules look at: the events in the order in which they happened, and what several rules have to know of them.
 
-An event's place in that order is its column `place`: the time on the run's clock, and where it stands in the journal. What happened
-in the same microsecond stays in the order in which it was written: that is the order of causes.
+An event's place in that order is its column `place`: the time on the run's clock, and where it stands in the journal. What
+happened in the same microsecond stays in the order in which it was written: that is the order of causes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame, Window
@@ -65,18 +66,18 @@ class Evidence:
         for table in self._kept:
             table.unpersist()
 
-    def of_kinds(self, *kinds: str) -> DataFrame:
-        return self.events.where(F.col("event.kind").isin(*kinds))
+    def of_kinds(self, *kinds: str, fields: Sequence[str] = ()) -> DataFrame:
+        """The events of these kinds, with their `fields` as columns: whatever is sorted should hold no more than it must."""
+        own = ("run", "member", "uuid", "seq", "at", "place", "event.kind")
+        some = self.events.where(F.col("event.kind").isin(*kinds))
+        return some.select(*own, *(f"event.{name}" for name in fields), witness().alias("witness"))
 
     @cached_property
     def views(self) -> DataFrame:
         """Installed lists, each with the one that its life had `before`."""
-        fields = ("version", "lineage", "master", "members", "author", "cause")
-        views = self.of_kinds("list-installed").select(
-            *("run", "member", "uuid", "seq", "at", "place"), *(F.col(f"event.{name}").alias(name) for name in fields)
-        )
-        before = F.struct("version", "lineage", "master", "members", witness(F.col("version")).alias("witness"))
-        return views.withColumns({"witness": witness(F.col("version")), "before": F.lag(before).over(in_life())})
+        views = self.of_kinds("list-installed", fields=("version", "lineage", "master", "members", "author"))
+        before = F.struct("version", "lineage", "master", "members", "witness")
+        return views.withColumn("before", F.lag(before).over(in_life()))
 
     @cached_property
     def table_rows(self) -> DataFrame:
@@ -102,10 +103,9 @@ class Evidence:
         return self.keep(_calm(self))
 
 
-def witness(version: Column | None = None) -> Column:
+def witness() -> Column:
     """The event of this row as a witness."""
-    of_event = F.coalesce("event.version", "event.table_version") if version is None else version
-    return F.struct("uuid", "seq", "member", "at", of_event.cast("long").alias("version"))
+    return F.struct("uuid", "seq", "member", "at", F.coalesce("event.version", "event.table_version").alias("version"))
 
 
 def in_life(*more: str) -> WindowSpec:
@@ -123,29 +123,27 @@ def first_by(column: Column | str, condition: Column) -> Column:
 
 
 def _lives(evidence: Evidence) -> DataFrame:
-    event, kind = F.col("event"), F.col("event.kind")
-    listed = F.filter(event["members"], lambda member: member["uuid"] == F.col("uuid"))
-    own_address = F.when(kind == "member-started", event["address"]).when(
-        F.size(listed) > 0, F.get(listed, 0)["address"]
+    kind = F.col("kind")
+    listed = F.filter("members", lambda member: member["uuid"] == F.col("uuid"))
+    in_list = F.get(listed, 0)["address"]
+    own_address = F.when(kind == "member-started", F.col("address")).when(kind == "list-installed", in_list)
+    known = evidence.of_kinds(*BORN_BY, fields=("address", "members")).select(
+        *(*LIFE, "member", "place", own_address.alias("address")),
+        kind.isin("member-stopped", "member-merging").alias("leaves"),
+        (kind != "member-started").alias("by_list"),
     )
-    has_address = (kind == "member-started") | ((kind == "list-installed") & (F.size(listed) > 0))
-    started = F.struct((kind != "member-started").alias("by_list"), "place")
-    births = (
-        evidence.of_kinds(*BORN_BY)
-        .groupBy(*LIFE)
-        .agg(
-            F.min_by("member", "place").alias("label"),
-            F.min("place").alias("born"),
-            F.min_by(own_address, F.when(has_address, started)).alias("address"),
-            F.min(F.when(has_address, F.col("place"))).alias("has_address"),
-            F.min(F.when(kind.isin("member-stopped", "member-merging"), F.col("place"))).alias("left"),
-        )
+    has_address = F.col("address").isNotNull()
+    births = known.groupBy(*LIFE).agg(
+        F.min_by("member", "place").alias("label"),
+        F.min("place").alias("born"),
+        F.min_by("address", F.when(has_address, F.struct("by_list", "place"))).alias("address"),
+        F.min(F.when(has_address, F.col("place"))).alias("has_address"),
+        F.min(F.when(F.col("leaves"), F.col("place"))).alias("left"),
     )
     # What is done to a label is done to its latest life.
     nobody = F.lit(None).cast("string")
-    done = evidence.of_kinds(*FAULTS_OF_MEMBERS).select(
-        "run", event["target"].alias("label"), "place", kind.alias("kind")
-    )
+    faults = evidence.of_kinds(*FAULTS_OF_MEMBERS, fields=("target",))
+    done = faults.select("run", F.col("target").alias("label"), "place", "kind")
     both = births.select("run", "label", F.col("born").alias("place"), nobody.alias("kind"), "uuid").unionByName(
         done.withColumn("uuid", nobody)
     )
@@ -197,17 +195,12 @@ def _calm(evidence: Evidence) -> DataFrame:
         F.max("at").alias("ends_us"),
         F.coalesce(F.max(F.when(event["kind"].isin(*DISTURBANCES), F.col("at"))), F.lit(0)).alias("disturbed_us"),
     )
-    mended = (
-        (event["blocked"] == "")
-        & (event["delay"] == 0)
-        & (event["loss"] == 0)
-        & (event["duplicate"] == 0)
-        & (F.size(event["dropped_kinds"]) == 0)
-    )
+    fields = ("source", "target", "blocked", "delay", "loss", "duplicate", "dropped_kinds")
+    mended = "blocked = '' and delay = 0 and loss = 0 and duplicate = 0 and size(dropped_kinds) = 0"
     links = (
-        evidence.of_kinds("link-changed")
-        .groupBy("run", event["source"].alias("source"), event["target"].alias("target"))
-        .agg(F.max_by(mended, "place").alias("mended"))
+        evidence.of_kinds("link-changed", fields=fields)
+        .groupBy("run", "source", "target")
+        .agg(F.max_by(F.expr(mended), "place").alias("mended"))
         .where("not mended")
         .groupBy("run")
         .agg(F.collect_list(link(F.col("source"), F.col("target"))).alias("links"))

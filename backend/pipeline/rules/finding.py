@@ -23,7 +23,8 @@ class Witness(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """One place where a rule is broken, at the event that shows it. `severity`: violation, or warning where something is missing."""
+    """One place where a rule is broken, at the event that shows it. `severity`: violation, or warning where the journal lacks
+    something."""
 
     rule: str
     severity: str

@@ -1,11 +1,11 @@
-"""The partition table: it only grows, has one content and one author, and no migration takes wanted replicas away (seed 004, 1)."""
+"""The partition table: it only grows, has one content and one author, and no migration takes wanted replicas away (seed 004)."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.evidence import LIFE, Evidence, in_life, up_to_now, witness
+from backend.pipeline.rules.evidence import LIFE, Evidence, in_life, up_to_now
 from backend.pipeline.rules.registry import findings, first_of, found, rule
 from backend.simulation.invariants.tables import Replicas, TableAuthor, TableContent, TableMonotone
 
@@ -16,31 +16,28 @@ RECORD = ("run", "member", "uuid", "seq", "at", "place", "witness")
 def changed_rows(evidence: Evidence) -> DataFrame:
     """One row for each partition in each change of a table: its version and holders, those it had `before` at the same life, and
     the migration of it that this life `started` last."""
-    event = F.col("event")
     holders = F.transform(
         F.slice("line", 3, 1_000),
-        lambda place: F.when(place >= 0, F.get(event["holders"], place.cast("int"))["uuid"]),
+        lambda place: F.when(place >= 0, F.get("all_holders", place.cast("int"))["uuid"]),
     )
     changes = (
-        evidence.of_kinds(CHANGED)
-        .withColumn("witness", witness())
+        evidence.of_kinds(CHANGED, fields=("rows", "holders", "table_version", "author", "cause"))
+        .withColumnRenamed("holders", "all_holders")
         .withColumn("latest", F.coalesce(F.lag("witness").over(in_life()), "witness"))
-        .select("*", F.posexplode("event.rows").alias("line_number", "line"))
+        .select("*", F.posexplode("rows").alias("line_number", "line"))
         .select(
             *(*RECORD, "latest", "line_number"),
-            *(event[name].alias(name) for name in ("table_version", "author", "cause")),
+            *("table_version", "author", "cause"),
             F.get("line", 0).cast("int").alias("partition"),
             F.struct(F.get("line", 1).alias("version"), holders.alias("holders")).alias("row"),
             F.lit(None).cast(_STARTED).alias("starts"),
         )
     )
-    starts = evidence.of_kinds("migration-started").select(
+    starts = evidence.of_kinds("migration-started", fields=("partition", "replicas_wanted", "unavoidable")).select(
         *("run", "member", "uuid", "seq", "at", "place"),
         F.lit(-1).alias("line_number"),
-        event["partition"].cast("int").alias("partition"),
-        F.struct(event["replicas_wanted"].alias("wanted"), event["unavoidable"], witness().alias("witness")).alias(
-            "starts"
-        ),
+        F.col("partition").cast("int").alias("partition"),
+        F.struct(F.col("replicas_wanted").alias("wanted"), "unavoidable", "witness").alias("starts"),
     )
     of_partition = Window.partitionBy(*LIFE, "partition").orderBy("place", "line_number")
     earlier = of_partition.rowsBetween(Window.unboundedPreceding, -1)
@@ -126,13 +123,12 @@ def versions_of_two_contents(evidence: Evidence) -> DataFrame:
 @rule(TableAuthor.name, kinds=(CHANGED,))
 def tables_of_strangers(evidence: Evidence) -> DataFrame:
     """P3: the master of a life is that of its list, or one that it has promised to follow since."""
-    event, kind = F.col("event"), F.col("event.kind")
-    followed = F.when(kind != CHANGED, F.struct(event["master"].alias("master"), witness().alias("witness")))
+    kind = F.col("kind")
+    followed = F.when(kind != CHANGED, F.struct("master", "witness"))
     changes = (
-        evidence.of_kinds(CHANGED, "list-installed", "master-changed")
+        evidence.of_kinds(CHANGED, "list-installed", "master-changed", fields=("master", "author"))
         .withColumn("followed", F.last(followed, ignorenulls=True).over(up_to_now(in_life())))
         .where(kind == CHANGED)
-        .withColumns({"witness": witness(), "author": event["author"]})
     )
     author = evidence.lives.select(
         "run", F.col("uuid").alias("author"), F.col("label").alias("author_label"), "address", "has_address", "born"

@@ -1,7 +1,7 @@
 """View order (M1): two views installed in one order by one life are never installed in the other order by another.
 
-Only lives that went from one lineage to another can contradict each other, and only those who went opposite ways are compared view
-by view: in a sound journal nobody is.
+Only lives that went from one lineage to another can contradict each other, and only those who went opposite ways are compared
+view by view: in a sound journal nobody is.
 """
 
 from __future__ import annotations

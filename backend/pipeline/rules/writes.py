@@ -1,7 +1,7 @@
 """No lost write (P12, P13): what happened to each key, judged by the simulator's own register, the keys over all executors.
 
-How data may have been lost with its holders is a story of the whole run, which `checked_on_executors` tells; calls, of which there
-are by far the most, need not stand together for it.
+How data may have been lost with its holders is a story of the whole run, which `checked_on_executors` tells; calls, of which
+there are by far the most, need not stand together for it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FOUND_IN_KEYS = StructType([StructField("run", StringType()), StructField("json"
 def lost_writes(evidence: Evidence, told: DataFrame) -> DataFrame:
     """What was read that cannot be (columns run and json: a finding). `told`: what was told of the runs (schema `TOLD`)."""
     event = F.col("event")
-    calls = evidence.of_kinds(*CALLS).select(
+    calls = evidence.events.where(event["kind"].isin(*CALLS)).select(
         *("run", "place", "raw", event["map"].alias("map"), event["key"].alias("key")),
         event["partition"].cast("int").alias("partition"),
     )

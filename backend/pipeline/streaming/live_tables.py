@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -14,10 +15,10 @@ EVERY_SECONDS = 30.0
 
 
 class LiveTables:
-    """Folds what is new at `root` into the tables at `out_dir`, now and then, and a last time at the end."""
+    """Folds what is new of the `runs` into the tables at `out_dir`, now and then, and a last time at the end."""
 
-    def __init__(self, spark: SparkSession, root: Path, out_dir: Path) -> None:
-        self._spark, self._root, self._out_dir = spark, root, out_dir
+    def __init__(self, spark: SparkSession, runs: Callable[[], Sequence[Path]], out_dir: Path) -> None:
+        self._spark, self._runs, self._out_dir = spark, runs, out_dir
         self._news = threading.Event()
         self._closing = threading.Event()
         self._failure: Exception | None = None
@@ -50,4 +51,4 @@ class LiveTables:
     def _fold(self) -> None:
         if self._news.is_set():
             self._news.clear()
-            fold_in(self._spark, [self._root], self._out_dir)
+            fold_in(self._spark, self._runs(), self._out_dir)

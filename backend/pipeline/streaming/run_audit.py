@@ -12,14 +12,13 @@ from typing import NamedTuple
 import msgspec
 
 from backend.core.events import ListInstalled, Record
-from backend.pipeline.rules.all_rules import doubted
-from backend.pipeline.rules.checked_on_executors import _Wholeness
+from backend.core.properties import SECOND_US
 from backend.pipeline.rules.evidence import PATIENCE_US
 from backend.pipeline.rules.finding import Finding, by_weight, finding_of
+from backend.pipeline.rules.names import doubted
+from backend.pipeline.rules.wholeness import Wholeness
 from backend.simulation.invariants import Violation, Watch
 from backend.simulation.invariants.numbering import Numbering
-
-SECOND_US = 1_000_000
 
 
 class Place(NamedTuple):
@@ -57,7 +56,7 @@ class RunAudit:
         self.is_out_of_order = False
         """Whether a record came after a later one had been judged: everything has to be judged anew."""
         self._watch = Watch()
-        self._wholeness = _Wholeness()
+        self._wholeness = Wholeness()
         self._waiting: list[Arrived] = []
         self._numbers: dict[str, _Numbers] = {}
         self._last: Place | None = None

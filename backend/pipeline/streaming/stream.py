@@ -68,6 +68,12 @@ class Places:
     pattern: str
     findings: Path
     checkpoint: Path
+    run_directory: Path | None
+    """The only run that is audited, if it is one."""
+
+    def run_directories(self) -> list[Path]:
+        """Those of the runs that there are now."""
+        return [self.run_directory] if self.run_directory else sorted(self.root.glob(f"{RUN_PREFIX}*"))
 
 
 def places(path: Path, findings: Path | None = None, checkpoint: Path | None = None) -> Places:
@@ -82,6 +88,7 @@ def places(path: Path, findings: Path | None = None, checkpoint: Path | None = N
         f"{str(root).translate(_GLOB_SIGNS)}/{path.name.translate(_GLOB_SIGNS) if is_run else f'{RUN_PREFIX}*'}",
         findings or root / FINDINGS_FILE,
         checkpoint or root / CHECKPOINTS / (path.name if is_run else "all"),
+        path if is_run else None,
     )
 
 
@@ -103,12 +110,13 @@ def stream(
     takes over Ctrl-C at that. With `out_dir` the journal's tables are kept up to date there. Raises `StreamDied`,
     `StoreRefused`, `JavaMissing`, OSError.
     """
-    with _only_one(where.checkpoint), spark_session(master) as spark:
+    locks = where.checkpoint / "lock", where.findings.with_name(f".{where.findings.name}.lock")
+    with _only_one(locks[0]), _only_one(locks[1]), spark_session(master) as spark:
         ready()
         consumed = Consumed(where.checkpoint)
         try:
             audit = LiveAudit(where.root, consumed, FindingsFile(where.findings), tell, say)
-            tables = LiveTables(spark, where.root, out_dir) if out_dir is not None else None
+            tables = LiveTables(spark, where.run_directories, out_dir) if out_dir is not None else None
             _Running(where, audit, tables, stop).run(spark, once, trigger_ms)
             audit.close()
         finally:
@@ -199,15 +207,16 @@ def _lines(table: pa.Table) -> Iterator[Line]:
 
 
 @contextmanager
-def _only_one(checkpoint: Path) -> Iterator[None]:
-    """Two streams with one account would take each other's files. Raises `StreamDied`."""
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(checkpoint / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+def _only_one(lock: Path) -> Iterator[None]:
+    """Two streams with one account would take each other's files, with one file of findings undo what the other found.
+
+    Raises `StreamDied`.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
     try:
         if not lock_if_free(descriptor):
-            raise StreamDied(
-                f"{checkpoint}: another stream is running with this account; end it, or name another --checkpoint"
-            )
+            raise StreamDied(f"{lock}: another stream is running; end it, or name another --checkpoint and --findings")
         yield
     finally:
         os.close(descriptor)

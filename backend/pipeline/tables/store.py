@@ -30,6 +30,10 @@ NO_RUN = "(none)"
 """Where a line is kept that belongs to no run."""
 
 RECORDS_PER_FILE = 2_000_000
+SMALL_BYTES = 32 * 1024 * 1024
+"""So much text is quicker worked on by one task than shared out."""
+SHRUNK = 15
+"""Lines as Parquet take about so many times less."""
 
 _RAW, _FILE = ("raw", TEXT, "the line as it stands in the journal"), ("file", TEXT, "a file in which it stands")
 
@@ -110,7 +114,7 @@ def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, 
     if is_other_form:
         touched |= {run for name in ("events", "quarantine") for run in commit.directories_by_run(store / name)}
     lines = _lines(spark, store, sources, new, touched)
-    made = _make(spark, building, lines)
+    made = _make(spark, building, lines, small=_bytes(store, sources, touched) < SMALL_BYTES)
     order = Order(
         tuple(sorted(touched)),
         tuple(SCHEMAS),
@@ -119,6 +123,14 @@ def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, 
     commit.commit(store, building, order)
     runs = tuple(sorted(touched - {NO_RUN}))
     return Folded(len(sources.read), known, runs, *made)
+
+
+def _bytes(store: Path, sources: Sources, touched: set[str]) -> int:
+    """How much text there is to work on, about."""
+    kept = commit.directories_by_run(store / "events")
+    places = (store / "events" / kept[run] for run in sorted(touched & set(kept)))
+    stored = sum(part.stat().st_size for place in places for part in place.glob("*.parquet"))
+    return sum(file.stat().st_size for file in sources.read) + SHRUNK * stored
 
 
 def _runs(rows: DataFrame) -> set[str]:
@@ -163,24 +175,23 @@ def _lines(spark: SparkSession, store: Path, sources: Sources, new: DataFrame | 
     return reduce(DataFrame.unionByName, kept if new is None else [*kept, new])
 
 
-def _make(spark: SparkSession, building: Path, lines: DataFrame) -> tuple[int, int]:
+def _make(spark: SparkSession, building: Path, lines: DataFrame, *, small: bool) -> tuple[int, int]:
     """Write all tables of these lines into `building`; how many records and how many quarantined lines there are."""
     ranked = bronze.ranked(lines).persist(StorageLevel.DISK_ONLY)
     try:
         records = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
-        _write(ranked.where("place = 1").select(*records, "raw", "file"), building / "events", EVENTS)
-        _write(bronze.unfit(ranked), building / "quarantine", QUARANTINE)
+        _write(ranked.where("place = 1").select(*records, "raw", "file"), building / "events", EVENTS, small=small)
+        _write(bronze.unfit(ranked), building / "quarantine", QUARANTINE, small=small)
     finally:
         ranked.unpersist()
     events = _read(spark, building / "events", EVENTS)
     for name, table in TABLES.items():
-        _write(table.make(events), building / name, table.schema)
+        _write(table.make(events), building / name, table.schema, small=small)
     return events.count(), _read(spark, building / "quarantine", QUARANTINE).count()
 
 
-def _write(table: DataFrame, path: Path, wanted: StructType) -> None:
-    """Small runs get one file each, great ones several."""
-    balanced = table.select(wanted.names).hint("rebalance", F.col("run"))
-    balanced.write.partitionBy("run").option("maxRecordsPerFile", RECORDS_PER_FILE).parquet(
-        str(path), compression="zstd"
-    )
+def _write(table: DataFrame, path: Path, wanted: StructType, *, small: bool) -> None:
+    """What is small is written by one task; else small runs get one file each, great ones several."""
+    rows = table.select(wanted.names)
+    rows = rows.coalesce(1) if small else rows.hint("rebalance", F.col("run"))
+    rows.write.partitionBy("run").option("maxRecordsPerFile", RECORDS_PER_FILE).parquet(str(path), compression="zstd")

@@ -5,25 +5,12 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import SparkSession
 
-from backend.core.events import Record
 from backend.pipeline.audit import audit
-from backend.pipeline.product_logs.hearing import Options
 from backend.pipeline.product_logs.reader import COVERAGE, QUARANTINE, read_product_logs
 from backend.pipeline.product_logs.reading import read_logs
 from backend.pipeline.schemas import RECORD
 
 DATA = Path(__file__).parent / "data"
-
-
-def journal_of(raws: list[str], root: Path) -> Path:
-    """The records as a journal of ours."""
-    by_run: dict[str, list[str]] = {}
-    for raw in raws:
-        by_run.setdefault(msgspec.json.decode(raw, type=Record).run, []).append(raw)
-    for run, lines in by_run.items():
-        (root / f"run={run}").mkdir(parents=True)
-        (root / f"run={run}" / "logs-1.jsonl").write_text("\n".join(lines) + "\n")
-    return root
 
 
 def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
@@ -52,9 +39,9 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
     finally:
         logs.release()
 
-    result = audit([journal_of(raws, tmp_path / "journal")])
+    result = audit([DATA, odd])
     assert [finding.detail for finding in result.findings] == []
-    assert result.counts["quarantined"] == result.counts["duplicates"] == 0
+    assert (result.counts["quarantined"], result.counts["duplicates"]) == (2, 0)
     assert (result.counts["records"], result.counts["runs"]) == (len(raws), 5)
 
 
@@ -79,9 +66,7 @@ def test_the_audit_judges_logs_of_members_that_disagree(spark: SparkSession, tmp
     (logs / "h2.log").write_text(line(2, block(3, "1234", "2")) + line(2, block(4, "12", "2")))
     (logs / "h3.log").write_text(line(3, block(3, "1234", "3")) + line(3, block(4, "34", "3")))
     (logs / "h4.log").write_text(line(4, block(3, "124", "4")) + line(4, block(4, "34", "4")))
-    read = read_product_logs(spark, [logs], Options(run="disagreement"))
-    raws = [row.raw for row in read.lines.collect()]
-    read.release()
-    result = audit([journal_of(raws, tmp_path / "journal")])
+    result = audit([logs])
     found = {(finding.rule, finding.member, finding.severity) for finding in result.findings}
-    assert found == {("version", "10.0.0.4:5701", "violation")}
+    assert found == {("unique content", "10.0.0.4:5701", "violation")}
+    assert [("view agreement" in one.rules, "view order" in one.rules) for one in result.not_judged] == [(True, False)]

@@ -15,8 +15,10 @@ Told = tuple[str, str, int, int, str]
 
 def in_order(records: Iterable[Record]) -> list[Record]:
     """Each record once, as a journal gives them back."""
-    once = {(record.uuid, record.seq): record for record in reversed(list(records))}
-    return sorted(reversed(once.values()), key=lambda record: record.at)
+    once: dict[tuple[str, int], Record] = {}
+    for record in records:
+        once.setdefault((record.uuid, record.seq), record)
+    return sorted(once.values(), key=lambda record: record.at)
 
 
 def watched(records: list[Record]) -> list[Finding]:

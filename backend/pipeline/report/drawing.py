@@ -1,0 +1,281 @@
+"""The drawings of a run as shapes: where each stands, how it is classed, what it says. The templates only write them down.
+
+Nothing is told by colour alone: shapes have words beside or inside them, or a title, and the tables below repeat them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from backend.pipeline.report.model import Lane, Metric, Migration, Run, Suspicion, View
+from backend.pipeline.report.scale import Scale, clock, span
+
+WIDTH = 1000.0
+LEFT, RIGHT = 110.0, 990.0
+TOP = 34.0
+LANE = 30.0
+BAR = 20.0
+ROW = 13.0
+LETTER_WIDTH = 6.6
+"""Of the drawings' font, about."""
+COLOURS = 8
+SMALLEST = 1.5
+"""What happened is seen, however short it was."""
+GUTTER_LETTERS, MIGRATION_LETTERS = 15, 24
+
+
+@dataclass(frozen=True)
+class Box:
+    x: float
+    y: float
+    width: float
+    height: float
+    look: str
+    """Class names."""
+    title: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A glyph at a moment."""
+
+    x: float
+    y: float
+    glyph: str
+    look: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Text:
+    x: float
+    y: float
+    text: str
+    anchor: Literal["start", "middle", "end"] = "start"
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What an SVG holds, in its own units, and in words."""
+
+    width: float
+    height: float
+    title: str
+    description: str
+    ticks: tuple[Text, ...]
+    bands: tuple[Box, ...]
+    boxes: tuple[Box, ...]
+    signs: tuple[Sign, ...]
+    texts: tuple[Text, ...]
+
+
+def timeline(run: Run) -> Drawing:
+    """Which list each member had, and whose, with splits as bands and what happened as glyphs."""
+    scale = Scale(run.start_us, run.end_us, LEFT, RIGHT)
+    height = TOP + LANE * (len(run.lanes) + 1) + 6
+    tops = {lane.member: TOP + LANE * place for place, lane in enumerate(run.lanes)}
+    shades = colours(run)
+    boxes, signs = [], []
+    for lane in run.lanes:
+        boxes += list(_views(lane, tops[lane.member], scale, shades))
+        signs += list(_ends(lane, tops[lane.member], scale))
+    cluster = TOP + LANE * len(run.lanes)
+    for claim in run.claims:
+        if claim.member in tops:
+            what = f"claim of {claim.member}, {claim.outcome}"
+            signs.append(_sign(scale, claim.start_us, tops[claim.member], "◆", "claim", what))
+    for fault in run.faults:
+        where = tops.get(fault.member, cluster)
+        glyph, look = {"kill": ("✕", "bad"), "pause": ("‖", "fault")}.get(fault.fault, ("╱", "fault"))
+        signs.append(_sign(scale, fault.start_us, where, glyph, look, f"{clock(fault.start_us)}: {fault.what}"))
+    for problem in run.problems:
+        glyph = "!" if problem.severity == "violation" else "?"
+        signs.append(
+            _sign(
+                scale,
+                problem.at_us,
+                tops.get(problem.member, cluster),
+                glyph,
+                "problem",
+                f"{problem.rule}: {problem.detail}",
+            )
+        )
+    bands = tuple(
+        _box(scale, split.start_us, split.start_us + split.lasted_us, TOP - 4, height - TOP, "split",
+             f"split {split.number}: {' | '.join(side.master for side in split.sides)}, for {span(split.lasted_us)}",
+             f"split {split.number}")
+        for split in run.splits
+    )  # fmt: skip
+    names = [_name(lane.member, tops[lane.member] + 16) for lane in run.lanes]
+    return Drawing(
+        WIDTH,
+        height,
+        f"Lists of {len(run.lanes)} members over time, run {run.run}",
+        f"{len(run.lineages)} lineages, {len(run.splits)} splits, from {clock(run.start_us)} to {clock(run.end_us)}. "
+        "The tables below say the same.",
+        _ticks(scale),
+        bands,
+        tuple(boxes),
+        tuple(signs),
+        (*names, _name("links, rest", cluster + 16)),
+    )
+
+
+def gantt(run: Run) -> Drawing:
+    """A row for each migration, from its beginning to its decision."""
+    first_us = min((one.start_us for one in run.migrations), default=run.start_us)
+    last_us = max((one.end_us or run.end_us for one in run.migrations), default=run.end_us)
+    scale = Scale(first_us, last_us, LEFT + 60, RIGHT)
+    boxes, texts = [], []
+    for place, one in enumerate(run.migrations):
+        top = TOP + ROW * place
+        boxes.append(_migration(one, scale, top, run.end_us))
+        source = f"{one.source}→" if one.source else "→"
+        what = f"p{one.partition} {one.type} {source}{one.destination}"
+        texts.append(Text(4, top + 10, _fit(what, MIGRATION_LETTERS), title=f"{what}, {one.migration_id}"))
+    return Drawing(
+        WIDTH,
+        TOP + ROW * len(run.migrations) + 6,
+        f"{len(run.migrations)} migrations over time, run {run.run}",
+        "A bar from the beginning of each migration to its decision; the table below says the same.",
+        _ticks(scale),
+        (),
+        tuple(boxes),
+        (),
+        tuple(texts),
+    )
+
+
+HISTOGRAM_HEIGHT = 110.0
+FEWEST_SAMPLES = 5
+"""What is less than this is told well enough by the table."""
+
+
+def histograms(run: Run) -> tuple[tuple[Metric, Drawing], ...]:
+    """Of everything that took time and happened often enough to have a shape."""
+    return tuple((one, histogram(one)) for one in run.metrics if one.bins and one.count >= FEWEST_SAMPLES)
+
+
+def histogram(metric: Metric) -> Drawing:
+    """How often it took how long, on a logarithmic scale."""
+    most = max((one.times for one in metric.bins), default=1)
+    width = min(60.0, (WIDTH - 20) / max(len(metric.bins), 1))
+    boxes, texts = [], []
+    for place, one in enumerate(metric.bins):
+        tall = round(HISTOGRAM_HEIGHT * one.times / most, 1) if one.times else 0.0
+        x = round(10 + place * width, 1)
+        what = f"{span(one.from_us)} to {span(one.to_us)}: {one.times}"
+        boxes.append(Box(x + 1, TOP + HISTOGRAM_HEIGHT - tall, width - 2, tall, "bin", what))
+        texts.append(Text(x, TOP + HISTOGRAM_HEIGHT + 14, span(one.from_us)))
+        if one.times:
+            texts.append(Text(x + width / 2, TOP + HISTOGRAM_HEIGHT - tall - 3, str(one.times), "middle"))
+    name = f"{metric.metric} {metric.kind}".strip()
+    return Drawing(
+        max(20 + width * len(metric.bins), 260.0),
+        TOP + HISTOGRAM_HEIGHT + 22,
+        f"How long: {name}",
+        f"{metric.count} samples; the table of metrics has the percentiles.",
+        (), (), tuple(boxes), (), tuple(texts),
+    )  # fmt: skip
+
+
+def colours(run: Run) -> dict[str, int]:
+    """A colour for each lineage, by its letter; when there are many, several share one."""
+    return {lineage.letter: place % COLOURS for place, lineage in enumerate(run.lineages)}
+
+
+def _views(lane: Lane, top: float, scale: Scale, shades: dict[str, int]) -> Iterator[Box]:
+    for view in lane.views:
+        look = f"view l{shades.get(view.lineage, 0)}"
+        box = _box(scale, view.start_us, view.end_us, top + 2, BAR, look, _view_title(lane, view))
+        words = f"{view.lineage} v{view.version} {view.master}"
+        fitting = [text for text in (words, f"{view.lineage} v{view.version}", view.lineage)
+                   if len(text) * LETTER_WIDTH + 6 <= box.width]  # fmt: skip
+        yield Box(box.x, box.y, box.width, box.height, box.look, box.title, fitting[0] if fitting else "")
+
+
+def _view_title(lane: Lane, view: View) -> str:
+    several = f", the last of {view.installs} lists" if view.installs > 1 else ""
+    more = f" and {view.size - len(view.members)} more" if view.size > len(view.members) else ""
+    return (
+        f"{lane.member}, {clock(view.start_us)} to {clock(view.end_us)}: v{view.version} of {view.lineage}, "
+        f"master {view.master}, members {', '.join(view.members)}{more}{several}"
+    )
+
+
+def _ends(lane: Lane, top: float, scale: Scale) -> Iterator[Sign]:
+    for life in lane.lives:
+        if life.end_us is not None and life.end != "killed":
+            glyph = {"merged": "⇄", "stopped": "■"}.get(life.end, "×")
+            yield _sign(
+                scale, life.end_us, top, glyph, "end", f"{clock(life.end_us)}: life of {lane.member} ended, {life.end}"
+            )
+
+
+def _migration(one: Migration, scale: Scale, top: float, run_end_us: int) -> Box:
+    end_us = run_end_us if one.end_us is None else one.end_us
+    title = (
+        f"partition {one.partition}, {one.type}, {one.source or 'nobody'} to {one.destination}: "
+        f"{one.outcome} after {span(end_us - one.start_us)}{': ' + one.reason if one.reason else ''}"
+    )
+    glyph = {"committed": "✓", "rolled-back": "↶"}.get(one.outcome, "…")
+    return _box(scale, one.start_us, end_us, top + 1, ROW - 3, f"migration {one.outcome}", title, glyph)
+
+
+def _box(
+    scale: Scale, start_us: int, end_us: int, y: float, height: float, look: str, title: str, label: str = ""
+) -> Box:
+    x = scale.x(start_us)
+    return Box(x, y, max(round(scale.x(end_us) - x, 2), SMALLEST), height, look, title, label)
+
+
+def _sign(scale: Scale, at_us: int, top: float, glyph: str, look: str, title: str) -> Sign:
+    return Sign(scale.x(at_us), top + 16, glyph, look, title)
+
+
+def _ticks(scale: Scale) -> tuple[Text, ...]:
+    near_edge = RIGHT - 5 * LETTER_WIDTH
+    return tuple(Text(x, 14, text, "end" if x > near_edge else "middle") for x, text in scale.ticks())
+
+
+def _name(text: str, y: float) -> Text:
+    return Text(LEFT - 6, y, _fit(text, GUTTER_LETTERS), "end", text)
+
+
+def _fit(text: str, letters: int) -> str:
+    return text if len(text) <= letters else text[: letters - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Cell:
+    look: str
+    suspicion: Suspicion | None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Who suspected whom; a row for each observer."""
+
+    suspects: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+
+
+def matrix(run: Run) -> Matrix:
+    """The suspicions of a run, shaded by how long they lasted beside the longest."""
+    pairs = {(one.observer, one.suspect): one for one in run.suspicions}
+    suspects = tuple(sorted({one.suspect for one in run.suspicions}))
+    longest_us = max((one.suspected_us for one in run.suspicions), default=0)
+
+    def cell(one: Suspicion | None) -> Cell:
+        if one is None:
+            return Cell("", None)
+        return Cell(f"heat{1 + min(2, 3 * one.suspected_us // (longest_us + 1))}", one)
+
+    observers = sorted({one.observer for one in run.suspicions})
+    return Matrix(
+        suspects, tuple((name, tuple(cell(pairs.get((name, one))) for one in suspects)) for name in observers)
+    )

@@ -1,0 +1,55 @@
+"""`quarterdeck audit --report`: the report of an audit, made on the same Spark right after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.exits import ExitCode, failing_as
+from cli.output import say
+
+if TYPE_CHECKING:
+    from backend.pipeline.audit import AuditResult, Source
+
+ReportOption = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Also write a report: a page.html, a text.md or a model.json."),
+]
+
+
+@contextmanager
+def reporting(
+    file: Path | None, paths: list[Path], *, source: Source = "auto", master: str = "", remote: str = ""
+) -> Iterator[Callable[[AuditResult], None]]:
+    """Audit in the block, then call what it gives with the result. Without a `file` that does nothing.
+
+    Raises `CommandFailed` before the block where the report could not be written anyway.
+    """
+    if file is None:
+        yield lambda result: None
+        return
+    from backend.pipeline.missing import PipelineMissing, SparkUnreachable, needing_packages
+    from backend.pipeline.report.writing import ReportRefused, check_destination, write_report
+
+    with failing_as(ExitCode.BAD_INPUT, ReportRefused, PipelineMissing):
+        check_destination(file)
+        with needing_packages():
+            from backend.pipeline.report.reporting import report_on
+            from backend.pipeline.session import spark_session
+
+    def tell(result: AuditResult) -> None:
+        report = report_on(paths, result, source=source)
+        with failing_as(ExitCode.BAD_INPUT, ReportRefused, OSError, about="--report"):
+            write_report(report, file)
+        say(f"report: {file}")
+
+    with (
+        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
+        failing_as(ExitCode.BAD_INPUT, PipelineMissing),
+        spark_session(master, remote=remote),
+    ):
+        yield tell

@@ -1,0 +1,170 @@
+"""How long after an event the stream has its finding, and what the stream costs, as one line of JSON.
+
+Five members write about 1,000 events a second; each second one of them installs a list that does not contain it. The stream
+runs as an operator runs it. Run it as ``python tests/bench/stream_audit.py --seconds 60``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median, quantiles
+
+import msgspec
+
+from backend.core.address import Address
+from backend.core.events import Event, ListInstalled, MasterChanged, Record
+from backend.core.membership.identity import Member
+from backend.journal.writer import JournalWriter
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 15
+MEMBERS = 5
+EVENTS_PER_SECOND = 1_000
+STEP_SECONDS = 0.01
+IDLE_SECONDS = 10
+PATIENCE_SECONDS = 120
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+RUN = "bench"
+ADDRESS = Address("10.0.0.9:5701")
+STRANGER = (Member(ADDRESS, "stranger", 1, False),)
+
+
+class Members:
+    """What is written, and when each event that breaks a rule was."""
+
+    def __init__(self, root: Path, stack: ExitStack) -> None:
+        self._writers = [stack.enter_context(JournalWriter(root, RUN, f"n{place}")) for place in range(MEMBERS)]
+        self._seqs = [0] * MEMBERS
+        self._began_us = time.time_ns() // 1_000
+        self.written = 0
+        self.broken_us: dict[tuple[str, int], int] = {}
+
+    def quiet(self, place: int) -> None:
+        self._append(place, MasterChanged(ADDRESS, "bench"))
+
+    def break_rule(self, place: int) -> None:
+        """Install a list without oneself."""
+        version = len(self.broken_us) + 1
+        utc_us = self._append(place, ListInstalled(version, "bench/1", ADDRESS, STRANGER, ADDRESS, "bench"))
+        self.broken_us[f"uuid-{place}", self._seqs[place]] = utc_us
+
+    def _append(self, place: int, event: Event) -> int:
+        self._seqs[place] += 1
+        self.written += 1
+        utc_us = time.time_ns() // 1_000
+        at_us = utc_us - self._began_us
+        self._writers[place].append(Record(RUN, f"n{place}", f"uuid-{place}", self._seqs[place], at_us, utc_us, event))
+        return utc_us
+
+
+class Findings:
+    """Follows the file of findings; when each was seen first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = 0
+        self.seen_us: dict[tuple[str, int], int] = {}
+
+    def look(self) -> None:
+        if not self._path.exists() or self._path.stat().st_size == self._size:
+            return
+        now_us = time.time_ns() // 1_000
+        content = self._path.read_bytes()
+        self._size = len(content)
+        for line in content[: content.rfind(b"\n") + 1].splitlines():
+            one = msgspec.json.decode(line)
+            if one["rule"] == "view integrity":
+                self.seen_us.setdefault((one["uuid"], one["seq"]), now_us)
+
+    def wait_for(self, number: int) -> None:
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while len(self.seen_us) < number and time.monotonic() < give_up:
+            self.look()
+            time.sleep(STEP_SECONDS)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of a process and all its descendants."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND + sum(map(cpu_seconds, children))
+
+
+def measure(root: Path, seconds: int) -> dict[str, object]:
+    command = [sys.executable, "-m", "cli", "pipeline", "stream", str(root)]
+    with (root / "said.txt").open("wb") as said, ExitStack() as stack:
+        stream = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said)
+        try:
+            findings = Findings(root / "findings.jsonl")
+            members = Members(root, stack)
+            members.break_rule(0)
+            began = time.monotonic()
+            findings.wait_for(1)
+            first_seconds = time.monotonic() - began
+            time.sleep(2)
+            idle_cpu = _cpu_share(stream.pid, IDLE_SECONDS, lambda: time.sleep(STEP_SECONDS))
+            due = time.monotonic()
+            told = due
+
+            def write() -> None:
+                nonlocal due, told
+                for number in range(round(EVENTS_PER_SECOND * STEP_SECONDS)):
+                    members.quiet(number % MEMBERS)
+                if time.monotonic() >= told + 1:
+                    told += 1
+                    members.break_rule(len(members.broken_us) % MEMBERS)
+                findings.look()
+                due += STEP_SECONDS
+                time.sleep(max(0.0, due - time.monotonic()))
+
+            before = members.written
+            busy_cpu = _cpu_share(stream.pid, seconds, write)
+            rate = (members.written - before) / seconds
+            findings.wait_for(len(members.broken_us))
+        finally:
+            stream.send_signal(signal.SIGINT)
+            stream.wait()
+    waits = sorted((findings.seen_us[key] - utc_us) / 1e6 for key, utc_us in list(members.broken_us.items())[1:])
+    return {
+        "bench": "stream_audit",
+        "events_per_second": round(rate),
+        "planted": len(members.broken_us),
+        "found": len(findings.seen_us),
+        "first_finding_after_start_seconds": round(first_seconds, 1),
+        "event_to_finding_seconds": {
+            "median": round(median(waits), 2),
+            "p95": round(quantiles(waits, n=20)[-1], 2),
+            "max": round(waits[-1], 2),
+        },
+        "cpu_percent_of_a_core": {"idle": round(idle_cpu, 1), "busy": round(busy_cpu, 1)},
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def _cpu_share(pid: int, seconds: int, step: Callable[[], None]) -> float:
+    began, before = time.monotonic(), cpu_seconds(pid)
+    while time.monotonic() < began + seconds:
+        step()
+    return 100 * (cpu_seconds(pid) - before) / (time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=SECONDS)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as temporary:
+        print(json.dumps(measure(Path(temporary), arguments.seconds)))

@@ -1,0 +1,263 @@
+"""Metrics of golden runs: each equals what the run's own timeline says, in virtual time."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from backend.core.data.events import CallFinished
+from backend.core.events import (
+    JoinRequested,
+    ListInstalled,
+    MemberMerging,
+    MemberRemoved,
+    MemberStarted,
+    SuspicionRaised,
+)
+from backend.core.partitions.events import (
+    MigrationCopied,
+    MigrationDecided,
+    MigrationsPlanned,
+    MigrationStarted,
+    TableChanged,
+)
+from backend.pipeline.metrics.material import Material
+from backend.pipeline.metrics.measuring import TABLE_NAMES
+from backend.pipeline.metrics.registry import METRICS
+from backend.pipeline.metrics.summary import summary
+from tests.pipeline.tables.golden import HAND, SECOND_US, events, golden_records, golden_store, plain
+
+Rows = list[dict[str, Any]]
+Ask = Callable[..., Rows]
+
+
+@pytest.fixture(scope="module")
+def material(spark: SparkSession) -> Material:
+    return Material.of_store(spark, golden_store(spark))
+
+
+@pytest.fixture(scope="module")
+def ask(material: Material) -> Ask:
+    """Rows of a table of metrics, of one run, with these values."""
+    made: dict[str, Rows] = {}
+
+    def rows(name: str, run: str, **wanted: object) -> Rows:
+        if name not in made:
+            table = material.kept(name, lambda: METRICS[name].make(material))
+            assert table.columns == METRICS[name].schema.names
+            made[name] = plain(table.collect())
+        return [
+            row for row in made[name] if row["run"] == run and all(row[key] == value for key, value in wanted.items())
+        ]
+
+    return rows
+
+
+def noticings(run: str, observer: str, victim_uuid: str) -> list[int]:
+    """When `observer` suspected or removed that life."""
+    suspected = [
+        one.at for one in events(run, SuspicionRaised, member=observer) if one.event.suspect_uuid == victim_uuid
+    ]
+    removed = [one.at for one in events(run, MemberRemoved, member=observer) if one.event.removed_uuid == victim_uuid]
+    return sorted(suspected + removed)
+
+
+def drops(run: str, observer: str, victim_uuid: str, after: int) -> int:
+    """When `observer` first held a list without that life, after that moment."""
+    lists = [one for one in events(run, ListInstalled, member=observer) if one.at > after]
+    return next(one.at for one in lists if all(entry.uuid != victim_uuid for entry in one.event.members))
+
+
+def test_a_frozen_member_is_found_out(ask: Ask) -> None:
+    run, froze = "freeze-seed-1", 10 * SECOND_US + 30_000
+    rows = ask("detection", run)
+    assert sorted((row["fault"], row["victim"], row["observer"], row["from_at"], row["to_at"]) for row in rows) == [
+        ("pause", "c", observer, froze, froze + 10 * SECOND_US) for observer in "ab"
+    ]
+    for row in rows:
+        told = [at for at in noticings(run, row["observer"], row["victim_uuid"]) if at >= froze]
+        assert row["noticed_at"] == (told[0] if told else None)
+        assert row["removed_at"] == drops(run, row["observer"], row["victim_uuid"], froze)
+        assert row["removed_us"] == row["removed_at"] - froze
+    master = next(row for row in rows if row["master"])
+    # The timeout is 4 s and the interval 1 s.
+    assert (master["how"], master["least_us"], master["most_us"]) == ("heartbeat", 3 * SECOND_US, 5 * SECOND_US)
+    assert master["least_us"] <= master["noticed_us"] <= master["most_us"]
+    assert master["detector"] == "deadline"
+
+
+def test_a_dead_process_is_found_out_by_its_connections(ask: Ask) -> None:
+    run = "twice-seed-1"
+    rows = ask("detection", run)
+    died = [5 * SECOND_US + 30_000, 15 * SECOND_US + 30_000]
+    assert sorted((row["from_at"], row["observer"]) for row in rows) == [(at, one) for at in died for one in "ac"]
+    assert len({row["victim_uuid"] for row in rows}) == 2
+    for row in rows:
+        told = noticings(run, row["observer"], row["victim_uuid"])
+        assert row["noticed_at"] == (told[0] if told else None)
+        if told:
+            assert (row["how"], row["least_us"], row["most_us"]) == ("connection", 300_000, None)
+            assert 300_000 <= row["noticed_us"] < 310_000
+
+
+def test_a_cut_is_found_out_on_both_sides(ask: Ask) -> None:
+    run, cut = "halves-seed-1", 5 * SECOND_US + 50_000
+    rows = ask("detection", run)
+    assert len(rows) == 12
+    for row in rows:
+        assert (row["victim"] in "abc") != (row["observer"] in "abc")
+        told = [at for at in noticings(run, row["observer"], row["victim_uuid"]) if at >= cut]
+        assert row["noticed_at"] == (told[0] if told else None)
+        assert row["removed_at"] == drops(run, row["observer"], row["victim_uuid"], cut)
+        if row["noticed_us"] is not None:
+            assert row["least_us"] <= row["noticed_us"] <= row["most_us"]
+
+
+def test_split_brains(ask: Ask) -> None:
+    run, healed = "halves-seed-1", 15 * SECOND_US + 50_000
+    (split,) = ask("splits", run)
+    leader = {one.uuid: one.event.address for one in events(run, MemberStarted, member="d")}
+    first = next(one for one in events(run, ListInstalled, member="d") if one.event.master == leader[one.uuid])
+    merging = next(one for one in events(run, MemberMerging, member="d"))
+    assert (split["from_at"], split["to_at"]) == (first.at, merging.at)
+    assert (split["lasted_us"], split["healed_at"]) == (merging.at - first.at, healed)
+    assert split["merge_us"] == merging.at - healed
+    assert [(side["master"], side["members"]) for side in split["sides"]] == [("a", ["a", "b", "c"]), ("d", ["d", "e"])]
+    assert split["sides"][1]["lineage"] == first.event.lineage
+    # Whoever was frozen for long finds out that the others went on without it, and goes on alone until it merges.
+    (alone,) = ask("splits", "freeze-seed-1")
+    assert [(side["master"], side["members"]) for side in alone["sides"]] == [("a", ["a", "b"]), ("c", ["c"])]
+    assert alone["to_at"] == events("freeze-seed-1", MemberMerging)[0].at
+    assert not ask("splits", "twice-seed-1") and not ask("splits", "data-seed-1")
+
+
+def test_one_view(ask: Ask) -> None:
+    """Members agree when the last of them installs the list that holds all that run."""
+    run, healed = "halves-seed-1", 15 * SECOND_US + 50_000
+    (mended,) = ask("one_view", run, at=healed)
+    last = max(one.at for one in events(run, ListInstalled))
+    assert (mended["what"], mended["agreed_at"], mended["took_us"]) == (["mended"], last, last - healed)
+    assert len(ask("one_view", run)) == 6  # five starts besides; a cut is no disturbance, a merge neither
+
+    run = "twice-seed-1"
+    for died in (5 * SECOND_US + 30_000, 15 * SECOND_US + 30_000):
+        (killed,) = ask("one_view", run, at=died)
+        lists = [one for one in events(run, ListInstalled) if one.at > died]
+        removal = [one for one in lists if one.event.version == lists[0].event.version]
+        assert (killed["what"], killed["agreed_at"]) == (["killed"], max(one.at for one in removal))
+
+    run, froze = "freeze-seed-1", 10 * SECOND_US + 30_000
+    (paused,), (resumed,) = ask("one_view", run, at=froze), ask("one_view", run, at=froze + 10 * SECOND_US)
+    assert paused["agreed_at"] == max(
+        one.at for one in events(run, ListInstalled) if froze < one.at < froze + 10 * SECOND_US
+    )
+    assert (paused["what"], resumed["what"]) == (["paused"], ["resumed"])
+    assert resumed["agreed_at"] == max(one.at for one in events(run, ListInstalled))
+
+
+def test_availability(ask: Ask) -> None:
+    """Against the master's table, folded moment by moment; of the three only c ever dies."""
+    run, died = "data-seed-1", 11 * SECOND_US + 20_000
+    end = golden_records()[run][-1].at
+    uuid_of_c = events(run, MemberStarted, member="c")[0].uuid
+    master = events(run, MemberStarted, member="a")[0].uuid
+    changes: dict[int, list[tuple[int, list[str]]]] = {}
+    for one in events(run, TableChanged, member="a"):
+        for partition, _, *places in one.event.rows:
+            holders = [one.event.holders[place].uuid if place >= 0 else "" for place in places]
+            changes.setdefault(partition, []).append((one.at, holders))
+    rows = ask("availability", run)
+    assert sorted(row["partition"] for row in rows) == sorted(changes) == [0, 1, 2, 3]
+    lost = 0
+    for row in rows:
+        spans = [*changes[row["partition"]], (end, [])]
+        without_owner = fewer = 0
+        for (begins, holders), (ends, _) in pairwise(spans):
+            for begin, until, alive in ((begins, min(ends, died), True), (max(begins, died), ends, False)):
+                if begin < until:
+                    there = [one for one in holders if one and (alive or one != uuid_of_c)]
+                    without_owner += (until - begin) * (holders[0] not in there)
+                    fewer += (until - begin) * (len(there) < 2)
+        assert (row["master"], row["master_uuid"], row["wanted"]) == ("a", master, 2)
+        assert row["observed_us"] == end - spans[0][0]
+        assert (row["without_owner_us"], row["fewer_replicas_us"]) == (without_owner, fewer)
+        assert row["without_owner_times"] == (without_owner > 0)
+        assert row["longest_without_owner_us"] == without_owner
+        lost += without_owner > 0
+    assert lost  # c did own something
+
+
+def test_migrations_and_plans(ask: Ask) -> None:
+    run = "data-seed-1"
+    (rates,) = ask("migration_rates", run)
+    started = {one.event.migration_id: one.at for one in events(run, MigrationStarted)}
+    decided = {one.event.migration_id: one for one in events(run, MigrationDecided)}
+    spans = [(at, decided[name].at) for name, at in started.items()]
+    moments = sorted({at for span in spans for at in span})
+    at_once = [sum(begin <= moment < end for begin, end in spans) for moment in moments]
+    busy = sum((after - moment) for (moment, after), many in zip(pairwise(moments), at_once, strict=False) if many)
+    assert (rates["committed"], rates["rolled_back"], rates["open"]) == (len(spans), 0, 0)
+    assert (rates["most_at_once"], rates["busy_us"]) == (max(at_once), busy)
+    assert rates["committed_per_second"] == pytest.approx(len(spans) / (busy / SECOND_US))
+    assert rates["bytes"] == sum(one.event.bytes for one in events(run, MigrationCopied))
+    planned = [one for one in events(run, MigrationsPlanned) if one.event.planned]
+    assert sorted((row["at"], row["moves"], row["lower_bound"], row["over"]) for row in ask("plans", run)) == [
+        (one.at, one.event.moves, one.event.lower_bound, one.event.moves - one.event.lower_bound) for one in planned
+    ]
+
+
+def test_messages(ask: Ask) -> None:
+    run = "halves-seed-1"
+    (joins,) = ask("messages", run, kind="join-requests")
+    assert (joins["known"], joins["messages"]) == ("recorded", len(events(run, JoinRequested)))
+    own = {one.uuid: one.event.address for one in events(run, MemberStarted)}
+    (lists,) = ask("messages", run, kind="lists")
+    assert lists["messages"] == sum(one.event.author != own[one.uuid] for one in events(run, ListInstalled))
+    (beats,) = ask("messages", run, kind="heartbeats")
+    held: dict[str, list[tuple[int, int]]] = {}
+    for one in events(run, ListInstalled):
+        held.setdefault(one.uuid, []).append((one.at, len(one.event.members) - 1))
+    ended = {one.uuid: one.at for one in events(run, MemberMerging)}
+    end = golden_records()[run][-1].at
+    rounds = 0.0
+    for uuid, lists_held in held.items():
+        for (begins, others), (ends, _) in pairwise([*lists_held, (ended.get(uuid, end), 0)]):
+            rounds += others * (ends - begins) / SECOND_US
+    assert (beats["known"], beats["messages"]) == ("reckoned", round(rounds))
+    assert not ask("messages", HAND, kind="heartbeats")  # nobody told the interval there
+
+
+def test_percentiles(material: Material) -> None:
+    by_scenario = {
+        (row["by"], row["metric"], row["kind"]): row for row in plain(summary(material, "scenario").collect())
+    }
+    assert {key[0] for key in by_scenario} == {"freeze", "halves", "twice", "data", "refused", "by-hand"}
+    writes = by_scenario["data", "write", "put acknowledged"]
+    took = sorted(
+        one.event.took for one in events("data-seed-1", CallFinished)
+        if one.event.operation == "put" and not one.event.problem
+    )  # fmt: skip
+    assert (writes["count"], writes["missing"], writes["unit"]) == (len(took), 0, "us")
+    assert (writes["least"], writes["most"]) == (took[0], took[-1])
+    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
+        place = -(-len(took) * round(share * 100) // 100) - 1  # the least that so many are not greater than
+        assert writes[name] == took[place], name
+    assert writes["mean"] == pytest.approx(sum(took) / len(took))
+    assert by_scenario["refused", "writes rejected", ""]["most"] == 1
+    noticed = by_scenario["freeze", "noticed", "pause heartbeat"]
+    assert (noticed["floor"], noticed["missing"]) == (3 * SECOND_US, 0)
+    assert by_scenario["data", "copies over the lower bound", ""]["most"] <= 0
+
+
+def test_groups_by_settings(material: Material) -> None:
+    groups = {row["by"] for row in plain(summary(material, "settings").collect())}
+    assert "not known" in groups  # told by hand
+    with_data = [one for one in groups if "hazelcast.partition.count=4" in one]
+    assert sorted("quarterdeck.minimum.cluster.size=2" in one for one in with_data) == [False, True]
+    assert not any("hazelcast.max.no.heartbeat.seconds" in one for one in groups - {"not known"})
+
+
+def test_the_names_are_those_of_the_registry() -> None:
+    assert tuple(METRICS) == TABLE_NAMES

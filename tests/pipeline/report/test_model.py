@@ -1,0 +1,114 @@
+"""What the model makes of rows and findings, and how it stays small."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.pipeline.report import model
+from backend.pipeline.report.limits import Limits
+from backend.pipeline.report.rows import Rows, RunRow
+from backend.pipeline.report.scale import Scale, clock, quantity, span
+from backend.pipeline.report.writing import as_bytes
+from tests.pipeline.report.rows_by_hand import SECOND_US, finding, report_of, rows_of
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "report.md"
+
+
+def test_a_list_lasts_until_the_next_one_or_as_long_as_its_life() -> None:
+    (lane,) = report_of(rows_of()).runs[0].lanes
+    spans = [(view.start_us // SECOND_US, view.end_us // SECOND_US, view.version) for view in lane.views]
+    assert spans == [(0, 1, 1), (1, 2, 2), (2, 9, 3)]
+
+
+def test_labels_stand_for_addresses_and_letters_for_lineages() -> None:
+    run = report_of(rows_of()).runs[0]
+    assert [(one.letter, one.name, one.first_version, one.last_version) for one in run.lineages] == [
+        ("A", "athens/1", 1, 3)
+    ]
+    assert [side.lineage for side in run.splits[0].sides] == ["A", "athens"]
+    assert run.merges[0].from_lineage == "A"
+
+
+@pytest.mark.parametrize(
+    ("severities", "verdict"), [((), "sound"), (("warning",), "doubtful"), (("warning", "violation"), "violated")]
+)
+def test_the_verdict(severities: tuple[str, ...], verdict: str) -> None:
+    report = report_of(rows_of(), *(finding(severity=one) for one in severities))
+    assert (report.verdict, report.runs[0].verdict, report.index[0].verdict) == (verdict, verdict, verdict)
+    assert report.violations + report.warnings == len(severities)
+
+
+def test_what_is_left_out_is_counted() -> None:
+    limits = Limits(findings=2, sections=1)
+    rows = rows_of(of=500)
+    more = Rows(
+        **{
+            **{one: getattr(rows, one) for one in rows.__struct_fields__},
+            "runs": [*rows.runs, RunRow("two", 0, 1, 1, 1)],
+        }
+    )
+    report = report_of(more, *[finding()] * 5, limits=limits, runs=900)
+    (run,) = report.runs
+    assert (report.index_cut.shown, report.index_cut.total, [one.section for one in report.index]) == (
+        2,
+        900,
+        [1, None],
+    )
+    assert run.problems_cut == model.Cut(2, 5)
+    assert run.rules == (model.RuleCount("athens", 5, 0),)
+    for name in ("lanes", "splits", "suspicions", "migrations", "claims", "merges", "metrics"):
+        assert getattr(run, f"{name}_cut") == model.Cut(1, 500), name
+    assert run.lanes[0].shortened
+
+
+def test_nothing_at_all() -> None:
+    report = report_of(Rows([]))
+    assert report.runs == ()
+    for form in (".html", ".md", ".json"):
+        assert as_bytes(report, form)
+
+
+def test_a_run_of_which_only_its_existence_is_known() -> None:
+    report = report_of(Rows([RunRow("bare", 5, 5, 0, 0)]))
+    for form in (".html", ".md", ".json"):
+        assert b"bare" in as_bytes(report, form)
+
+
+def test_the_json_is_the_model_and_the_document_names_every_field() -> None:
+    report = report_of(rows_of(), finding())
+    assert msgspec.json.decode(as_bytes(report, ".json"), type=model.Report) == report
+    assert as_bytes(report, ".json") == as_bytes(report_of(rows_of(), finding()), ".json")
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for name, kind in vars(model).items():
+        if dataclasses.is_dataclass(kind) and typing.cast(type, kind).__module__ == model.__name__:
+            section = text.partition(f"### {name}\n")[2].partition("\n### ")[0]
+            assert [one.name for one in dataclasses.fields(kind) if f"`{one.name}`" not in section] == [], name
+
+
+@given(st.integers(0, 10**13), st.integers(0, 10**13))
+def test_ticks_are_few_and_inside(start_us: int, length_us: int) -> None:
+    scale = Scale(start_us, start_us + length_us, 100, 900)
+    ticks = list(scale.ticks())
+    assert len(ticks) <= 12
+    assert all(100 <= x <= 900 for x, _ in ticks)
+    assert scale.x(start_us - 1) == 100
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (span(0), "0 µs"), (span(999), "999 µs"), (span(1_500), "1.5 ms"), (span(2_500_000), "2.5 s"),
+        (span(61 * SECOND_US), "1 min 01 s"), (span(7_260 * SECOND_US), "2 h 01 min"),
+        (clock(0), "0 s"), (clock(1_500_000), "1.5 s"), (quantity(None, "us"), "–"), (quantity(0.25, "share"), "25.00%"),
+        (quantity(3.0, "copies"), "3"), (quantity(2.5, "per-second"), "2.5 /s"),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_read_them(text: str, wanted: str) -> None:
+    assert text == wanted

@@ -1,0 +1,114 @@
+"""A report on a simulated run with a split, a claim, a merge, migrations and a planted violation, made on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from backend.core.events import ClaimFinished, ListInstalled, MemberMerging
+from backend.core.partitions.events import MigrationStarted
+from backend.pipeline.audit import AuditResult, audit
+from backend.pipeline.report.limits import Limits
+from backend.pipeline.report.model import Report
+from backend.pipeline.report.reporting import report_on
+from backend.pipeline.report.writing import FORMS, ReportRefused, check_destination, write_report
+from cli.audit_report import reporting
+from cli.exits import CommandFailed
+from tests.pipeline.report.stories import OLD_VERSION, RUN, everything, planted, written
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("everything"), planted(everything()))
+
+
+@pytest.fixture(scope="module")
+def audited(spark: SparkSession, root: Path) -> AuditResult:
+    return audit([root])
+
+
+@pytest.fixture(scope="module")
+def report(audited: AuditResult, root: Path) -> Report:
+    return report_on([root], audited)
+
+
+def test_it_tells_what_happened(report: Report) -> None:
+    records = planted(everything())
+    (run,) = report.runs
+    assert (run.run, run.events) == (RUN, len(records))
+    assert {lane.member for lane in run.lanes} == {"athens", "byzantium", "cyrene", "delphi", "euphesus"}
+    installed = [record for record in records if isinstance(record.event, ListInstalled)]
+    assert sorted((view.start_us, lane.member) for lane in run.lanes for view in lane.views) == sorted(
+        (record.at, record.member) for record in installed
+    )
+    assert len(run.claims) == sum(isinstance(record.event, ClaimFinished) for record in records)
+    assert [one.member for one in run.merges] == [
+        record.member for record in sorted(records, key=lambda one: one.at) if isinstance(record.event, MemberMerging)
+    ]
+    assert run.migrations_cut.total == sum(isinstance(record.event, MigrationStarted) for record in records)
+    assert sum(one.times for one in run.kinds) == len(records)
+    assert {fault.fault for fault in run.faults} == {"kill", "pause", "link"}
+
+
+def test_the_split_and_its_sides(report: Report) -> None:
+    (split,) = report.runs[0].splits
+    claim = report.runs[0].claims[0]
+    assert claim.member == "delphi"
+    assert split.start_us == claim.end_us
+    assert [(side.master, side.members) for side in split.sides] == [
+        ("athens", ("athens", "byzantium", "cyrene")),
+        ("delphi", ("delphi", "euphesus")),
+    ]
+
+
+def test_the_planted_violation_and_how_to_see_it(report: Report, root: Path) -> None:
+    (run,) = report.runs
+    assert (report.verdict, run.verdict) == ("violated", "violated")
+    of_delphi = [one for one in run.problems if one.severity == "violation" and OLD_VERSION in one.versions]
+    assert of_delphi
+    assert of_delphi[0].command.startswith(f"quarterdeck console --replay {root / f'run={RUN}'} --at ")
+    assert run.command == f"quarterdeck console --replay {root / f'run={RUN}'}"
+
+
+def test_it_is_small_however_much_there_was(audited: AuditResult, root: Path) -> None:
+    few = Limits(lanes=2, marks=3, migrations=4, faults=2, metrics=5, findings=1, suspicions=2)
+    (run,) = report_on([root], audited, limits=few).runs
+    assert [lane.member for lane in run.lanes] == ["athens", "byzantium"]
+    assert run.lanes_cut.left_out == 3
+    assert all(lane.shortened and len(lane.views) <= few.marks for lane in run.lanes)
+    assert all(sum(view.installs for view in lane.views) == lane.installs for lane in run.lanes)
+    for name in ("migrations", "faults", "metrics", "suspicions"):
+        cut = getattr(run, f"{name}_cut")
+        assert cut.shown == len(getattr(run, name)) == getattr(few, name) < cut.total, name
+
+
+def test_all_forms_are_written_whole(report: Report, tmp_path: Path) -> None:
+    for form in FORMS:
+        write_report(report, tmp_path / f"out{form}")
+        assert "delphi" in (tmp_path / f"out{form}").read_text(encoding="utf-8")
+    assert len(list(tmp_path.iterdir())) == len(FORMS)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("out.pdf", ".html, .md, .json"), ("nowhere/out.html", "no such directory")]
+)
+def test_a_place_that_cannot_be_written_is_told_before_the_audit(tmp_path: Path, name: str, told: str) -> None:
+    with pytest.raises(ReportRefused, match=told):
+        check_destination(tmp_path / name)
+    with pytest.raises(CommandFailed, match=told), reporting(tmp_path / name, [tmp_path]):
+        raise AssertionError("the audit would have begun")
+
+
+def test_the_command_lines_side(
+    audited: AuditResult, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with reporting(None, [root]) as tell:
+        tell(audited)
+    with reporting(tmp_path / "out.json", [root]) as tell:
+        tell(audited)
+    assert RUN in (tmp_path / "out.json").read_text(encoding="utf-8")
+    assert capsys.readouterr().err == f"report: {tmp_path / 'out.json'}\n"

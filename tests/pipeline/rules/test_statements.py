@@ -1,0 +1,25 @@
+"""Every invariant has one sentence, on the simulator's checker, and `docs/audit.md` says it too."""
+
+from pathlib import Path
+
+from backend.pipeline.rules.all_rules import RELATIONAL, RULES
+from backend.pipeline.rules.names import NAMES, SELF_EVIDENT, STATEMENTS
+from backend.simulation.invariants import Watch
+
+PAGE = Path(__file__).parents[3] / "docs" / "audit.md"
+
+
+def test_the_rules_are_the_invariants_of_the_simulator() -> None:
+    assert list(NAMES) == [*(checker.name for checker in Watch().checkers), "convergence"]
+    assert {name for one in RULES for name in one.names} <= set(NAMES)
+    assert SELF_EVIDENT <= set(NAMES)
+
+
+def test_the_page_has_every_rule_in_the_same_words() -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    expected = [
+        f"| `{name}` | {sentence} | {'tables' if name in RELATIONAL else 'run by run'} | "
+        f"{'yes' if name in SELF_EVIDENT else 'no'} |"
+        for name, sentence in STATEMENTS.items()
+    ]
+    assert [row for row in rows if row.count("|") == 5] == expected

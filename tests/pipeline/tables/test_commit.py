@@ -1,0 +1,122 @@
+"""Putting tables in place: wherever it is interrupted, the tables of a run are all old or all new in the end."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.pipeline.tables import commit
+from backend.pipeline.tables.commit import Manifest, Order, StoreRefused
+
+TABLES = ("events", "views")
+OLD, NEW = Manifest("f", {"old": (1, 1)}), Manifest("f", {"new": (2, 2)})
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+def put(directory: Path, run: str, text: str) -> None:
+    place = directory / f"run={run}"
+    place.mkdir(parents=True)
+    (place / "part-0.parquet").write_text(text)
+    (place / "part-1.parquet").write_text(text)
+
+
+def old_store(store: Path) -> None:
+    """Runs x and y; x has a table that the new one will not have, y is not touched by what comes."""
+    for table in TABLES:
+        put(store / table, "x", "old")
+        put(store / table, "y", "old")
+    (store / commit.MANIFEST).write_bytes(commit.msgspec.json.encode(OLD))
+
+
+def build(building: Path) -> Order:
+    put(building / "events", "x", "new")
+    for table in TABLES:
+        put(building / table, "z%3A1", "new")
+    return Order(("x", "z:1"), TABLES, NEW)
+
+
+def content(store: Path) -> dict[str, set[str]]:
+    """What each table's directory of each run holds; each is whole: two files alike."""
+    found = {}
+    for place in sorted(store.glob("*/run=*")):
+        parts = [part.read_text() for part in sorted(place.iterdir())]
+        assert len(parts) == 2
+        found[f"{place.parent.name}/{place.name}"] = set(parts)
+    return found
+
+
+BEFORE = {f"{table}/run={run}": {"old"} for table in TABLES for run in "xy"}
+AFTER = {
+    "events/run=x": {"new"}, "events/run=y": {"old"}, "events/run=z%3A1": {"new"},
+    "views/run=y": {"old"}, "views/run=z%3A1": {"new"},
+}  # fmt: skip
+
+
+def test_interrupted_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each change of the file system is a place to die at, the second time too."""
+    rename, touch, mkdir = Path.rename, Path.touch, Path.mkdir
+    left = [0]
+
+    def dying(change):  # type: ignore[no-untyped-def]
+        def changed(path: Path, *arguments: object, **named: object) -> object:
+            if left[0] == 0:
+                raise Killed
+            left[0] -= 1
+            return change(path, *arguments, **named)
+
+        return changed
+
+    reached_the_end = False
+    steps = 0
+    while not reached_the_end:
+        store = tmp_path / f"store-{steps}"
+        old_store(store)
+        building = store / f"{commit.BUILDING}1"
+        order = build(building)
+        with monkeypatch.context() as patched:
+            for name, change in (("rename", rename), ("touch", touch), ("mkdir", mkdir)):
+                patched.setattr(Path, name, dying(change))
+            left[0] = steps
+            try:
+                commit.commit(store, building, order)
+                reached_the_end = True
+            except Killed:
+                decided = (building / commit.ORDER).exists()
+                content(store)
+                for again in (1, 2):  # and the one who finishes it dies as well, a little later each time
+                    left[0] = again * 2
+                    try:
+                        commit.finish(store)
+                    except Killed:
+                        content(store)
+        commit.finish(store)
+        expected = AFTER if reached_the_end or decided else BEFORE
+        assert content(store) == expected, steps
+        assert commit.read_manifest(store) == (NEW if expected is AFTER else OLD)
+        assert not [one for one in store.iterdir() if one.name.startswith(commit.BUILDING)]
+        steps += 1
+    assert steps > 10
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    with commit.opened(tmp_path / "store", TABLES):
+        with pytest.raises(StoreRefused, match="somebody else"), commit.opened(tmp_path / "store", TABLES):
+            pass
+    assert not (tmp_path / "store").exists()  # nothing was made, so nothing is left
+
+
+def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
+    photo = tmp_path / "mine" / "views" / "photo.jpg"
+    photo.parent.mkdir(parents=True)
+    photo.touch()
+    with pytest.raises(StoreRefused, match="no table of this pipeline"), commit.opened(tmp_path / "mine", TABLES):
+        pass
+    with pytest.raises(StoreRefused, match="not a directory"), commit.opened(photo, TABLES):
+        pass
+    assert [path for path in (tmp_path / "mine").rglob("*") if path.is_file()] == [photo]
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / commit.MANIFEST).write_text("{")
+    with pytest.raises(StoreRefused, match=r"_store\.json"):
+        commit.read_manifest(tmp_path / "torn")

@@ -1,0 +1,185 @@
+"""Tables on disk: what comes late is folded in, what comes again changes nothing, and who dies in between leaves no half."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+from pyspark.sql import SparkSession
+
+from backend.journal.files import NoJournal
+from backend.journal.writer import JournalWriter
+from backend.pipeline.tables import commit, store
+from backend.pipeline.tables.commit import StoreRefused
+from backend.pipeline.tables.store import NO_RUN, SCHEMAS, fold_in, read_table
+from tests.pipeline.journals import Story, clean_story, line, write
+from tests.pipeline.tables.golden import canonical, golden_records, write_records
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def tables(place: Path) -> dict[str, list[bytes]]:
+    """All tables as bags of rows, but for the name of the file, of which a line may have stood in several."""
+    by_run = pyarrow.dataset.partitioning(pyarrow.schema([("run", pyarrow.string())]), flavor="hive")
+    return {
+        name: canonical(pyarrow.dataset.dataset(place / name, partitioning=by_run).to_table().to_pylist(), "file")
+        for name in SCHEMAS
+    }
+
+
+def files(place: Path) -> dict[str, int]:
+    return {str(one.relative_to(place)): one.stat().st_mtime_ns for one in place.rglob("*.parquet")}
+
+
+def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """One member's journal comes later, from another place, and parts of it twice; a contradiction comes last."""
+    run = golden_records()["halves-seed-1"]
+    early = [record for record in run if record.member in ("a", "b", "dev")]
+    late = [record for record in run if record not in early] + early[-5:]
+    here, there, place = tmp_path / "here", tmp_path / "there", tmp_path / "tables"
+    other = clean_story("00123")
+    write(write_records(here, early), other)
+    first = fold_in(spark, [here], place)
+    assert (first.files_read, first.runs, first.records) == (
+        2,
+        ("00123", "halves-seed-1"),
+        len(early) + len(other.records),
+    )
+    assert {row.run for row in read_table(spark, place, "lives").collect()} == {"00123", "halves-seed-1"}
+
+    parts = sorted(one.parent.name for one in (place / "events").rglob("*.parquet"))
+    assert parts == ["run=00123", "run=halves-seed-1"]  # small runs are one file each
+
+    before = files(place)
+    again = fold_in(spark, [here], place)
+    assert (again.files_read, again.files_known, again.runs) == (0, 2, ())
+    assert files(place) == before
+
+    contradiction = msgspec.structs.replace(early[0], at=early[0].at + 7)
+    write_records(there, late, "other")
+    (there / "loose.jsonl").write_bytes(line(contradiction) + b'{"torn')
+    folded = fold_in(spark, [there], place)
+    assert (folded.files_read, folded.runs, folded.records) == (2, ("halves-seed-1",), len(run))
+    assert {name: at for name, at in files(place).items() if "run=00123" in name} == {
+        name: at for name, at in before.items() if "run=00123" in name
+    }
+    fold_in(spark, [here, there], tmp_path / "at once")
+    assert tables(place) == tables(tmp_path / "at once")
+    reasons = {(row.run, row.reason.split(",")[0]) for row in read_table(spark, place, "quarantine").collect()}
+    assert reasons == {
+        ("halves-seed-1", "contradicts another event with the same identity"),
+        (NO_RUN, "torn"),
+    }
+
+
+def test_what_was_wrong_in_a_file_is_forgotten_when_it_is_whole(spark: SparkSession, tmp_path: Path) -> None:
+    loose, place, records = tmp_path / "loose.jsonl", tmp_path / "tables", clean_story("clean").records
+    loose.write_bytes(line(records[0]) + line(records[1])[:-20])
+    folded = fold_in(spark, [loose], place)
+    assert (folded.records, folded.quarantined) == (1, 1)
+    loose.write_bytes(line(records[0]) + line(records[1]))
+    folded = fold_in(spark, [loose], place)
+    assert (folded.runs, folded.records, folded.quarantined) == (("clean",), 2, 0)
+    assert not list((place / "quarantine").glob("run=*"))
+
+
+def test_files_that_are_still_written(spark: SparkSession, tmp_path: Path) -> None:
+    root, place, story = tmp_path / "odd [name] *+%20", tmp_path / "tables", clean_story("open")
+    with JournalWriter(root, "open", "living") as journal:
+        for record in story.records[:10]:
+            journal.append(record)
+        journal.flush()
+        opened = next((root / "_open").iterdir(), None)
+        if opened is None:
+            pytest.skip("the file was finished too soon")
+        with opened.open("ab") as file:
+            file.write(b'{"run":"open","mem')  # what a reader sees of a line that is being written
+        fold_in(spark, [root], place)
+    assert read_table(spark, place, "events").count() == 10
+    assert read_table(spark, place, "quarantine").count() == 0
+    assert {row.file for row in read_table(spark, place, "events").collect()} <= {
+        str(opened), str(root / "run=open" / "living-000001.jsonl"),
+    }  # fmt: skip
+
+
+def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None:
+    """An older store lacks a column and has one that is gone since. It can be read, and is made anew from its own lines."""
+    root, place = write(tmp_path / "journal", clean_story("clean")), tmp_path / "tables"
+    fold_in(spark, [root], place)
+    wanted = tables(place)
+    for part in (place / "lives").rglob("*.parquet"):
+        table = pyarrow.parquet.ParquetFile(part).read()
+        older = table.drop_columns(["lite", "settings"]).append_column("gone", table.column("events"))
+        pyarrow.parquet.write_table(older, part)
+        part.with_name(f".{part.name}.crc").unlink(missing_ok=True)
+    manifest = commit.read_manifest(place)
+    assert manifest is not None
+    (place / commit.MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, form="older")))
+
+    rows = read_table(spark, place, "lives").collect()
+    assert {row.lite for row in rows} == {None} and "gone" not in rows[0].asDict()
+    for one in (root / "run=clean").iterdir():
+        one.unlink()
+    write(tmp_path / "journal", clean_story("other"))
+    folded = fold_in(spark, [root], place)
+    assert folded.runs == ("clean", "other")
+    assert {name: [row for row in rows if b'"run":"clean"' in row] for name, rows in tables(place).items()} == wanted
+
+
+def test_a_driver_that_is_killed_in_the_middle_of_writing(spark: SparkSession, tmp_path: Path) -> None:
+    story, place = clean_story("clean"), tmp_path / "tables"
+    root = write(tmp_path / "journal", story)
+    fold_in(spark, [root], place)
+    before = tables(place)
+    more = Story("clean", numbers=dict(story.numbers))
+    more.records.clear()
+    more.says("a1")
+    late = msgspec.structs.replace(more.records[0], at=story.records[-1].at + 1)
+    (root / "run=clean" / "late-000001.jsonl").write_bytes(line(late))
+    program = f"""
+import os, signal
+from pathlib import Path
+from backend.pipeline.session import start_session
+from backend.pipeline.tables import store
+written, write = [], store._write
+def dying(table, path, wanted, **options):
+    write(table, path, wanted, **options)
+    written.append(path)
+    if len(written) == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+store._write = dying
+store.fold_in(start_session("local[1]"), [Path({str(root)!r})], Path({str(place)!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert list(place.glob(f"{commit.BUILDING}*"))
+    assert tables(place) == before  # whoever reads now finds what was there
+
+    folded = fold_in(spark, [root], place)
+    assert (folded.runs, folded.records) == (("clean",), len(story.records) + 1)
+    assert not list(place.glob(f"{commit.BUILDING}*"))
+    assert read_table(spark, place, "events").count() == len(story.records) + 1
+
+
+def test_bad_paths_make_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(NoJournal, match="nowhere"):
+        fold_in(spark, [tmp_path / "nowhere"], tmp_path / "tables")
+    assert not (tmp_path / "tables").exists()
+    with pytest.raises(StoreRefused, match="holds no tables"):
+        read_table(spark, tmp_path, "views")
+
+
+def test_a_failure_leaves_the_tables_as_they_were(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(store, "_write", fail)
+    with pytest.raises(OSError, match="no space left"):
+        fold_in(spark, [write(tmp_path / "journal", clean_story("clean"))], tmp_path / "tables")
+    assert not (tmp_path / "tables").exists()
