@@ -23,7 +23,7 @@ lint: .venv/.dev  ## style, types, and the arrows between the rooms
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.dev  ## measure; one JSON line per script, kept in build/bench
+bench: .venv/.pipeline .venv/.dev  ## measure; one JSON line per script, kept in build/bench
 	@mkdir -p build/bench
 	@set -e; for script in tests/bench/*.py; do \
 	  result=build/bench/$$(basename $$script .py).json; \

@@ -22,7 +22,7 @@ from app.doors import DoorClosed, Doors, NoDoors, Opened
 from app.late_deeds import LateDeeds
 from app.live_screen import Deed, LiveScreen
 from app.member_deeds import MemberDeeds
-from app.palette import ActionsProvider
+from app.palette import ActionsProvider, Palette
 from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
 from app.requests import CallKey, Requests
 from app.screens.beliefs import BeliefsScreen
@@ -229,7 +229,7 @@ class Console(App[None]):
     def action_command_palette(self) -> None:
         """Not above what waits for an answer: what is chosen there is done to the view in sight."""
         if self.screen is self.top:
-            super().action_command_palette()
+            self.push_screen(Palette())
 
     def action_act(self, action_id: str, text: str = "") -> None:
         """Do one action of the registry, in the view in sight."""

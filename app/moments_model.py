@@ -85,7 +85,7 @@ class MomentsModel:
                 case 0:
                     texts.append(TableCell(clock_text(at_us), "plain" if past else "faint"))
                 case 1:
-                    here = "● here" if not away_us else "" if self._session.live else f"{away_us / 1e6:+.3f} s"
+                    here = "● here" if not away_us else "" if self._session.live else away_text(away_us)
                     texts.append(TableCell(here, "strong" if not away_us else "faint"))
                 case 2:
                     texts.append(TableCell(one_line(record.member), "plain" if past else "faint"))
@@ -109,3 +109,8 @@ class MomentsModel:
         name_of = self._session.picture.label_of
         told = tell(record.event, name_of)
         return one_line(told if isinstance(record.event, MemberStarted) else with_names(told, name_of))
+
+
+def away_text(away_us: int) -> str:
+    """How long before the moment that is shown, or after it."""
+    return f"{away_us / 1_000:+.3g} ms" if abs(away_us) < SECOND_US else f"{away_us / SECOND_US:+.3f} s"

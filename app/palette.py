@@ -5,13 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from app.actions.action import Action
 from app.actions.registry import available_actions
 
 if TYPE_CHECKING:
     from app.console import Console
+
+
+LINES_OF_A_HIT = 2
+"""The title of an action, and what it means."""
+
+
+class Palette(CommandPalette):
+    """Textual's palette, except that its own way to go on by a page breaks while the list is being filled."""
+
+    def _action_command_list(self, action: str) -> None:
+        commands = self.query_one(CommandList)
+        if action not in ("page_up", "page_down"):
+            super()._action_command_list(action)
+        elif commands.option_count:
+            step = max(1, commands.size.height // LINES_OF_A_HIT) * (1 if action == "page_down" else -1)
+            commands.highlighted = min(max((commands.highlighted or 0) + step, 0), commands.option_count - 1)
 
 
 class ActionsProvider(Provider):

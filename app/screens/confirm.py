@@ -39,7 +39,8 @@ class ConfirmScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical(id="confirm-box"):
             yield Static(self._question, id="confirm-question", markup=False)
-            yield Static(self._consequences, id="confirm-consequences", markup=False)
+            if self._consequences:
+                yield Static(self._consequences, id="confirm-consequences", markup=False)
             if self._lines:
                 yield Static(self._lines, id="confirm-lines", markup=False)
             with Horizontal(id="confirm-buttons"):

@@ -29,7 +29,8 @@ class ConfirmTypedScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical(id="confirm-box"):
             yield Static(self._question, id="confirm-question", markup=False)
-            yield Static(self._consequences, id="confirm-consequences", markup=False)
+            if self._consequences:
+                yield Static(self._consequences, id="confirm-consequences", markup=False)
             if self._lines:
                 yield Static(self._lines, id="confirm-lines", markup=False)
             yield Static(f"Type the name of the cluster, {self._wanted}, to go on:", id="confirm-asked", markup=False)

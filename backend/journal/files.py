@@ -22,6 +22,9 @@ OPEN_SUFFIX = ".jsonl.open"
 SEALED_SUFFIX = ".jsonl"
 RUN_PREFIX = "run="
 
+FINDINGS_FILE = "findings.jsonl"
+"""What an audit that follows a journal keeps beside it; it is no part of the journal."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RECORD = msgspec.json.Decoder(Record)
 
@@ -43,7 +46,8 @@ def run_directory(root: Path, run: str) -> Path:
 
 def sealed_files(directory: Path) -> list[Path]:
     """The finished files directly inside `directory`, in the order in which each writer wrote them."""
-    return sorted(path for path in directory.glob(f"*{SEALED_SUFFIX}") if path.is_file())
+    files = (path for path in directory.glob(f"*{SEALED_SUFFIX}") if path.name != FINDINGS_FILE)
+    return sorted(path for path in files if path.is_file())
 
 
 def open_files(directory: Path) -> list[Path]:

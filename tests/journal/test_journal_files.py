@@ -14,7 +14,7 @@ import pytest
 from backend.core.address import Address
 from backend.core.events import JoinFailed, LinkChanged, MasterChanged, Record
 from backend.journal import writer as writer_module
-from backend.journal.files import OPEN_DIRECTORY, NoJournal
+from backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJournal
 from backend.journal.listing import list_runs
 from backend.journal.reader import read_journal
 from backend.journal.recovery import recover_open_files
@@ -292,3 +292,12 @@ def test_listing_of_runs(tmp_path: Path) -> None:
     assert [(one.file.name, one.torn) for one in first.problems] == [("torn-000001.jsonl", True)]
     assert (second.run, second.files, second.records, second.problems) == ("r2", 1, 1, ())
     assert second.size_bytes == len(as_line(record(1, run="r2")))
+
+
+def test_findings_beside_a_journal_are_no_part_of_it(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path, "r1", "one") as journal:
+        journal.append(record(1))
+    for place in (tmp_path, tmp_path / "run=r1"):
+        (place / FINDINGS_FILE).write_text('{"rule":"version"}\n')
+    found = read_journal(tmp_path)
+    assert [one.seq for one in found] == [1] and found.problems == []

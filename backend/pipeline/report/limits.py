@@ -11,28 +11,28 @@ class Limits:
 
     index: int = 200
     """Runs in the index."""
-    sections: int = 12
+    sections: int = 8
     """Runs with a section of their own: those with findings first."""
-    lanes: int = 32
+    lanes: int = 24
     """Members in a timeline, in the order in which they came."""
-    lives: int = 64
+    lives: int = 32
     """Lives of one member."""
-    marks: int = 240
+    marks: int = 80
     """Lists in one lane. Of a lane with more, the last list in each of so many equal spans of time."""
-    suspicions: int = 400
+    suspicions: int = 300
     """Pairs of members in a suspicion matrix."""
     migrations: int = 120
     """Migrations in the chart: the open ones, then those that took longest."""
     faults: int = 120
     rows: int = 60
     """Rows of a table of claims, of merges and of splits."""
-    metrics: int = 80
+    metrics: int = 60
     """Rows of a run's table of metrics."""
-    findings: int = 200
+    findings: int = 100
     """Findings of one run."""
-    witnesses: int = 12
+    witnesses: int = 6
     """Events that are named with one finding."""
-    names: int = 16
+    names: int = 8
     """Members that are named in one place."""
     problems: int = 50
     """Quarantined lines."""

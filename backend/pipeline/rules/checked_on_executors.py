@@ -21,7 +21,7 @@ from backend.core.data.events import CallFinished, CallStarted
 from backend.core.events import EVENT_KINDS, ListInstalled, Record
 from backend.pipeline.rules.evidence import Evidence
 from backend.pipeline.rules.finding import Finding, finding_of
-from backend.pipeline.rules.wholeness import Wholeness as _Wholeness
+from backend.pipeline.rules.wholeness import Wholeness
 from backend.pipeline.schemas import PLACE
 from backend.simulation.invariants import Watch
 
@@ -72,7 +72,7 @@ def _checking(
 
 def _check(run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], patience_us: int) -> Iterator[_Row]:
     """One run from its first record to its last."""
-    watch, whole = Watch(names), _Wholeness()
+    watch, whole = Watch(names), Wholeness()
     decoder = msgspec.json.Decoder(Record)
     losses: dict[int, int] = {}
     ends_us = 0

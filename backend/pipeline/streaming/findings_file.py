@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from backend.journal.files import FINDINGS_FILE
 from backend.pipeline.rules.finding import Finding
 
-FINDINGS_FILE = "findings.jsonl"
-"""Its name in the directory of the journal, where the console looks for it."""
+__all__ = ["FINDINGS_FILE", "Change", "FindingsFile"]
 
 _FINDING = msgspec.json.Decoder(Finding)
 

@@ -61,13 +61,13 @@ def wait_for_chunks(process: subprocess.Popen[str], out: Path, count: int) -> No
 @pytest.mark.timeout(400)
 def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    plan = ("--swarm", "--members", "3-4", "--seeds", "800", "--out", out)
+    plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--out", out, "--master", "local[2,4]")
     with started(*plan) as driver:
         wait_for_chunks(driver, out, 2)
         driver.send_signal(signal.SIGKILL)
     kept = {path: path.read_bytes() for path in chunks(out)}
     before = sum(pq.read_metadata(path).num_rows for path in kept)
-    assert 0 < before < 800, "it was killed in the middle"
+    assert 0 < before < 1500, "it was killed in the middle"
     (out / "verdicts" / ".building-9").write_bytes(b"PAR1 torn")
 
     refused = finished(*plan)
@@ -76,13 +76,13 @@ def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -
     resumed = finished(*plan, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     summary = json.loads(resumed.stdout)
-    assert (summary["runs"], summary["verdicts"]["ok"]) == (800, 800)
-    assert summary["took"]["runs"] == 800 - before
+    assert (summary["runs"], summary["verdicts"]["ok"]) == (1500, 1500)
+    assert summary["took"]["runs"] == 1500 - before
     assert {path: path.read_bytes() for path in kept} == kept
     seeds = [seed for path in chunks(out) for seed in pq.read_table(path, columns=["seed"])["seed"].to_pylist()]
     assert sorted(seeds) == list(range(1, 1501))
     assert json.loads((out / "summary.json").read_text())["digest"] == summary["digest"]
-    assert "800 of 800 runs, " in resumed.stderr
+    assert "1500 of 1500 runs, " in resumed.stderr
 
 
 @pytest.mark.timeout(400)

