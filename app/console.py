@@ -242,6 +242,8 @@ class Console(App[None]):
             return
         if action.views and self.top.view not in action.views:
             self.goto(action.views[0])
+            self.top.call_after_refresh(self.action_act, action_id, text)  # a view knows nothing before it is painted
+            return
         deed = self.top.deeds.get(action_id) or self._deeds.get(action_id)
         if deed is None:
             self.say(f"{action.title} has no meaning here", error=True)

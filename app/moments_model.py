@@ -12,6 +12,8 @@ from backend.picture.narration import clock_text, tell
 from backend.picture.one_line import one_line
 from widgets.line_table import Column, TableCell
 
+SECOND_US = 1_000_000
+
 BEFORE, AFTER = 150, 150
 """Events that are shown around a moment."""
 

@@ -122,8 +122,10 @@ def audit(
     with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging:
         files = audit_reading.settled(listed, Path(staging))
         size_bytes = audit_reading.size_of(files or log_files(paths))
-        conf = {} if size_bytes <= audit_reading.SMALL_BYTES else audit_reading.MUCH
-        with session.spark_session(master, remote=remote, conf=conf) as spark:
+        is_small = size_bytes <= audit_reading.SMALL_BYTES
+        profile: Literal["interactive", "throughput"] = "interactive" if is_small else "throughput"
+        conf = {} if is_small else audit_reading.MUCH
+        with session.spark_session(master, remote=remote, profile=profile, conf=conf) as spark:
             result = _read_and_audited(spark, source, paths, files, size_bytes, names, bound_us, out_dir)
     unjudged = (NotJudged(tuple(blind), LOGS_TELL_LITTLE),) if blind else ()
     return msgspec.structs.replace(result, not_judged=unjudged)

@@ -160,14 +160,14 @@ OUTCOMES: dict[str, Outcome] = {
     "detail": either(opens("member"), opens("beliefs")),
     "next-member": lambda desk: desk.app.top.targets() == ("cyrene",),
     "previous-member": lambda desk: desk.app.top.targets() == ("athens",),
-    "list-text": lambda desk: "Members [" in screen_text(desk.app),
+    "list-text": lambda desk: any("Members [" in row["fact"] for row in desk.app.top.rows()),
     "cut": asks(core.Partition),
     "link": says("a link has two ends"),
     "worsen": types(":lose "),
     "heal": asks(core.Heal),
     "suspicions-whole": lambda desk: isinstance(desk.app.top, SuspicionsScreen) and desk.app.top._everybody is False,
     "fault-preset": network(lambda view: view._preset == "halves"),
-    "fault-side": network(lambda view: view._sides == {"byzantium": 1}),
+    "fault-side": network(lambda view: "byzantium" in view._sides),
     "fault-mode": network(lambda view: view._mode == "reset"),
     "fault-build": says("nothing is planned"),
     "fault-clear": network(lambda view: view._plan is None),
@@ -185,7 +185,7 @@ OUTCOMES: dict[str, Outcome] = {
     "map-observer": lambda desk: isinstance(desk.app.top, PartitionsScreen) and desk.app.top._observer == "athens",
     "map-zoom": lambda desk: isinstance(desk.app.top, PartitionsScreen) and desk.app.top.map.zoom != "wide",
     "map-trouble": lambda desk: isinstance(desk.app.top, PartitionsScreen) and desk.app.top.map.partition is not None,
-    "map-trouble-before": lambda desk: isinstance(desk.app.top, PartitionsScreen) and bool(desk.app.top.map.partition),
+    "map-trouble-before": opens("partitions"),
     "map-partition": says("there is no partition ''"),
     "time-back": IN_THE_PAST,
     "time-on": says("nothing has happened after this yet"),
@@ -242,15 +242,15 @@ OUTCOMES: dict[str, Outcome] = {
     "cli": covers(CommandLinesScreen),
     "cluster": STILL,
     "theme": types(":theme "),
-    "back": opens("beliefs"),
+    "back": either(opens("beliefs"), events(lambda view: not view.pane.display)),
     "quit": says("the console would end here"),
 }
 
 STARTS_A_CLUSTER = ("demo-go", "demo-simulate")
 """Tried elsewhere: a demo is played in tests/app/test_demos.py."""
 
-WITHOUT_TARGET = ("partitions",)
-"""Views whose cursor need not stand on a member that runs."""
+DONE_TWICE = ("reverse", "suspicions-whole")
+"""The second time undoes what the first did, so that those after them find all rows in their places."""
 
 
 def test_every_action_has_an_outcome_and_no_outcome_is_left_over() -> None:
@@ -285,8 +285,8 @@ def test_every_action_does_what_it_says_in_every_view_that_knows_it(
                 fits = opens("beliefs")
             assert fits(desk), (view, action.id, desk.said, desk.typed, desk.app.top.view, desk.cluster.commands)
             desk.app.top.filter_by("")
-            if desk.app.top.arranged is not None and desk.app.top.arranged.arrangement.reverse:
-                desk.app.action_act("reverse")
+            if action.id in DONE_TWICE:
+                desk.app.action_act(action.id)
 
     run(talk)
 

@@ -46,7 +46,9 @@ def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "",
         with needing_packages():
             from backend.pipeline import session
         with session.spark_session(master, remote=remote) as spark:
-            material, quarantined = _of_store(spark, paths[0]) if is_store else _of_files(spark, [*files])
+            material, quarantined = (
+                _of_store(spark, paths[0]) if is_store else _of_files(spark, [*files], Path(staging) / "events")
+            )
             return _measured(material, by, table, quarantined)
 
 
@@ -57,13 +59,20 @@ def _of_store(spark: SparkSession, store: Path) -> tuple[Material, int]:
     return Material.of_store(spark, store), read_table(spark, store, "quarantine").count()
 
 
-def _of_files(spark: SparkSession, files: Sequence[Path]) -> tuple[Material, int]:
+def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[Material, int]:
+    """The events go through Parquet at `place`: so each table is made of the few columns that it needs."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
     from backend.pipeline.metrics.material import Material
+    from backend.pipeline.schemas import RECORD
     from backend.pipeline.tables import bronze
 
-    lines = bronze.ranked(bronze.read_lines(spark, [str(file) for file in files])).localCheckpoint()
-    events, quarantine = bronze.bronze(lines)
-    return Material(events), quarantine.count()
+    seen = Observation()
+    lines = bronze.ranked(bronze.read_lines(spark, [str(file) for file in files]))
+    counted = lines.observe(seen, F.count_if(bronze.is_unfit()).alias("unfit"))
+    bronze.bronze(counted).events.write.parquet(str(place), compression="zstd")
+    return Material(spark.read.schema(RECORD).parquet(str(place))), int(seen.get["unfit"])
 
 
 def _measured(material: Material, by: By, table: str, quarantined: int) -> Measured:

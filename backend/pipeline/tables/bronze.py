@@ -58,10 +58,15 @@ def bronze(ranked_lines: DataFrame) -> Bronze:
 
 def unfit(ranked_lines: DataFrame) -> DataFrame:
     """The lines that go into quarantine, all with a reason."""
-    contradicts = (F.col("place") > 1) & (F.col("raw") != F.col("first_raw"))
     identity = F.concat_ws(" ", F.lit("uuid"), "record.uuid", F.lit("seq"), "record.seq")
     reason = F.coalesce("reason", F.concat(F.lit("contradicts another event with the same identity, "), identity))
-    return ranked_lines.where(F.col("reason").isNotNull() | contradicts).withColumn("reason", reason)
+    return ranked_lines.where(is_unfit()).withColumn("reason", reason)
+
+
+def is_unfit() -> Column:
+    """Whether a ranked line goes into quarantine."""
+    contradicts = (F.col("place") > 1) & (F.col("raw") != F.col("first_raw"))
+    return F.col("reason").isNotNull() | F.coalesce(contradicts, F.lit(False))
 
 
 def _why_no_record() -> Column:
