@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.audit_report import ReportOption, reporting
 from cli.exits import CommandFailed, ExitCode, failing_as
 from cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -35,6 +36,7 @@ def audit(
     ] = None,
     master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; by default this machine.")] = "",
     remote: Annotated[str, typer.Option(metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")] = "",
+    report: ReportOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
     """Check journals against the invariants. Exits with 1 when one is violated."""
@@ -49,7 +51,10 @@ def audit(
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
     names = [name.strip() for name in rules.split(",") if name.strip()]
     bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, pipeline.PipelineMissing)
-    with failing_as(ExitCode.BAD_INPUT, *bad):
+    with (
+        reporting(report, paths, source=source.value, master=master, remote=remote) as tell,
+        failing_as(ExitCode.BAD_INPUT, *bad),
+    ):
         result = pipeline.audit(
             paths,
             out,
@@ -59,6 +64,7 @@ def audit(
             remote=remote,
             bound_us=None if bound is None else round(bound * 1_000_000),
         )
+        tell(result)
     if output.is_flat:
         rows = ({**msgspec.to_builtins(one), "at_seconds": f"{one.at / 1e6:.3f}"} for one in result.findings)
         write_rows(rows, (*COLUMNS, "link") if output is Format.CSV else COLUMNS, output)

@@ -107,7 +107,7 @@ def audit(
     if out_dir is not None:
         _check_output(out_dir)
     names = wanted_rules(rules)
-    source = _source_of(paths) if source == "auto" else source
+    source = source_of(paths) if source == "auto" else source
     listed = [file for path in paths for file in journal_files(path)] if source == "journal" else []
     try:
         from backend.pipeline import audit_reading, session
@@ -182,7 +182,7 @@ def _audited(
     )
 
 
-def _source_of(paths: Sequence[Path]) -> Literal["journal", "logs"]:
+def source_of(paths: Sequence[Path]) -> Literal["journal", "logs"]:
     """What the first path holds that tells it. A directory with a journal is one, whatever else is in it."""
     for path in paths:
         if path.is_file() and not path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) and run_of_file(path) is None:

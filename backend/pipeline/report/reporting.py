@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from backend.journal.files import RUN_PREFIX, journal_files
 from backend.pipeline import audit_reading
-from backend.pipeline.audit import AuditResult, Source, _source_of
+from backend.pipeline.audit import AuditResult, Source, source_of
 from backend.pipeline.product_logs.reading import log_files
 from backend.pipeline.report.building import Audited, build_report
 from backend.pipeline.report.collecting import collect
@@ -30,7 +30,7 @@ def report_on(
     Uses the running Spark session, else one of its own. Raises what an audit of these paths does.
     """
     limits = limits or Limits()
-    logs = (_source_of(paths) if source == "auto" else source) == "logs"
+    logs = (source_of(paths) if source == "auto" else source) == "logs"
     with tempfile.TemporaryDirectory(prefix="quarterdeck-report-") as staging, spark_session() as spark:
         reading = _reading(spark, paths, Path(staging), logs=logs)
         try:
