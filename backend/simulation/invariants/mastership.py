@@ -178,8 +178,8 @@ class LineageChange(Checker):
         return {ClaimFinished: self._finish, ListInstalled: self._install}
 
     def _finish(self, record: Record, event: ClaimFinished) -> Violation | None:
-        other, witness = self._claims.setdefault(event.lineage, (event, record))
-        if other is event:
+        _, witness = self._claims.setdefault(event.lineage, (event, record))
+        if witness is record:
             return None
         return Violation(self.name, f"{event.lineage} was founded by two claims", (witness, record))
 
