@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
+from textual.strip import Strip
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
+
+from backend.picture.one_line import one_line
 
 Completion = Callable[[str], str | None]
 """Gives the whole line that a beginning of it most likely becomes, or None."""
@@ -134,6 +138,13 @@ class PromptInput(Input):
 
     def __init__(self, suggester: Suggester, *, id: str) -> None:
         super().__init__(id=id, suggester=suggester, compact=True, select_on_focus=False)
+
+    def render_line(self, y: int) -> Strip:
+        """A name that was put on the line stays as it is, whatever it holds, and is painted so that it steers no terminal."""
+        strip = super().render_line(y)
+        if strip.text.isprintable():
+            return strip
+        return Strip([Segment(one_line(segment.text), segment.style) for segment in strip])
 
     @property
     def prompt(self) -> Prompt:

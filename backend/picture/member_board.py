@@ -141,7 +141,7 @@ def member_row(picture: Picture, label: str, watching: Watchers, places: Places,
         kind="" if entry is None else "lite" if entry.lite else "data",
         zone=one_line(entry.zone) if entry is not None else "",
         address=one_line(belief.address),
-        uuid=belief.uuid[:UUID_SHOWN],
+        uuid=one_line(belief.uuid[:UUID_SHOWN]),
         tone="faint" if gone or belief.status == "paused" else "plain",
     )
 
@@ -206,7 +206,7 @@ def member_sentence(picture: Picture, label: str, row: MemberRow) -> str:
         row.heartbeat.sentence,
         f"suspects {suspects}{f' and {more} more' if more > 0 else ''}" if suspects else "suspects nobody",
         f"list {row.list_version}" if row.list_version else "no list yet",
-        f"life {belief.uuid}",
+        f"life {one_line(belief.uuid)}",
     ]
     return "; ".join(filter(None, said))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -10,6 +12,18 @@ def screen_text(app: App[None]) -> str:
     """Every line of the screen, without blanks at the right."""
     strips = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+
+def screen_tones(app: App[None]) -> str:
+    """Line by line, in which styles what stands there is painted: for each run of one style its length and the style."""
+    lines = []
+    for strip in app.screen._compositor.render_strips():
+        runs = [
+            (style, sum(segment.cell_length for segment in run))
+            for style, run in groupby(strip, key=lambda segment: str(segment.style))
+        ]
+        lines.append("  ".join(f"{cells}:{style}" for style, cells in runs))
+    return "\n".join(lines)
 
 
 async def settle(pilot: Pilot[None]) -> None:

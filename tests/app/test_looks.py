@@ -1,13 +1,19 @@
-"""How the first screen looks, as text, in a small and in a large terminal."""
+"""How the console looks: as text in terminals of three sizes, and in which colours."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Callable
 
 import pytest
+from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
+from textual.pilot import Pilot
 
+from app.actions.action import VIEW_NAMES, ViewName
 from app.console import Console
+from app.settings import ConsoleSettings
 from backend.core import events
 from backend.core.data.events import BackupOutOfStep, CallFinished
 from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
@@ -22,7 +28,8 @@ from backend.core.partitions.events import (
     PlannedMigration,
 )
 from tests.app.fake_cluster import FakeCluster
-from tests.app.screen_text import screen_text, settle
+from tests.app.screen_text import screen_text, screen_tones, settle
+from tests.app.story_cluster import StoryCluster
 
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
@@ -161,3 +168,62 @@ def test_without_colour_every_state_still_reads(monkeypatch: pytest.MonkeyPatch,
     coloured = look_at(split_cluster(), (160, 50))
     monkeypatch.setenv("NO_COLOR", "1")
     assert look_at(split_cluster(), (160, 50)) == coloured
+
+
+# Every view, in the middle of a long story
+
+ALL_SIZES = {"80x24": (80, 24), "160x50": (160, 50), "300x80": (300, 80)}
+
+
+async def open_view(app: Console, pilot: Pilot[None], view: ViewName) -> None:
+    """From the first view, and with the list of demos read."""
+    while app.top.view != "beliefs":
+        app.back()
+    if view != "beliefs":
+        app.goto(view, member="cyrene" if view == "member" else "")
+    await settle(pilot)
+    while "…" in app.screen.query_one("#demo-list").render_line(1).text if view == "demos" else False:
+        await settle(pilot)
+
+
+def each_view(size: tuple[int, int], look: Callable[[Console], str], theme: str = "dark") -> dict[ViewName, str]:
+    """What `look` makes of every view, in one console."""
+
+    async def scenario() -> dict[ViewName, str]:
+        app = Console(StoryCluster(), settings=ConsoleSettings(theme=theme))
+        looks: dict[ViewName, str] = {}
+        async with app.run_test(size=size) as pilot:
+            await settle(pilot)
+            for view in VIEW_NAMES:
+                await open_view(app, pilot, view)
+                looks[view] = look(app)
+        return looks
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size", ALL_SIZES.values(), ids=ALL_SIZES)
+def test_every_view(size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
+    for view, text in each_view(size, screen_text).items():
+        assert text == snapshot(name=view)
+        assert all(cell_len(line) <= size[0] for line in text.splitlines())
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_colours_of_every_view(theme: str, snapshot: SnapshotAssertion) -> None:
+    for view, tones in each_view((100, 30), screen_tones, theme).items():
+        assert tones == snapshot(name=view)
+
+
+def test_every_view_reads_the_same_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured = each_view((100, 30), screen_text)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert each_view((100, 30), screen_text) == coloured
+    for view, tones in each_view((100, 30), screen_tones).items():
+        assert greys_only(tones), view
+
+
+def greys_only(tones: str) -> bool:
+    """Whether every colour is a grey."""
+    colours = re.findall(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})", tones)
+    return bool(colours) and all(red == green == blue for red, green, blue in colours)
