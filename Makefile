@@ -15,8 +15,11 @@ pipeline: .venv/.pipeline  ## add what `quarterdeck audit` needs: Spark and a Ja
 web: .venv/.web  ## the console in a browser on this machine; prints the URL
 	@$(BIN)/quarterdeck web
 
-test: .venv/.pipeline .venv/.dev  ## all tests, on two processes
+test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on two processes
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+test-long: .venv/.pipeline .venv/.dev  ## the tests that start Sparks of their own, kill them, and wait
+	$(BIN)/python -m pytest -q -m long
 
 lint: .venv/.dev  ## style, types, and the arrows between the rooms
 	$(BIN)/ruff check .
@@ -38,7 +41,7 @@ clean:  ## remove what builds and tests leave behind; .venv stays
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
 
 # The stamps. A missing or dangling interpreter is made anew; a newer pyproject.toml or constraints.txt installs again.
 

@@ -13,8 +13,8 @@ import msgspec
 from app.findings import AuditReport
 from backend.picture.one_line import one_line
 
-AUDIT = (sys.executable, "-c", "from cli.main import run; run()", "audit")
-"""The command line that audits; paths and the form of the output are added."""
+AUDIT = (sys.executable, "-P", "-c", "from cli.main import run; run()", "audit")
+"""The command line that audits; paths and the form of the output are added. With -P no `cli` of the folder at hand is run."""
 
 AUDIT_CODES = (0, 1)
 """How an audit that was done ends: nothing violated, or something."""
@@ -47,7 +47,10 @@ class AuditFailed(Exception):
 def audited_path(journal: Path, run: str) -> Path:
     """What of a journal to audit: only the directory of this run where there is one."""
     directory = journal / f"{RUN_PREFIX}{run}"
-    return directory if run and directory.is_dir() else journal
+    try:
+        return directory if run and directory.is_dir() else journal
+    except OSError:
+        return journal  # where one may not look, what is wrong is for the audit to tell
 
 
 def findings_places(journal: Path, run: str) -> tuple[Path, ...]:

@@ -52,7 +52,7 @@ def describe(command: Command) -> str:
         case CutLink(sources, targets, one_way):
             return f"cut {_ends(sources, targets, one_way=one_way)}"
         case DelayLink(sources, targets, delay_us, one_way):
-            return f"delay {_ends(sources, targets, f'{delay_us / MILLISECOND_US:g}ms', one_way=one_way)}"
+            return f"delay {_ends(sources, targets, _exactly(delay_us), one_way=one_way)}"
         case LoseOnLink(sources, targets, probability, one_way):
             return f"lose {_ends(sources, targets, str(probability), one_way=one_way)}"
         case DuplicateOnLink(sources, targets, probability, one_way):
@@ -84,17 +84,22 @@ def describe(command: Command) -> str:
 
 def question(commands: Sequence[Command]) -> tuple[str, str]:
     """What to ask before `commands` are done, and the word that does them."""
-    if len({type(command) for command in commands}) > 1:
+    on_links = not hasattr(commands[0], "member")
+    if len({type(command) for command in commands}) > 1 or (on_links and len(commands) > 1):
         return "\n".join(("Do all of this?", *map(one_line, map(describe, commands)))), "Do"
     match commands[0]:
         case SetJoinList():
             return f"Edit the join list of {_members(commands)}'s cluster?", "Edit"
         case HealLink(sources, targets):
-            return f"Make the links between {', '.join(sources)} and {', '.join(targets)} plain again?", "Heal"
+            return one_line(
+                f"Make the links between {', '.join(sources)} and {', '.join(targets)} plain again?"
+            ), "Heal"
         case ChangeState(member, state):
             return f"Change the cluster of {one_line(member)} to {state}?", "Change"
         case SearchClusters():
             return f"Let {_members(commands)} look for other clusters, and merge?", "Search"
+        case first if on_links:
+            return one_line(f"Do this: {describe(first)}?"), "Do"
         case first:
             deed = str(first.__struct_config__.tag).capitalize()
             return f"{deed} {_members(commands)}?", deed
@@ -111,6 +116,12 @@ def _call(operation: Operation) -> tuple[str, ...]:
             return "remove", map, key
         case _:
             return str(operation.__struct_config__.tag), operation.map
+
+
+def _exactly(duration_us: int) -> str:
+    """A length of time as the prompt reads it, to the microsecond."""
+    milliseconds, rest_us = divmod(duration_us, MILLISECOND_US)
+    return f"{duration_us}us" if rest_us else f"{milliseconds}ms"
 
 
 def _members(commands: Sequence[Command]) -> str:

@@ -302,8 +302,8 @@ class Console(App[None]):
             if fresh:
                 for view in tab.views.values():
                     view.take(fresh)
-                for ending in tab.requests.answers(fresh):
-                    self.say(ending.text, error=ending.error)
+            for ending in tab.requests.answers(session.arrived):
+                self.say(ending.text, error=ending.error)
             if tab is self._tab:
                 self.top.tick(news=bool(fresh) or tab.shown != shown)
 
@@ -378,8 +378,10 @@ class Console(App[None]):
             return
         self._show_tab(self._tabs[self._tabs.index(gone) - 1])
         self._tabs.remove(gone)
-        for view in gone.views:
+        for view, screen in gone.views.items():
             self.uninstall_screen(gone.name_of(view))
+            if view not in gone.stack and screen.is_running:
+                screen.remove()  # those in sight go as they leave the stack; this one may have an audit under way
         # Closing may take seconds; nobody is to wait for it.
         self.run_worker(gone.session.close, thread=True, exit_on_error=False)
 

@@ -45,7 +45,10 @@ def target_of(text: str, usage: str) -> Target:
     named = named.removesuffix(OVERWRITE_SIGN).strip()
     if not named:
         raise BadExport(f"which file? write {usage}")
-    return Target(Path(named).expanduser(), overwrite)
+    try:
+        return Target(Path(named).expanduser(), overwrite)
+    except RuntimeError as problem:
+        raise BadExport(f"{named}: nobody of this name has a home here; write the folder out") from problem
 
 
 def export_rows(app: App[Any], rows: Iterable[Row], target: Target) -> str:

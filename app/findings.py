@@ -71,6 +71,8 @@ class FindingsFile:
         self.findings: list[Finding] = []
         self.bad_lines = 0
         """Finished lines that hold no finding."""
+        self.problem = ""
+        """Why it could not be read at the last look."""
         self._inode = 0
         self._read_bytes = 0
         self._torn = b""
@@ -78,9 +80,16 @@ class FindingsFile:
     def look(self) -> bool:
         """Read what came since the last look; whether anything changed. A file that was cut or replaced is read anew."""
         try:
-            status = self.path.stat()
+            self.problem = ""
+            return self._read_on()
         except (FileNotFoundError, NotADirectoryError):
             return False
+        except OSError as problem:
+            self.problem = f"{self.path.name} cannot be read: {problem.strerror or problem}"
+            return False
+
+    def _read_on(self) -> bool:
+        status = self.path.stat()
         forgotten = self._read_bytes > 0 and (status.st_ino != self._inode or status.st_size < self._read_bytes)
         if forgotten:
             self.findings, self.bad_lines, self._read_bytes, self._torn = [], 0, 0, b""

@@ -40,6 +40,10 @@ class Session:
         self.owned = owned
         self.tape = Tape(RECORDED_TAPE_CAPACITY if cluster.source == "recorded" else TAPE_CAPACITY)
         self.playhead = Playhead(self.tape)
+        self.arrived: Sequence[Record] = ()
+        """The records that the last `take_in` folded, whatever moment is shown."""
+        self._told_us, self._told_epoch = self.playhead.shown_us, self.playhead.jumps
+        """Up to when the last `take_in` has told of records, and in which epoch."""
         self._backlog: deque[Record] = deque()
         self._head = Picture()
         self._judge: Judge | None = None
@@ -91,21 +95,26 @@ class Session:
         apply = self._head.apply
         for record in fresh:
             apply(record)
+        self.arrived = fresh
         self.tape.append(fresh, self._head)
         if self.judged:
             self._judge = self._judge or self._new_judge()
             self._judge.take(fresh, self.cluster.now_us())
-        was_live, before_us = self.playhead.live, self.playhead.shown_us
+            if not fresh and self.cluster.source == "recorded":  # read to its end
+                self._judge.finish()
+        was_live, jumped = self.playhead.live, self.playhead.jumps != self._told_epoch
+        before_us = self.playhead.shown_us if jumped else self._told_us
         self.playhead.tick(time.monotonic_ns() // 1_000, self.cluster.now_us())
+        self._told_us, self._told_epoch = self.playhead.shown_us, self.playhead.jumps
         if was_live and self.playhead.live:
             return fresh
-        return self.tape.records(before_us + 1, self.playhead.shown_us)
+        return self.tape.records(before_us + 1, self._told_us)
 
     def _new_judge(self) -> Judge:
         # Read only now: the first picture is painted sooner without the invariants.
         from backend.clusters.judging import HOLD_US, Judge
 
-        return Judge(HOLD_US if self.cluster.source == "live" else 0)
+        return Judge(0 if self.cluster.source == "simulated" else HOLD_US)
 
     def close(self) -> None:
         """End the cluster if this session owns it, or the connection to it; returns when that is done."""

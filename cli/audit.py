@@ -44,15 +44,17 @@ def audit(
 
     from backend.journal.files import NoJournal
     from backend.pipeline import audit as pipeline
+    from backend.pipeline.missing import SparkUnreachable
     from backend.pipeline.product_logs.reading import NoLogs
     from backend.pipeline.rules.names import UnknownRule
 
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, pipeline.PipelineMissing)
+    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, pipeline.PipelineMissing, OSError)
     with (
-        reporting(report, paths, source=source.value, master=master, remote=remote) as tell,
+        reporting(report, paths, source=source.value) as tell,
+        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
         failing_as(ExitCode.BAD_INPUT, *bad),
     ):
         result = pipeline.audit(
@@ -63,8 +65,8 @@ def audit(
             master=master,
             remote=remote,
             bound_us=None if bound is None else round(bound * 1_000_000),
+            then=tell,
         )
-        tell(result)
     if output.is_flat:
         rows = ({**msgspec.to_builtins(one), "at_seconds": f"{one.at / 1e6:.3f}"} for one in result.findings)
         write_rows(rows, (*COLUMNS, "link") if output is Format.CSV else COLUMNS, output)

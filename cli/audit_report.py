@@ -23,23 +23,22 @@ ReportOption = Annotated[
 
 @contextmanager
 def reporting(
-    file: Path | None, paths: list[Path], *, source: Source = "auto", master: str = "", remote: str = ""
+    file: Path | None, paths: list[Path], *, source: Source = "auto"
 ) -> Iterator[Callable[[AuditResult], None]]:
-    """Audit in the block, then call what it gives with the result. Without a `file` that does nothing.
+    """Audit in the block, and call what it gives with the result while Spark runs. Without a `file` that does nothing.
 
     Raises `CommandFailed` before the block where the report could not be written anyway.
     """
     if file is None:
         yield lambda result: None
         return
-    from backend.pipeline.missing import PipelineMissing, SparkUnreachable, needing_packages
+    from backend.pipeline.missing import PipelineMissing, needing_packages
     from backend.pipeline.report.writing import ReportRefused, check_destination, write_report
 
     with failing_as(ExitCode.BAD_INPUT, ReportRefused, PipelineMissing):
         check_destination(file)
         with needing_packages():
             from backend.pipeline.report.reporting import report_on
-            from backend.pipeline.session import spark_session
 
     def tell(result: AuditResult) -> None:
         report = report_on(paths, result, source=source)
@@ -47,9 +46,4 @@ def reporting(
             write_report(report, file)
         say(f"report: {file}")
 
-    with (
-        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
-        failing_as(ExitCode.BAD_INPUT, PipelineMissing),
-        spark_session(master, remote=remote),
-    ):
-        yield tell
+    yield tell

@@ -22,7 +22,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from backend.clusters.remote_access import member_url
 
-HomePath = Annotated[Path, AfterValidator(lambda path: path.expanduser())]
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as problem:
+        raise ValueError("nobody of this name has a home here; write the folder out") from problem
+
+
+HomePath = Annotated[Path, AfterValidator(_expanded)]
 
 
 def _dashed(name: str) -> str:

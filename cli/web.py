@@ -12,8 +12,8 @@ from cli.exits import CommandFailed, ExitCode, failing_as
 
 DEFAULT_PORT = 8321
 
-CONSOLE = (sys.executable, "-c", "from cli.main import run; run()", "console")
-"""How the console is started whatever the shell finds under `quarterdeck`."""
+CONSOLE = (sys.executable, "-P", "-c", "from cli.main import run; run()", "console")
+"""How the console is started whatever the shell finds under `quarterdeck`, and whatever lies in the folder where one is (-P)."""
 
 
 def web(

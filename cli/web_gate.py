@@ -15,6 +15,8 @@ from aiohttp import web
 HOST = "127.0.0.1"
 """Nobody beyond this machine is served; there is no option for it."""
 
+HTTP_PORT = 80
+
 TOKEN = "token"
 """The parameter of the first URL."""
 
@@ -27,8 +29,8 @@ class Gate:
     """Guards one server on one port. For one person: a second one gets no cookie, as the token is gone."""
 
     def __init__(self, port: int) -> None:
-        self.origin = f"http://{HOST}:{port}"
-        self._host = f"{HOST}:{port}"
+        self._host = HOST if port == HTTP_PORT else f"{HOST}:{port}"  # as browsers write it
+        self.origin = f"http://{self._host}"
         self._cookie = f"quarterdeck-{port}"  # cookies do not tell ports apart
         self._token: str | None = secrets.token_urlsafe(32)
         self._session = secrets.token_urlsafe(32)
@@ -68,7 +70,7 @@ class Gate:
 
     def _let_in(self, request: web.Request) -> web.StreamResponse:
         given = request.query[TOKEN]
-        if self._token is None or not hmac.compare_digest(given.encode(), self._token.encode()):
+        if self._token is None or not _same(given, self._token):
             return refusal("this URL was used already, or is not the one that `quarterdeck web` printed; start it anew")
         self._token = None
         answer = web.Response(status=303, headers={"Location": "/"})
@@ -77,7 +79,12 @@ class Gate:
 
     def _is_known(self, request: web.Request) -> bool:
         given = request.cookies.get(self._cookie, "")
-        return hmac.compare_digest(given.encode(), self._session.encode())
+        return _same(given, self._session)
+
+
+def _same(given: str, secret: str) -> bool:
+    """Whether they are the same, in a time that tells nothing. What is given may be no text at all."""
+    return hmac.compare_digest(given.encode(errors="replace"), secret.encode())
 
 
 def refusal(why: str) -> web.Response:

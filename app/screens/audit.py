@@ -145,6 +145,7 @@ class AuditScreen(LiveScreen):
                     str(counts["stream"]) if counts["stream"] else "nothing", "bad" if counts["stream"] else "plain"
                 ),
                 TableCell(f"{counted(bad_lines, 'line')} unreadable" if bad_lines else "", "warning"),
+                *(TableCell(one_line(file.problem), "warning") for file in self._files.values() if file.problem),
             ]
         )
         self.audit_line.show([TableCell("audit", "faint"), TableCell(*self._audit_text())])
@@ -166,7 +167,11 @@ class AuditScreen(LiveScreen):
         if self._worker is not None:
             self._worker.cancel()
             return
-        journal = Path(text).expanduser() if text else self.journal
+        try:
+            journal = Path(text).expanduser() if text else self.journal
+        except RuntimeError:
+            self.desk.say(f"{text}: nobody of this name has a home here; write the folder out", error=True)
+            return
         if journal is None:
             self.desk.say("no journal of this run is known here; name one: audit-run PATH", error=True)
             return

@@ -61,6 +61,8 @@ class DemosScreen(LiveScreen):
         self._demos = DemoModel(desk.scores)
         self._matrix = MatrixModel(session.picture)
         self._noted = False
+        self._whole = False
+        """Whether all of the list was read when it was shown last: a clock that stands still would not show the rest."""
         self._ticked = (0, "")
         """How far the lesson was at the last tick."""
         self._seen = (0, 0)
@@ -107,7 +109,9 @@ class DemosScreen(LiveScreen):
 
     def tick(self, *, news: bool) -> None:
         if self.taught is None:
-            super().tick(news=news or not self._demos.complete)
+            complete = self._demos.complete
+            super().tick(news=news or not self._whole)
+            self._whole = complete
         else:
             tutor = self.taught.lesson.tutor
             super().tick(news=news or (len(tutor.told), tutor.phase) != self._ticked)

@@ -88,7 +88,7 @@ class HelpScreen(ModalScreen[None]):
 
 def _told_below(heading: str, lines: Iterable[tuple[str, str]], width: int) -> tuple[Text, Table]:
     """Names, the first column `width` wide where there is room, and beside them what they mean."""
-    table = Table.grid(padding=(0, 0, 0, 2), expand=True)
+    table = Table.grid(padding=(0, 0, 0, 2), pad_edge=True, expand=True)
     table.add_column(min_width=KEY_WIDTH, max_width=width)
     table.add_column(ratio=1)
     for name, meaning in lines:

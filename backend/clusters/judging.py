@@ -39,6 +39,11 @@ class Judge:
             self._watch.observe(record)
         del self._held[:settled]
 
+    def finish(self) -> None:
+        """No more records come: judge those that wait."""
+        if self._held:
+            self.take((), self._held[-1].at + self._hold_us)
+
 
 def _when(record: Record) -> int:
     return record.at

@@ -192,7 +192,7 @@ class SimulatedCluster:
             raise ValueError(f"{at_us / 1e6:.3f} s is no moment of this run, which is at {self.now_us() / 1e6:.3f} s")
         self._forks += 1
         deeds = [deed for deed in (*self.commands, *self._script) if deed.at_us <= at_us]
-        return SimulatedCluster(
+        fork = SimulatedCluster(
             self._scenario,
             self._seed,
             name=f"{self.name}-fork-{self._forks}",
@@ -201,6 +201,8 @@ class SimulatedCluster:
             catch_up_us=at_us,
             clock_us=self._clock_us,
         )
+        fork.writable = self.writable
+        return fork
 
     # The scenario's turn
 

@@ -8,10 +8,10 @@ from backend.core.cluster_profile import ClusterState, allows_joins
 from backend.core.commands import ChangeState, Command, KillAt, KillMember, SearchClusters, SetJoinList, StopMember
 from backend.picture.amounts import counted
 from backend.picture.join_list_edit import edit_sentences
+from backend.picture.loss import lives_by_table, lives_left
 from backend.picture.narration import VERDICTS
 from backend.picture.one_line import one_line
 from backend.picture.picture import Picture
-from backend.picture.table_belief import TableBelief
 
 
 def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
@@ -50,8 +50,8 @@ def _of_ending(picture: Picture, targets: Collection[str]) -> list[str]:
 def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]) -> list[str]:
     """What becomes of the data, by the tables of the masters that the members follow; nothing where there is none."""
     sentences: list[str] = []
-    living = {belief.uuid for belief in picture.members.values() if belief.status not in ("stopped", "killed")}
-    for table, uuids in _by_table(picture, killed):
+    living = lives_left(picture)
+    for table, uuids in lives_by_table(picture, killed):
         loss = table.loss_without(uuids, living)
         if loss.lost:
             sentences.append(f"✕ {counted(len(loss.lost), 'partition')} would be lost: nobody else holds a replica.")
@@ -60,25 +60,11 @@ def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]
         if loss.bared:
             sentences.append(f"! {counted(len(loss.bared), 'partition')} would fall to a single copy.")
     stays = any(belief.running for label, belief in picture.members.items() if label not in (*killed, *stopped))
-    if stays and _by_table(picture, stopped):
+    if stays and lives_by_table(picture, stopped):
         sentences.append(
             "Their data moves to the others before they leave, unless the state of the cluster forbids it."
         )
     return sentences
-
-
-def _by_table(picture: Picture, labels: Collection[str]) -> list[tuple[TableBelief, list[str]]]:
-    """The lives of `labels`, told apart by the table that tells who holds their data."""
-    found: dict[int, tuple[TableBelief, list[str]]] = {}
-    for label in labels:
-        belief = picture.members.get(label)
-        if belief is None or belief.status in ("stopped", "killed"):
-            continue
-        master = picture.master_of(label)
-        table = master.table if master is not None and master.table is not None else belief.table
-        if table is not None:
-            found.setdefault(id(table), (table, []))[1].append(belief.uuid)
-    return list(found.values())
 
 
 def _of_state(picture: Picture, member: str, state: ClusterState) -> list[str]:

@@ -224,10 +224,10 @@ def _alternatives(
     searched, disputes = exact, 0
     for members in components(adjacent, disputed) if exact else ():
         equals = equals_of(Dispute(members, members & ~gone, True), lite, adjacent)
-        if equals is None or len(equals) > SHOWN_ALTERNATIVES or len(found) > SHOWN_ALTERNATIVES:
+        room = SHOWN_ALTERNATIVES - len(found)
+        if equals is None or len(equals) > room:
             searched = False
         disputes += bool(equals)
-        room = SHOWN_ALTERNATIVES - len(found)
         found += [gone & ~members | members & ~stay for stay in (equals or ())[:room]]
     return [tuple(addresses[place] for place in vertices_of(one)) for one in found], searched, disputes
 

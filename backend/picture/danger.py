@@ -16,6 +16,7 @@ from backend.core.commands import (
     SearchClusters,
     StopMember,
 )
+from backend.picture.loss import lives_by_table, lives_left
 from backend.picture.picture import Picture
 
 Danger = Literal["none", "confirm", "type-name"]
@@ -62,16 +63,9 @@ def _hits_half(picture: Picture, gone: Collection[str]) -> bool:
 
 
 def _loses_data(picture: Picture, killed: Collection[str]) -> bool:
-    """Whether a partition loses its last replica, by the table of the master that its holders follow."""
-    living = {belief.uuid for belief in picture.members.values() if belief.status not in ("stopped", "killed")}
-    lives_by_table: dict[int, list[str]] = {}
-    tables = {}
-    for label in sorted(killed):
-        belief, master = picture.members.get(label), picture.master_of(label)
-        if belief is not None and master is not None and master.table is not None:
-            tables[id(master.table)] = master.table
-            lives_by_table.setdefault(id(master.table), []).append(belief.uuid)
-    return any(tables[table].loss_without(lives, living).lost for table, lives in lives_by_table.items())
+    """Whether a partition loses its last replica, by the same tables as what is told of it."""
+    living = lives_left(picture)
+    return any(table.loss_without(lives, living).lost for table, lives in lives_by_table(picture, sorted(killed)))
 
 
 def _splits(picture: Picture, commands: Iterable[Command]) -> bool:

@@ -69,6 +69,8 @@ class EditPlan:
     members: tuple[str, ...]
     changes: tuple[Change, ...]
     """Seen from the master's own list."""
+    reordered: bool
+    """Whether addresses that stay change places."""
     differing: tuple[str, ...]
     """Members whose list is another one than their master's; it is replaced as well."""
 
@@ -79,23 +81,28 @@ class EditPlan:
     @property
     def nothing_new(self) -> bool:
         """Whether every member has this very list already. Another order is another list."""
-        return not self.differing and all(change.sign == "=" for change in self.changes)
+        return not self.differing and not self.reordered and all(change.sign == "=" for change in self.changes)
 
     def counts(self) -> str:
         """Whose list it is, and how much of it would change."""
         signs = [change.sign for change in self.changes]
         parts = [f"{sign}{signs.count(sign)}" for sign in ("+", "−") if sign in signs]
-        return f"{self._whose}: {' '.join(parts) or 'nothing new'}{self._others}"
+        return f"{self._whose}: {' '.join(parts) or self._no_other}{self._others}"
 
     def diff(self) -> str:
         """Whose list it is, and what would change, entry by entry."""
         new = ", ".join(change.text for change in self.changes if change.sign != "=")
         kept = sum(change.sign == "=" for change in self.changes)
-        return f"{self._whose}: {new or 'nothing new'}; = {kept} stay{self._others}"
+        return f"{self._whose}: {new or self._no_other}; = {kept} stay{self._others}"
 
     @property
     def _whose(self) -> str:
         return f"{one_line(self.master)}'s cluster of {counted(len(self.members), 'member')}"
+
+    @property
+    def _no_other(self) -> str:
+        """What is said where no address comes or goes."""
+        return "another order" if self.reordered else "nothing new"
 
     @property
     def _others(self) -> str:
@@ -168,7 +175,9 @@ def plan_edit(picture: Picture, master: Belief, wanted: Sequence[Address]) -> Ed
     followers = [label for label in members_of(picture, master) if label != master.label]
     lists = {label: picture.members[label].join_list for label in followers}
     differing = tuple(label for label, known in lists.items() if known != master.join_list and known != tuple(wanted))
-    return EditPlan(master.label, (master.label, *followers), changes, differing)
+    kept = [change.address for change in changes if change.sign == "="]
+    reordered = kept != [one for one in master.join_list if one in kept]
+    return EditPlan(master.label, (master.label, *followers), changes, reordered, differing)
 
 
 def edit_sentences(picture: Picture, command: SetJoinList) -> list[str]:

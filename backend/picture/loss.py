@@ -21,6 +21,24 @@ def lives_left(picture: Picture) -> frozenset[str]:
     return frozenset(belief.uuid for belief in picture.members.values() if belief.status not in ("stopped", "killed"))
 
 
+def lives_by_table(picture: Picture, labels: Collection[str]) -> list[tuple[TableBelief, list[str]]]:
+    """The lives of those of `labels` that have not ended, told apart by the table that tells who holds their data.
+
+    That is the table of the master that each follows, or its own where that has none.
+    """
+    living = lives_left(picture)
+    found: dict[int, tuple[TableBelief, list[str]]] = {}
+    for label in labels:
+        belief = picture.members.get(label)
+        if belief is None or belief.uuid not in living:
+            continue
+        master = picture.master_of(label)
+        table = master.table if master is not None and master.table is not None else belief.table
+        if table is not None:
+            found.setdefault(id(table), (table, []))[1].append(belief.uuid)
+    return list(found.values())
+
+
 def loss_of(picture: Picture, table: TableBelief, labels: Collection[str]) -> Loss:
     """What `table` would lose if the members `labels` died now. Members that are gone already take nothing with them."""
     living = lives_left(picture)

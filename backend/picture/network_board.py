@@ -109,12 +109,6 @@ def link_word(picture: Picture, source: str, target: str) -> LinkWord:
     return next((trait.kind for trait in traits_of(condition)), "up")
 
 
-def link_text(picture: Picture, source: str, target: str) -> str:
-    """Glyph and word of a link."""
-    word = link_word(picture, source, target)
-    return f"{WORD_GLYPHS[word]} {word}"
-
-
 def link_sentence(picture: Picture, member: str) -> str:
     """All that is wrong with the links of `member`, in words; the worst first."""
     by_text: dict[str, list[str]] = {}

@@ -81,7 +81,7 @@ class Playhead:
             case "playing":
                 self.shown_us = max(self.shown_us, self._tape.start_us) + round(passed_us * self.speed)
                 if self.shown_us >= self.now_us:
-                    self.follow()
+                    self._follow()
             case "paused" if self.shown_us < self._tape.start_us:
                 self.go(self._tape.start_us)  # the moment was forgotten
 
@@ -89,7 +89,9 @@ class Playhead:
 
     def follow(self) -> None:
         """Show what happens now, from now on."""
-        self.mode, self.shown_us, self._awaited_us = "following", self.now_us, None
+        if self.shown_us < self.now_us:
+            self.jumps += 1
+        self._follow()
 
     def wait_for(self, at_us: int) -> None:
         """Stand still at a moment once it has come, if nobody has moved the playhead before."""
@@ -148,3 +150,6 @@ class Playhead:
             return None
         self.go(moments[place])
         return moments[place]
+
+    def _follow(self) -> None:
+        self.mode, self.shown_us, self._awaited_us = "following", self.now_us, None

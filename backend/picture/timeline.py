@@ -53,8 +53,11 @@ class Timeline:
         return len(self.levels)
 
     def moment_of(self, column: int) -> int:
-        """The end of the time that a column stands for: all that happened in it is past."""
-        return self.from_us - (-(self.to_us - self.from_us) * (column + 1) // max(1, self.width))
+        """The last moment that a column stands for: all that happened in it is past, and nothing of the next one."""
+        if column >= self.width - 1:
+            return self.to_us
+        next_us = self.from_us - (-(self.to_us - self.from_us) * (column + 1) // self.width)
+        return max(self.from_us, next_us - 1)
 
 
 def window(start_us: int, end_us: int, shown_us: int, zoom: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from backend.journal.files import OPEN_SUFFIX, RUN_PREFIX, SEALED_SUFFIX, NoJournal, journal_files, run_of_file
-from backend.pipeline.missing import JavaMissing, PipelineMissing
+from backend.pipeline.missing import JavaMissing, PipelineMissing, needing_packages
 from backend.pipeline.product_logs.reading import log_files, may_be_log
 from backend.pipeline.rules.finding import Finding, Witness, by_weight
 from backend.pipeline.rules.names import UnknownRule, judged_without_the_rest, wanted_rules
@@ -46,7 +46,6 @@ Source = Literal["auto", "journal", "logs"]
 """What the paths hold: our journals, or the product's own member logs."""
 
 MOST_FINDINGS = 100_000
-OPTIONAL_PACKAGES = ("pyspark", "py4j", "pandas", "pyarrow", "numpy")
 TABLES = ("views", "suspicions", "findings")
 LOGS_TELL_LITTLE = "members' logs may begin in the middle, and tell nothing of faults, tables and calls"
 _BUILDING = ".building-"
@@ -96,25 +95,23 @@ def audit(
     master: str = "",
     remote: str = "",
     bound_us: int | None = None,
+    then: Callable[[AuditResult], None] = lambda result: None,
 ) -> AuditResult:
     """Check what is at `paths`: journals (roots, directories of runs, single files), or logs; events that stand twice count once.
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. With `out_dir` the tables
     `views`, `suspicions` and `findings` are written there as Parquet, partitioned by run, replacing those of an earlier audit,
-    and only after they are complete. Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `PipelineMissing` or
-    `JavaMissing` before anything is changed.
+    and only after they are complete. `then` is called with the result while Spark still runs. Raises `NoJournal`, `NoLogs`,
+    `UnknownRule`, `OutputRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable` before anything is changed, and
+    `OSError` for what cannot be read or written.
     """
     if out_dir is not None:
         _check_output(out_dir)
     names = wanted_rules(rules)
     source = source_of(paths) if source == "auto" else source
     listed = [file for path in paths for file in journal_files(path)] if source == "journal" else []
-    try:
+    with needing_packages():
         from backend.pipeline import audit_reading, session
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in OPTIONAL_PACKAGES:
-            raise PipelineMissing() from error
-        raise
     blind: list[str] = []
     if source == "logs":
         blind = sorted(name for name in names if not judged_without_the_rest(name))
@@ -127,8 +124,10 @@ def audit(
         conf = {} if is_small else audit_reading.MUCH
         with session.spark_session(master, remote=remote, profile=profile, conf=conf) as spark:
             result = _read_and_audited(spark, source, paths, files, size_bytes, names, bound_us, out_dir)
-    unjudged = (NotJudged(tuple(blind), LOGS_TELL_LITTLE),) if blind else ()
-    return msgspec.structs.replace(result, not_judged=unjudged)
+            unjudged = (NotJudged(tuple(blind), LOGS_TELL_LITTLE),) if blind else ()
+            result = msgspec.structs.replace(result, not_judged=unjudged)
+            then(result)
+    return result
 
 
 def _read_and_audited(
@@ -199,11 +198,12 @@ class _Links:
     """How to see a finding in the console: the directory of its run, or else what was named."""
 
     def __init__(self, reading: Reading, paths: Sequence[Path]) -> None:
-        self._places = {
-            file.parent.name.removeprefix(RUN_PREFIX): file.parent
-            for file in reading.names.values()
-            if file.parent.name.startswith(RUN_PREFIX)
-        }
+        self._places: dict[str, Path] = {}
+        for place, file in reading.names.items():
+            if file.parent.name.startswith(RUN_PREFIX):
+                self._places[file.parent.name.removeprefix(RUN_PREFIX)] = file.parent
+            elif len(paths) > 1 and (run := run_of_file(place)) is not None:
+                self._places.setdefault(run, next(path for path in paths if path == file or path in file.parents))
         self._otherwise = paths[0] if reading.logs is None else None
 
     def to(self, finding: Finding) -> str:

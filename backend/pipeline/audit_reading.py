@@ -66,7 +66,9 @@ class Reading:
     def problems(self) -> list[tuple[Path, str, str]]:
         """File, text and reason of the first lines that are no records."""
         rows = self.quarantine.orderBy("file", "raw").limit(MOST_QUARANTINED).collect()
-        places = [(Path(unquote(urlsplit(row.file).path)), row) for row in rows]
+        # Spark names the files of journals by their URIs, logs are named by our own reader.
+        plain = (row.file if self.logs is not None else unquote(urlsplit(row.file).path) for row in rows)
+        places = zip(map(Path, plain), rows, strict=True)
         return [(self.names.get(place, place), row.raw, row.reason) for place, row in places]
 
     def release(self) -> None:

@@ -56,6 +56,7 @@ class ScoreBook:
     def __init__(self, file: Path | None) -> None:
         self.file = file
         self.problem = ""
+        self._readable = True
         self._demos = self._read()
 
     def of(self, demo: str) -> Attempts:
@@ -69,6 +70,7 @@ class ScoreBook:
         self._write()
 
     def _read(self) -> dict[str, Attempts]:
+        self.problem, self._readable = "", True
         if self.file is None:
             return {}
         try:
@@ -76,15 +78,17 @@ class ScoreBook:
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.DecodeError) as problem:
+            self._readable = False
             self.problem = f"{self.file} cannot be read, so what was learnt before is not known: {problem}"
             return {}
         if book.format != FORMAT:
+            self._readable = False
             self.problem = f"{self.file} was written by another version; its scores are not shown"
             return {}
         return dict(book.demos)
 
     def _write(self) -> None:
-        if self.problem or self.file is None:
+        if not self._readable or self.file is None:
             return  # what cannot be read is not overwritten
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)

@@ -67,7 +67,9 @@ class Desk:
             await self.idle()
         self.app.beliefs.table.point_at("byzantium")
         if view != "beliefs":
-            self.app.goto(view, member="byzantium" if view in ("member", "members", "suspicions", "network", "join-lists") else "")
+            self.app.goto(
+                view, member="byzantium" if view in ("member", "members", "suspicions", "network", "join-lists") else ""
+            )
         await self.idle()
         self.app.top.message.show(())
         self.cluster.commands.clear()
@@ -256,6 +258,11 @@ def test_every_action_has_an_outcome_and_no_outcome_is_left_over() -> None:
     assert {action.id for action in ACTIONS} == set(OUTCOMES)
 
 
+def clear(folder: Path) -> None:
+    for left_over in folder.iterdir():
+        left_over.unlink()
+
+
 async def yes(desk: Desk) -> None:
     """Answer what is asked, if anything is."""
     if isinstance(desk.app.screen, ConfirmScreen | ConfirmTypedScreen):
@@ -274,8 +281,7 @@ def test_every_action_does_what_it_says_in_every_view_that_knows_it(
             if action.id in STARTS_A_CLUSTER:
                 continue
             await desk.open(view)
-            for left_over in tmp_path.iterdir():
-                left_over.unlink()
+            clear(tmp_path)
             desk.app.action_act(action.id)
             await desk.idle()
             await yes(desk)
@@ -527,7 +533,11 @@ def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: Path) -
                 assert len(arranged.keys) == len(arranged.all_keys)
             app.action_act("columns", f"hide {arranged.titles[-1]}")
             await desk.idle()
-            assert all(arranged.titles[-1] not in row for row in app.top.rows()) or view in ("beliefs", "partitions", "events")
+            assert all(arranged.titles[-1] not in row for row in app.top.rows()) or view in (
+                "beliefs",
+                "partitions",
+                "events",
+            )
             app.action_act("columns", "reset")
         if whole:
             await desk.press("y")

@@ -95,6 +95,11 @@ def test_targets(text: str, target: Target) -> None:
     assert target.suffix == ".csv"
 
 
+def test_a_home_of_nobody_is_said() -> None:
+    with pytest.raises(BadExport, match="nobody of this name has a home here"):
+        target_of("~nobody-of-this-name/a.csv", "export FILE")
+
+
 @pytest.mark.parametrize("text", ["", " ", "!"])
 def test_a_target_has_to_be_named(text: str) -> None:
     with pytest.raises(BadExport, match="which file\\? write export FILE"):

@@ -56,6 +56,16 @@ def test_a_file_that_was_cut_or_replaced_is_read_anew(tmp_path: Path) -> None:
     assert file.look() and [one.seq for one in file.findings] == [8, 9, 10]
 
 
+def test_a_file_that_cannot_be_read_is_said_and_tried_again(tmp_path: Path) -> None:
+    path = tmp_path / "findings.jsonl"
+    path.mkdir()
+    file = FindingsFile(path)
+    assert not file.look() and "cannot be read" in file.problem
+    path.rmdir()
+    append(path, line(1) + b"\n")
+    assert file.look() and not file.problem and len(file.findings) == 1
+
+
 def test_a_violation_stands_at_the_last_of_its_witnesses() -> None:
     records = tuple(Record("run", f"n{at}", f"u{at}", at, at, at, ProcessKilled("x")) for at in (3, 9, 5))
     finding = of_violation(Violation("view order", "two ways", records))

@@ -34,12 +34,20 @@ REASON = "[/] [red]no\x1b[31m heartbeat\u202e [@click=app.quit]x " + "y" * 300
 SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
 
 
+TYPED = (
+    *("preset isolate [/]x", "preset halves", "story [b]", "because", "space-time", "table-of [/]x", "sort [b]"),
+    *("bookmark [/]mark\x1b[2J", "mark [/]", "filter [/", "at [/]x", "theme [/]", "cluster [/]"),
+)
+
+
 def hostile_cluster() -> FakeCluster:
     """Everybody has a name that is none, and everything that is told is full of such."""
     cluster = FakeCluster(HOSTILE, name="[b]dev[/\x1b[0m")
     cluster.form()
     one, two, three = HOSTILE[:3]
-    cluster.change_table(one, 9, {place: [HOSTILE[place % 7], HOSTILE[(place + 1) % 7]] for place in range(21)}, "arranged")
+    cluster.change_table(
+        one, 9, {place: [HOSTILE[place % 7], HOSTILE[(place + 1) % 7]] for place in range(21)}, "arranged"
+    )
     cluster.suspect(one, two, REASON)
     cluster.suspect(two, one, REASON)
     cluster.happen(one, events.DisconnectionReported(cluster.address(two), (cluster.address(one),)))
@@ -51,7 +59,9 @@ def hostile_cluster() -> FakeCluster:
         cluster.begin(one, f"[/]{place}", place, name, HOSTILE[place + 1])
     cluster.happen(one, MigrationDecided("[/]1", 1, False, 3, REASON))
     cluster.happen(one, PartitionLost(3, 6))
-    cluster.happen(two, CallFinished(1, "get", "[b]map", "[/]key\x1b", 3, "[@click=app.quit]v", True, 1_500, REASON, False))
+    cluster.happen(
+        two, CallFinished(1, "get", "[b]map", "[/]key\x1b", 3, "[@click=app.quit]v", True, 1_500, REASON, False)
+    )
     cluster.happen("dev", LinkChanged(one, two, blocked="blackhole"))
     cluster.happen("dev", LinkChanged(two, three, delay=7_000))
     return cluster
@@ -60,7 +70,10 @@ def hostile_cluster() -> FakeCluster:
 def only_text(text: str) -> None:
     """Nothing but what can be printed, so that a terminal does nothing else."""
     for sign in text:
-        assert sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cf"), (ascii(sign), [line for line in text.split("\n") if sign in line])
+        assert sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cf"), (
+            ascii(sign),
+            [line for line in text.split("\n") if sign in line],
+        )
 
 
 async def look(pilot: Pilot[None]) -> str:
@@ -97,8 +110,7 @@ def test_in_panes_sheets_plans_and_editors(tmp_path: Path) -> None:
         app = Console(cluster)
         async with app.run_test(size=(160, 50)) as pilot:
             await settle(pilot)
-            for line in ("preset isolate [/]x", "preset halves", "story [b]", "because", "space-time", "table-of [/]x",
-                         "bookmark [/]mark\x1b[2J", "mark [/]", "filter [/", "at [/]x", "theme [/]", "sort [b]", "cluster [/]"):  # fmt: skip
+            for line in TYPED:
                 app.answered(":", line)
                 await look(pilot)
             app.answered(":", "edit-all-lists")

@@ -226,6 +226,12 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
 )
 
 
+@pytest.mark.parametrize("delay_us", [0, 1_500, 1_234_567, 10_000_000_000])
+def test_a_delay_is_told_to_the_microsecond(delay_us: int) -> None:
+    command = DelayLink(("n1",), ("n2",), delay_us)
+    assert parse_line(describe(command), LABELS, writable=True) == command
+
+
 @given(COMMANDS)
 def test_what_is_told_of_a_command_is_the_line_that_means_it(command: Command) -> None:
     assert parse_line(describe(command), LABELS, writable=True) == command
@@ -234,4 +240,8 @@ def test_what_is_told_of_a_command_is_the_line_that_means_it(command: Command) -
 def test_questions_name_the_deed_and_whom_it_is_done_to() -> None:
     assert question([KillMember("n1"), KillMember("n2")]) == ("Kill n1, n2?", "Kill")
     assert question([ChangeState("n1", "FROZEN")]) == ("Change the cluster of n1 to FROZEN?", "Change")
+    assert question([CutLink(("n1",), ("n2",))]) == ("Do this: cut n1 n2?", "Do")
+    assert question([HealLink(("n1",), ("n2",)), HealLink(("n1",), ("n3",))]) == (
+        "Do all of this?\nheal n1 n2\nheal n1 n3", "Do",
+    )  # fmt: skip
     assert question([SearchClusters("n1")]) == ("Let n1 look for other clusters, and merge?", "Search")

@@ -27,16 +27,59 @@ PRESSES = int(os.environ.get("QUARTERDECK_PRESSES", "500"))
 PRESSES_A_STEP = 10
 
 MOVING = (
-    *("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "j", "k", "g", "G", "space", "tab", "shift+tab"),
+    *(
+        "up",
+        "down",
+        "left",
+        "right",
+        "home",
+        "end",
+        "pageup",
+        "pagedown",
+        "j",
+        "k",
+        "g",
+        "G",
+        "space",
+        "tab",
+        "shift+tab",
+    ),
     *("escape", "enter", "backspace", "ctrl+p", "delete", "ctrl+a", "ctrl+s", "ctrl+t"),
 )
 BOUND = tuple(sorted({key for action in ACTIONS for key in keys_for(action)}))
-TYPED = tuple("abcdefghijklmnopqrstuvwxyz0123456789|,:-") + ("full_stop", "space", "tab", "up", "enter")
+TYPED = (*"abcdefghijklmnopqrstuvwxyz0123456789|,:-", "full_stop", "space", "tab", "up", "enter")
 
 LINES = (
-    *("demos", "at 12.5", "at start", "live", "speed 4", "filter kind:suspicion*", "filter [", "sort member", "hide list"),
-    *("preset racks 2", "undo 1", "story fez", "table-of fez", "show-partition 3", "theme light", "theme dark", "look fez"),
-    *("partition athens,fez|cyrene", "edit-all-lists", "zoom-rows 1s", "mark p1", "layout matrix", "bookmark [/]x", "reset"),
+    *(
+        "demos",
+        "at 12.5",
+        "at start",
+        "live",
+        "speed 4",
+        "filter kind:suspicion*",
+        "filter [",
+        "sort member",
+        "hide list",
+    ),
+    *(
+        "preset racks 2",
+        "undo 1",
+        "story fez",
+        "table-of fez",
+        "show-partition 3",
+        "theme light",
+        "theme dark",
+        "look fez",
+    ),
+    *(
+        "partition athens,fez|cyrene",
+        "edit-all-lists",
+        "zoom-rows 1s",
+        "mark p1",
+        "layout matrix",
+        "bookmark [/]x",
+        "reset",
+    ),
 )
 
 
@@ -93,7 +136,9 @@ def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypat
                 if step % 7 == 3:
                     await pilot.resize_terminal(draw.randint(20, 160), draw.randint(5, 50))
                 if step % 9 == 8 and app.screen is app.top:  # else it would stay where a confirmation or a lesson is
-                    app.goto(draw.choice(["network", "events", "time", "partitions", "join-lists", "suspicions", "demos"]))
+                    app.goto(
+                        draw.choice(["network", "events", "time", "partitions", "join-lists", "suspicions", "demos"])
+                    )
                 seen.add(app.top.view)
                 app._tick()
             await settle(pilot)

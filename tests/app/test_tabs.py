@@ -56,6 +56,27 @@ def test_another_cluster_opens_in_a_tab_with_views_of_its_own() -> None:
     asyncio.run(scenario())
 
 
+def test_nothing_of_a_closed_cluster_goes_on() -> None:
+    async def scenario() -> None:
+        app = Console(formed(), doors=TwoDoors())
+        async with app.run_test(size=(100, 24)) as pilot:
+            await settle(pilot)
+            await type_line(pilot, "cluster south")
+            await settle(pilot)
+            app.goto("audit")
+            await settle(pilot)
+            views = {app.top}
+            app.back()
+            await settle(pilot)
+            views.add(app.top)
+            app.close_tab()
+            await settle(pilot)
+            await app.workers.wait_for_complete()
+            assert [view for view in views if view.is_running] == []
+
+    asyncio.run(scenario())
+
+
 def test_a_cluster_that_cannot_be_opened_is_told_and_the_first_cannot_be_closed() -> None:
     async def scenario() -> None:
         cluster = formed()

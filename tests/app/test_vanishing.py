@@ -36,10 +36,14 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
     async def scenario(cluster: RemoteCluster) -> None:
         app = Console(cluster)
         async with app.run_test(size=(160, 50)) as pilot:
-            await until(pilot, lambda text: text.count("v3") >= 3)
+            await until(pilot, lambda text: text.count("● member") == 6)
             rows = [line for line in screen_text(app).splitlines() if "● member" in line]
             assert len(rows) == 3 and not any("stale" in row for row in rows)
+            await pilot.press("2")
+            await settle(pilot)
+            await pilot.press("2")
             before = {view: len(list(app._view(app._tab, view).rows())) for view in ("beliefs", "members")}
+            assert before["members"] == 3
 
             for city in cities:
                 city.vanish()
@@ -84,7 +88,9 @@ def test_one_member_comes_back_as_another_life() -> None:
         app = Console(cluster)
         async with app.run_test(size=(120, 30)) as pilot:
             await until(pilot, lambda text: text.count("v2") >= 2)
-            await pilot.press("2", "G")
+            await pilot.press("2")
+            await settle(pilot)
+            app.top.point_at("byzantium")
             byzantium = cities[1]
             byzantium.vanish()
             await until(pilot, lambda text: "stale" in text)

@@ -195,8 +195,10 @@ def test_a_fork_without_a_command_is_the_same_run(make: Make, clock: Steady, req
     records += run_to(cluster, clock, 4 * SECOND_US)
     cluster.execute(ResumeMember("n2"))
     records += run_to(cluster, clock, 9 * SECOND_US)
+    cluster.writable = False
     fork = cluster.fork(5_432_100)
     request.addfinalizer(fork.close)
+    assert not fork.writable, "who may only look may only look at forks"
     forked = run_to(fork, clock, 5_432_100)
     assert fork.now_us() == 5_432_100 and fork.started.result(0) is None and fork.commands == cluster.commands
     assert nameless(forked, 5_432_100) == nameless(records, 5_432_100)

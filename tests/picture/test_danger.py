@@ -19,6 +19,7 @@ from backend.core.commands import (
     StopMember,
 )
 from backend.core.events import LinkChanged
+from backend.picture.blast_radius import blast_radius
 from backend.picture.danger import Danger, how_dangerous
 from backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
@@ -105,6 +106,14 @@ def test_the_last_replica_of_a_partition_takes_the_name() -> None:
     assert how_dangerous(picture, [KillMember("c")], remote=True) == "type-name"
     assert how_dangerous(picture, [KillMember("d"), KillMember("e")], remote=True) == "type-name"
     assert how_dangerous(picture, [KillMember("c")], remote=False) == "confirm"
+
+
+def test_where_the_master_has_no_table_that_of_the_member_tells() -> None:
+    cluster = formed()
+    cluster.change_table("c", 3, {0: ("c",), 1: ("d", "e")})
+    picture = picture_of(cluster)
+    assert "1 partition would be lost" in blast_radius(picture, [KillMember("c")])
+    assert how_dangerous(picture, [KillMember("c")], remote=True) == "type-name"
 
 
 def test_nothing_known_is_no_reason_to_crash() -> None:

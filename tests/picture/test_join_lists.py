@@ -200,6 +200,8 @@ def test_an_edit_goes_to_the_master_and_names_who_lists_something_else() -> None
     )
     same = plan_edit(picture, picture.members["n1"], picture.members["n1"].join_list)
     assert same.nothing_new and same.counts() == "n1's cluster of 3 members: nothing new"
+    turned = plan_edit(picture, picture.members["n1"], tuple(reversed(picture.members["n1"].join_list)))
+    assert not turned.nothing_new and turned.counts() == "n1's cluster of 3 members: another order"
 
 
 def test_whoever_cannot_be_asked_is_edited_by_nobody() -> None:

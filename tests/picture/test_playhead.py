@@ -55,7 +55,9 @@ def test_it_steps_by_event_and_stops_at_the_ends() -> None:
     assert head.step(forward=True) and head.step(forward=True) and not head.step(forward=True)
     assert head.shown_us == 3 * SECOND_US and head.jumps == jumps
     head.follow()
-    assert state(head) == ("following", 10)
+    assert state(head) == ("following", 10) and head.jumps == jumps + 1
+    head.follow()
+    assert head.jumps == jumps + 1
 
 
 def test_it_goes_among_moments() -> None:

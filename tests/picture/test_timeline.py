@@ -103,6 +103,8 @@ def test_the_strip_counts_what_is_in_sight(times: list[int], shown_us: int, zoom
     full = {column for column, level in enumerate(strip.levels) if level}
     assert {signal.column for signal in strip.lanes[LANES.index("faults")][1]} == full
     assert strip.moment_of(width - 1) == to_us
+    for column in range(width):
+        assert draw_timeline(tape, (), in_sight, strip.moment_of(column), width).playhead == column
     assert all(0 <= column < width for column, _ in strip.ticks)
 
 

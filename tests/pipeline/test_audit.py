@@ -9,13 +9,17 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import DataFrameWriter, SparkSession
 
+from backend.core.events import MemberStarted
 from backend.journal.files import NoJournal
 from backend.journal.writer import JournalWriter
 from backend.pipeline import audit as audit_module
 from backend.pipeline.audit import OutputRefused, PipelineMissing, UnknownRule, audit
+from backend.pipeline.missing import SparkUnreachable
 from backend.pipeline.tables.suspicions import SUSPICIONS
 from backend.pipeline.tables.views import VIEWS
-from tests.pipeline.journals import Story, clean_story, line, write
+from cli.audit import audit as audit_command
+from cli.exits import CommandFailed, ExitCode
+from tests.pipeline.journals import Story, address, clean_story, line, write
 
 REPOSITORY = Path(__file__).parents[2]
 OF_LISTS = ("view integrity", "version", "unique content", "one master", "view order")
@@ -164,3 +168,45 @@ except PipelineMissing as missing:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY, check=True)
     assert done.stdout.strip() == str(PipelineMissing())
     assert "quarterdeck[pipeline]" in done.stdout
+
+
+def test_a_member_that_never_joins_anybody_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story("alone")
+    story.happens("a1", MemberStarted(address("a"), False, (), ""))
+    story.says("a1")
+    root = write(tmp_path / "root", story)
+    write(root, clean_story("clean"))
+    found = [one for one in audit([root], rules=["convergence"], bound_us=0).findings if one.run == "alone"]
+    assert [(one.rule, one.member, one.uuid, one.seq) for one in found] == [("convergence", "a", "uuid-a1", 1)]
+    assert found[0].detail.startswith("a belongs to no cluster")
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [
+        (SparkUnreachable("sc://nowhere: it does not answer"), ExitCode.UNREACHABLE),
+        (PermissionError(13, "Permission denied", "n1.jsonl"), ExitCode.BAD_INPUT),
+    ],
+)
+def test_what_keeps_the_command_from_auditing_is_no_violation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exception, code: ExitCode
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(audit_module, "audit", fail)
+    with pytest.raises(CommandFailed) as failed:
+        audit_command([tmp_path])
+    assert failed.value.exit_code == code
+
+
+def test_of_several_files_each_finding_is_linked_to_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    files = []
+    for run in ("first", "second"):
+        story = Story(run)
+        story.installs("a1", "one/1", 2, "a1")
+        story.installs("a1", "one/1", 1, "a1")
+        files.append(tmp_path / f"{run}.jsonl")
+        files[-1].write_bytes(b"".join(map(line, story.records)))
+    found = audit(files, rules=["version"]).findings
+    assert [one.link.split()[3] for one in found] == [str(file) for file in files]

@@ -71,6 +71,7 @@ def test_a_small_runtime_without_an_archive_of_its_own_gets_none(java: Java, tmp
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_java_writes_it_reads_it_and_keeps_it_off_stdout(tmp_path: Path) -> None:
     if not class_archive.can_have_one(find_java()):

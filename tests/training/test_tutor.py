@@ -359,6 +359,9 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     book = ScoreBook(tmp_path / "file" / "demos.json")
     book.note("split", summary_of(1, 1))
     assert book.problem
+    (tmp_path / "file").unlink()
+    book.note("split", summary_of(1, 1))
+    assert not book.problem and ScoreBook(book.file).of("split").finished == 2, "kept as soon as it can be"
 
 
 def test_without_a_file_scores_last_as_long_as_the_program() -> None:

@@ -32,7 +32,7 @@ class Head(NamedTuple):
     """The product's default layout: level and message stand in the next line."""
 
 
-_ANY_LEVEL = "|".join(sorted(LEVELS, key=len, reverse=True))
+_ANY_LEVEL = "|".join(sorted(LEVELS, key=lambda word: (-len(word), word)))
 _PREFIX = re.compile(
     r"(?:\[(?P<host>[^\]\s]{1,255})\]:(?P<port>\d{1,5})|\[LOCAL\]) \[(?P<cluster>[^\]]{0,200})\]"
     r"(?: \[(?P<version>\d+\.\d[^\]\s]*)\])? ?",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from backend.pipeline.metrics.material import Material
 from backend.pipeline.metrics.registry import METRICS
 from backend.pipeline.metrics.summary import samples, summary
-from backend.pipeline.report.limits import Limits
+from backend.pipeline.report.limits import BINS_PER_DECADE, Limits
 from backend.pipeline.report.rows import Rows, RunRow
 from backend.pipeline.schemas import RECORD
 from backend.pipeline.tables.columns import of_kind
@@ -20,18 +20,17 @@ from backend.pipeline.tables.columns import of_kind
 OF_THE_CLUSTER = ("process-killed", "process-paused", "process-resumed", "link-changed")
 """What is recorded under the name of the cluster, not of a member."""
 
-BINS_PER_DECADE = 3
 ROUNDING = 1e-9
 """1000 microseconds shall begin a bin, whatever the logarithm makes of them."""
 
 
-def collect(events: DataFrame, with_findings: Collection[str], limits: Limits) -> Rows:
-    """The rows for a report on `events` (columns of a record, each event once). `with_findings`: runs that come first.
+def collect(events: DataFrame, with_findings: Sequence[str], limits: Limits) -> Rows:
+    """The rows for a report on `events` (columns of a record, each event once). `with_findings`: runs that come first,
+    in their order.
 
     What Spark hands over is bounded by `limits` alone.
     """
-    first = sorted(with_findings)[: limits.index]
-    runs = _index(events, first, limits)
+    runs = _index(events, with_findings[: limits.index], limits)
     shown = {run.run: run for run in runs[: limits.sections]}
     if not shown:
         return Rows(runs)
@@ -41,8 +40,9 @@ def collect(events: DataFrame, with_findings: Collection[str], limits: Limits) -
     return Rows(runs, **{name: _handed_over(name, part) for name, part in parts.items()})
 
 
-def _index(events: DataFrame, first: list[str], limits: Limits) -> list[RunRow]:
+def _index(events: DataFrame, first: Sequence[str], limits: Limits) -> list[RunRow]:
     member = F.when(~of_kind(*OF_THE_CLUSTER), F.col("member"))
+    place = F.array_position(F.array(*map(F.lit, first)).cast("array<string>"), F.col("run"))
     rows = (
         events.groupBy("run")
         .agg(
@@ -51,7 +51,7 @@ def _index(events: DataFrame, first: list[str], limits: Limits) -> list[RunRow]:
             F.count("*").alias("events"),
             F.count_distinct(member).alias("members"),
         )
-        .orderBy(F.col("run").isin(first).desc(), "run")
+        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), "run")
         .limit(limits.index)
         .collect()
     )

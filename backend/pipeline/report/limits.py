@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BINS_PER_DECADE = 3
+"""Of a histogram of spans of time."""
+
 
 @dataclass(frozen=True)
 class Limits:

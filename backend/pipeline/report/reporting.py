@@ -35,7 +35,7 @@ def report_on(
         reading = _reading(spark, paths, Path(staging), logs=logs)
         try:
             with audit_reading.tuned(spark, reading.size_bytes):
-                rows = collect(reading.events(), {one.run for one in result.findings}, limits)
+                rows = collect(reading.events(), list(dict.fromkeys(one.run for one in result.findings)), limits)
         finally:
             reading.release()
     audited = Audited(

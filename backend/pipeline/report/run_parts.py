@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from backend.pipeline.report.limits import Limits
+from backend.pipeline.report.limits import BINS_PER_DECADE, Limits
 from backend.pipeline.report.model import (
     Bin,
     Claim,
@@ -28,7 +28,6 @@ from backend.pipeline.report.model import (
 from backend.pipeline.report.rows import FaultRow, LifeRow, Rows, RunRow, ViewRow
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-BINS_PER_DECADE = 3
 
 
 class OfRun(Protocol):

@@ -9,10 +9,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from backend.core.properties import Settings
-from backend.pipeline.rules.evidence import LIFE, Evidence, uuids
+from backend.pipeline.rules.evidence import BORN_BY, LIFE, Evidence, uuids
 from backend.pipeline.rules.names import CONVERGENCE
 from backend.pipeline.rules.registry import findings, found, rule
 from backend.simulation.convergence import convergence_bound_us, table_bound_us
+
+OWN = ("member", "uuid", "seq", "at")
 
 
 @rule(CONVERGENCE, kinds=("list-installed",))
@@ -28,6 +30,7 @@ def runs_that_never_agree(evidence: Evidence) -> DataFrame:
         F.max_by("label", F.when(F.col("view").isNull(), F.col("label"))).alias("outsider"),
         F.max_by(F.struct("label", "suspects"), F.when(F.size("suspects") > 0, F.col("label"))).alias("suspicious"),
         F.max_by(F.struct("view.*", "label", "uuid"), "view.place").alias("latest"),
+        F.max_by(F.struct("known.*", "uuid"), "known.place").alias("known"),
         F.bool_or("paused").alias("paused"),
     )
     calm = evidence.calm.withColumn("calm_us", F.col("ends_us") - F.col("disturbed_us"))
@@ -56,10 +59,9 @@ def runs_that_never_agree(evidence: Evidence) -> DataFrame:
     sentence = F.format_string(
         "%s, after %.1f s in which nothing was done to the cluster", wrong, F.col("calm_us") / 1e6
     )
-    at_latest = patient.select(
-        *("run", "latest.member", "latest.uuid", "latest.seq", "latest.at", "latest.witness"),
-        F.when(wrong.isNotNull(), sentence).alias("sentence"),
-    )
+    # Where nobody has a list, what is known of a member at all shows it.
+    shown = [F.coalesce(latest[name], F.col("known")[name]).alias(name) for name in (*OWN, "witness")]
+    at_latest = patient.select("run", *shown, F.when(wrong.isNotNull(), sentence).alias("sentence"))
     broken = F.when(F.col("sentence").isNotNull(), found(CONVERGENCE, F.col("sentence"), F.col("witness")))
     return findings(at_latest, broken)
 
@@ -89,7 +91,12 @@ def _present(evidence: Evidence) -> DataFrame:
         .groupBy(*LIFE)
         .agg(F.sort_array(F.collect_list(F.struct("suspect", "suspect_uuid"))).alias("raised"))
     )
-    alive = evidence.lives.where("ended is null").select(*LIFE, "label", "paused")
+    known = (
+        evidence.of_kinds(*BORN_BY)
+        .groupBy(*LIFE)
+        .agg(F.max_by(F.struct("member", "seq", "at", "place", "witness"), "place").alias("known"))
+    )
+    alive = evidence.lives.where("ended is null").select(*LIFE, "label", "paused").join(known, [*LIFE])
     every = alive.join(views, [*LIFE], "left").join(tables, [*LIFE], "left").join(suspects, [*LIFE], "left")
     # A suspicion ends with the membership of the suspect.
     listed = uuids(F.col("view.members"))

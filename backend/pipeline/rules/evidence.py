@@ -117,11 +117,6 @@ def up_to_now(window: WindowSpec) -> WindowSpec:
     return window.rowsBetween(Window.unboundedPreceding, 0)
 
 
-def first_by(column: Column | str, condition: Column) -> Column:
-    """Aggregate: `column` where the first row stands that meets `condition`."""
-    return F.min_by(column, F.when(condition, F.col("place")))
-
-
 def _lives(evidence: Evidence) -> DataFrame:
     kind = F.col("kind")
     listed = F.filter("members", lambda member: member["uuid"] == F.col("uuid"))

@@ -12,17 +12,21 @@ from math import inf
 from pathlib import Path
 
 from backend.core.events import Record
-from backend.journal.files import OPEN_DIRECTORY, as_record, open_files, run_directory, sealed_files
+from backend.journal.files import OPEN_DIRECTORY, SEALED_SUFFIX, as_record, open_files, run_directory, sealed_files
+
+FINISHED = f"*-*{SEALED_SUFFIX}"
+"""The names of finished files: those that writers give. Nothing else in the directory of a run is read, or waited for."""
 
 STALLED_SECONDS = 3.0
 """A file that is open for so long belongs to a process that stands still or is dead: it is read as it is."""
 
 
 class Arrivals:
-    """Looks at the files of the journal at `root`. Times are those of one monotonic clock, in seconds."""
+    """Looks at the files of the journal at `root`, or only at those of one run. Times are those of one monotonic clock, in
+    seconds."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, only_run: str = "") -> None:
+        self._root, self._only_run = root, only_run
         self._heads: dict[Path, Record] = {}
         """The first record of each file that was not read when it was looked at."""
         self._seen_s: dict[Path, float] = {}
@@ -35,7 +39,8 @@ class Arrivals:
         """
         # Open files first: one that is finished meanwhile is looked at twice rather than never.
         waited_for = [file for file in self._open() if not self._is_stalled(file, now_s)]
-        waited_for += [file for file in sealed_files(run_directory(self._root, run)) if file.name not in arrived]
+        finished = sealed_files(run_directory(self._root, run))
+        waited_for += [file for file in finished if file.match(FINISHED) and file.name not in arrived]
         try:
             heads = [head for head in map(self._head, waited_for) if head is not None]
         except FileNotFoundError:  # finished since it was listed: look again
@@ -59,7 +64,15 @@ class Arrivals:
             del self._heads[file]
 
     def _open(self) -> list[Path]:
-        return open_files(self._root / OPEN_DIRECTORY)
+        files = open_files(self._root / OPEN_DIRECTORY)
+        return [file for file in files if self._is_of_run(file)] if self._only_run else files
+
+    def _is_of_run(self, file: Path) -> bool:
+        try:
+            head = self._head(file)
+        except FileNotFoundError:  # finished since it was listed
+            return False
+        return head is not None and head.run == self._only_run
 
     def _is_stalled(self, file: Path, now_s: float) -> bool:
         return now_s - self._seen_s.setdefault(file, now_s) >= STALLED_SECONDS

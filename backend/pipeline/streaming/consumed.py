@@ -1,21 +1,28 @@
 """What a stream has read, on disk: the names of the files of each run, and from time to time what was made of them.
 
 A finished file never changes, so the names are all that is needed to make everything again. The state of a run is kept beside
-them to spare that work; it is worth nothing to another version of the program, which then reads the files again.
+them to spare that work; it is worth nothing to another version of the program, or to another user, who then reads the files
+again: a pickle does what whoever wrote it wants, and journals come from anywhere.
 """
 
 from __future__ import annotations
 
+import hmac
 import os
 import pickle
+import secrets
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import platformdirs
 from msgspec import Struct
 
 from backend.journal.files import checked_name
 from backend.pipeline.package import sources_digest
+from backend.pipeline.streaming.findings_file import write_out
 from backend.pipeline.streaming.run_audit import RunAudit
 
 FEWEST_RECORDS = 20_000
@@ -35,7 +42,11 @@ class _State(Struct):
     files: int
     """How many of the run's files had been read."""
     pickled: bytes
+    seal: bytes
+    """Made of the pickle with a secret of the user: nobody else's is opened."""
 
+
+KEY_BYTES = 32
 
 _ENTRY = msgspec.json.Decoder(_Entry)
 _STATE = msgspec.msgpack.Decoder(_State)
@@ -48,6 +59,7 @@ class Consumed:
         self._states = directory / "runs"
         self._states.mkdir(parents=True, exist_ok=True)
         self._program = sources_digest()
+        self._key = _users_key()
         self._files: dict[str, dict[str, None]] = {}
         self._unsettled: dict[str, None] = {}
         self._kept: dict[str, int] = {}
@@ -94,7 +106,8 @@ class Consumed:
         """Keep the state of a run as it is."""
         if audit.judged == self._kept.get(audit.run):
             return
-        state = _State(self._program, len(self.files(audit.run)), pickle.dumps(audit, pickle.HIGHEST_PROTOCOL))
+        pickled = pickle.dumps(audit, pickle.HIGHEST_PROTOCOL)
+        state = _State(self._program, len(self.files(audit.run)), pickled, self._seal(pickled))
         path = self._path(audit.run)
         beside = path.with_suffix(".new")
         with beside.open("wb") as file:
@@ -113,9 +126,14 @@ class Consumed:
             return RunAudit(run), names
         if state.program != self._program or state.files > len(names):
             return RunAudit(run), names
+        if not hmac.compare_digest(state.seal, self._seal(state.pickled)):
+            return RunAudit(run), names
         audit: RunAudit = pickle.loads(state.pickled)
         self._kept[run] = audit.judged
         return audit, names[state.files :]
+
+    def _seal(self, pickled: bytes) -> bytes:
+        return hmac.digest(self._key, pickled, "sha256")
 
     def _path(self, run: str) -> Path:
         return self._states / f"{checked_name('run', run)}.state"
@@ -139,5 +157,23 @@ class Consumed:
 
     def _append(self, entries: Sequence[_Entry]) -> None:
         if entries:
-            os.write(self._descriptor, b"".join(msgspec.json.encode(one) + b"\n" for one in entries))
-            os.fdatasync(self._descriptor)
+            write_out(self._descriptor, b"".join(msgspec.json.encode(one) + b"\n" for one in entries))
+
+
+def _users_key() -> bytes:
+    """A secret of this user, the same next time. Where none can be kept it is one for now: later, states are read by nobody."""
+    path = platformdirs.user_state_path("quarterdeck") / "stream.key"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            with tempfile.NamedTemporaryFile(
+                dir=path.parent, prefix=".stream-"
+            ) as file:  # which only its owner can read
+                file.write(secrets.token_bytes(KEY_BYTES))
+                file.flush()
+                with suppress(FileExistsError):  # another stream was quicker
+                    os.link(file.name, path)
+        key = path.read_bytes()
+    except OSError:
+        key = b""
+    return key if len(key) == KEY_BYTES else secrets.token_bytes(KEY_BYTES)

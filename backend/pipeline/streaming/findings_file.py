@@ -77,7 +77,7 @@ class FindingsFile:
     def _append(self, lines: Collection[bytes]) -> None:
         descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o644)
         try:
-            _write_out(descriptor, b"".join(line + b"\n" for line in lines))
+            write_out(descriptor, b"".join(line + b"\n" for line in lines))
         finally:
             os.close(descriptor)
 
@@ -85,13 +85,14 @@ class FindingsFile:
         beside = self.path.with_name(f".{self.path.name}.new")
         descriptor = os.open(beside, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
         try:
-            _write_out(descriptor, b"".join(line + b"\n" for lines in self._lines.values() for line in lines))
+            write_out(descriptor, b"".join(line + b"\n" for lines in self._lines.values() for line in lines))
         finally:
             os.close(descriptor)
         beside.rename(self.path)
 
 
-def _write_out(descriptor: int, content: bytes) -> None:
+def write_out(descriptor: int, content: bytes) -> None:
+    """Write all of it, durably. Raises OSError."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]

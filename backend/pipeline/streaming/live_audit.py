@@ -50,13 +50,15 @@ class LiveAudit:
         findings: FindingsFile,
         tell: Callable[[Change], None],
         say: Callable[[str], None],
+        only_run: str = "",
     ) -> None:
+        """`only_run`: nothing of other runs is looked at."""
         self.lines = 0
         self.problems = 0
         """Lines that are no records."""
         self._root, self._consumed, self._findings = root, consumed, findings
         self._tell, self._say = tell, say
-        self._arrivals = Arrivals(root)
+        self._arrivals = Arrivals(root, only_run)
         self._runs: dict[str, RunAudit] = {}
         self._changed: set[str] = set()
         """Runs of which something has to be judged or written down."""

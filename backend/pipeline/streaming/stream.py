@@ -23,9 +23,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from backend.journal.files import RUN_PREFIX, SEALED_SUFFIX, NoJournal
+from backend.journal.files import RUN_PREFIX, NoJournal
 from backend.journal.recovery import lock_if_free
 from backend.pipeline.session import spark_session
+from backend.pipeline.streaming.arrival import FINISHED
 from backend.pipeline.streaming.consumed import Consumed
 from backend.pipeline.streaming.findings_file import FINDINGS_FILE, Change, FindingsFile
 from backend.pipeline.streaming.live_audit import Line, LiveAudit
@@ -115,7 +116,8 @@ def stream(
         ready()
         consumed = Consumed(where.checkpoint)
         try:
-            audit = LiveAudit(where.root, consumed, FindingsFile(where.findings), tell, say)
+            only_run = where.run_directory.name.removeprefix(RUN_PREFIX) if where.run_directory else ""
+            audit = LiveAudit(where.root, consumed, FindingsFile(where.findings), tell, say, only_run)
             tables = LiveTables(spark, where.run_directories, out_dir) if out_dir is not None else None
             _Running(where, audit, tables, stop).run(spark, once, trigger_ms)
             audit.close()
@@ -147,14 +149,14 @@ class _Running:
                 self._watch(query)
             finally:
                 query.stop()
+            if once and not self._stop.is_set():
+                self._audit.finish()
+            else:
+                self._audit.look(time.monotonic())
+            if self._tables is not None:
+                self._tables.close()
         except (PySparkException, Py4JError) as problem:
             raise StreamDied(f"Spark ended: {_first_line(problem)}") from problem
-        if once and not self._stop.is_set():
-            self._audit.finish()
-        else:
-            self._audit.look(time.monotonic())
-        if self._tables is not None:
-            self._tables.close()
 
     def _watch(self, query: StreamingQuery) -> None:
         """Until the query ends or somebody ends it. A query dies in silence, so it is asked."""
@@ -183,7 +185,7 @@ def read_lines(spark: SparkSession, pattern: str) -> DataFrame:
     """The lines of finished files as they come: file, block and raw."""
     return (
         spark.readStream.option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", f"*-*{SEALED_SUFFIX}")
+        .option("pathGlobFilter", FINISHED)
         .option("lineSep", "\n")
         .option("maxFileAge", FOR_EVER)
         .option("maxBytesPerTrigger", BYTES_A_BATCH)

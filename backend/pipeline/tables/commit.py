@@ -49,7 +49,7 @@ def read_manifest(store: Path) -> Manifest | None:
     """What the store at `store` consists of; None when there is none. Raises `StoreRefused` when it cannot be read."""
     try:
         return msgspec.json.decode((store / MANIFEST).read_bytes(), type=Manifest)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except msgspec.MsgspecError as problem:
         raise StoreRefused(f"{store / MANIFEST}: {problem}; remove the directory and make the tables anew") from problem

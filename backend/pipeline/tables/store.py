@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
 from backend.pipeline.schemas import RECORD
 from backend.pipeline.tables import bronze, commit
 from backend.pipeline.tables.columns import TEXT, schema
@@ -150,7 +151,10 @@ def _new_lines(spark: SparkSession, sources: Sources) -> DataFrame | None:
 
 
 def _names(spark: SparkSession, sources: Sources) -> DataFrame:
-    return spark.createDataFrame([(str(place),) for place in sources.read.values()], "file string")
+    """The files that are read, also under the names that they had while they were open: then their lines were the same."""
+    places = sorted(sources.read.values())
+    opened = [place.parent.parent / OPEN_DIRECTORY / f"{place.stem}{OPEN_SUFFIX}" for place in places]
+    return spark.createDataFrame([(str(place),) for place in (*places, *opened)], "file string")
 
 
 def _path(file: str) -> Column:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+pytestmark = pytest.mark.long
+
 FAILING = """title: Nobody waits for this
 members: [a, b]
 steps:

@@ -20,6 +20,8 @@ WHERE = """
 import sys
 from backend.pipeline.session import start_session
 
+pytestmark = pytest.mark.long
+
 def where(batches):
     import importlib.util, os, msgspec, pyarrow as pa
     import backend.simulation.trial as trial

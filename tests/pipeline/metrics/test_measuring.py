@@ -16,6 +16,7 @@ from tests.pipeline.tables.golden import golden_records, write_records
 REPOSITORY = Path(__file__).parents[3]
 
 
+@pytest.mark.long
 def test_journals_and_their_tables_measure_alike(spark: SparkSession, tmp_path: Path) -> None:
     root = write_records(tmp_path / "journal", golden_records()["freeze-seed-1"])
     (root / "loose.jsonl").write_bytes(b"torn\n")

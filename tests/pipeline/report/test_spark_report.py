@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from backend.core.events import ClaimFinished, ListInstalled, MemberMerging
@@ -112,3 +113,16 @@ def test_the_command_lines_side(
         tell(audited)
     assert RUN in (tmp_path / "out.json").read_text(encoding="utf-8")
     assert capsys.readouterr().err == f"report: {tmp_path / 'out.json'}\n"
+
+
+def test_runs_with_violations_come_first(spark: SparkSession, root: Path, audited: AuditResult, tmp_path: Path) -> None:
+    several = tmp_path / "several"
+    for run in ("a", "b", "c"):
+        written(several, [replace(record, run=run) for record in planted(everything())])
+    one = audited.findings[0]
+    doubtful, violated = replace(one, run="b", severity="warning"), replace(one, run="c", severity="violation")
+    result = replace(audited, findings=(violated, doubtful))
+    few = Limits(index=2, sections=1, lanes=1, marks=2, migrations=1, metrics=1)
+    report = report_on([several], result, limits=few)
+    assert [line.run for line in report.index] == ["c", "b"]
+    assert [run.run for run in report.runs] == ["c"]

@@ -1,10 +1,12 @@
 """The live audit without Spark: however files come, whatever dies meanwhile, it ends with the findings of the whole journal."""
 
+import pickle
 from pathlib import Path
 from random import Random
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from backend.core.events import Record
 from backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_stem, run_directory
@@ -315,3 +317,57 @@ def test_a_long_run_is_kept_and_a_restart_reads_only_what_came_since(
     reader.restart()
     assert reader.consumed.kept(RUN)[1] == ()
     assert reader.found == expected(journal)
+
+
+def test_of_one_run_only_that_one_is_looked_at(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, troubled_run(RUN, 4))
+    for record in journal.records:
+        journal.write(record)
+    journal.seal("n1")
+    run_directory(tmp_path, "other").mkdir()
+    findings = FindingsFile(tmp_path / "findings.jsonl")
+    about_other = replace(expected(journal)[0], run="other")
+    findings.state("other", [about_other])
+    audit = LiveAudit(tmp_path, Consumed(tmp_path / "_stream"), findings, lambda _: None, lambda _: None, "other")
+    audit.look(100.0)
+    audit.look(100.0 + STALLED_SECONDS)
+    audit.finish()
+    assert (findings.of_run("other"), findings.of_run(RUN), audit.lines) == ((about_other,), (), 0)
+
+
+def test_a_file_that_the_stream_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, troubled_run(RUN, 3))
+    reader = Reader(tmp_path)
+    for record in journal.records:
+        journal.write(record)
+    journal.seal_all()
+    (journal.directory / "copy.jsonl").write_bytes(line(journal.records[0]))
+    reader.give(journal.sealed)
+    reader.settle()
+    assert reader.found == expected(journal)
+
+
+def test_a_state_that_somebody_else_made_is_not_opened(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, troubled_run(RUN, 5))
+    reader = Reader(tmp_path)
+    for record in journal.records:
+        journal.write(record)
+    journal.seal_all()
+    reader.give(journal.sealed)
+    reader.settle()
+    reader.restart()
+    state = tmp_path / "_stream" / "runs" / f"{RUN}.state"
+    fields = msgspec.msgpack.decode(state.read_bytes())
+    assert reader.consumed.kept(RUN)[1] == ()
+    state.write_bytes(msgspec.msgpack.encode(fields | {"pickled": pickle.dumps(Bomb())}))
+    reader.restart()
+    assert len(reader.consumed.kept(RUN)[1]) == len(journal.sealed)
+    reader.settle()
+    assert reader.found == expected(journal)
+
+
+class Bomb:
+    """What a pickle can do."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return pytest.fail, ("a foreign pickle was opened",)

@@ -125,6 +125,7 @@ def test_findings_come_while_the_journal_grows_and_over_restarts(spark: SparkSes
     assert finish(tmp_path)[1] == []  # nothing new, nothing said twice
 
 
+@pytest.mark.long
 def test_troubled_runs_have_the_findings_of_the_audit(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(12):
         write_together(tmp_path, f"troubled-{number}", troubled_run(f"troubled-{number}", number))
@@ -133,6 +134,7 @@ def test_troubled_runs_have_the_findings_of_the_audit(spark: SparkSession, tmp_p
     assert in_file(tmp_path)
 
 
+@pytest.mark.long
 def test_a_killed_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
     names = list(PLANTED)
     planted_runs(tmp_path, names[:10])
@@ -154,6 +156,7 @@ def test_a_killed_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Pat
     assert in_file(tmp_path) == of_the_whole(tmp_path)
 
 
+@pytest.mark.long
 def test_the_command_ends_cleanly_and_its_codes_tell(tmp_path: Path) -> None:
     planted_runs(tmp_path, list(PLANTED)[:3])
     running = subprocess.Popen(
@@ -179,6 +182,7 @@ def test_the_command_ends_cleanly_and_its_codes_tell(tmp_path: Path) -> None:
     assert (wrong.returncode, "no such directory" in wrong.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_a_stream_that_dies_is_told(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="nowhere"):
         places(tmp_path / "nowhere")
@@ -192,6 +196,7 @@ def test_a_stream_that_dies_is_told(spark: SparkSession, tmp_path: Path) -> None
         streamed(tmp_path, lambda: False)
 
 
+@pytest.mark.long
 def test_a_disk_that_refuses_ends_the_stream(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +213,7 @@ def test_a_disk_that_refuses_ends_the_stream(
     assert in_file(tmp_path) == of_the_whole(tmp_path)
 
 
+@pytest.mark.long
 def test_one_run_alone_odd_names_and_an_empty_journal(spark: SparkSession, tmp_path: Path) -> None:
     root = tmp_path / "odd [name] *%20{a}"
     root.mkdir()
@@ -229,6 +235,7 @@ def test_one_run_alone_odd_names_and_an_empty_journal(spark: SparkSession, tmp_p
     assert in_file(root) == of_the_whole(root)
 
 
+@pytest.mark.long
 def test_tables_follow(spark: SparkSession, tmp_path: Path) -> None:
     root, out_dir = tmp_path / "journal", tmp_path / "tables"
     root.mkdir()

@@ -120,3 +120,9 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "torn" / commit.MANIFEST).write_text("{")
     with pytest.raises(StoreRefused, match=r"_store\.json"):
         commit.read_manifest(tmp_path / "torn")
+
+
+def test_a_file_is_no_store(tmp_path: Path) -> None:
+    file = tmp_path / "n1-000001.jsonl"
+    file.touch()
+    assert commit.read_manifest(file) is None

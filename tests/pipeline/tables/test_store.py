@@ -87,6 +87,7 @@ def test_what_was_wrong_in_a_file_is_forgotten_when_it_is_whole(spark: SparkSess
     assert not list((place / "quarantine").glob("run=*"))
 
 
+@pytest.mark.long
 def test_files_that_are_still_written(spark: SparkSession, tmp_path: Path) -> None:
     root, place, story = tmp_path / "odd [name] *+%20", tmp_path / "tables", clean_story("open")
     with JournalWriter(root, "open", "living") as journal:
@@ -106,6 +107,20 @@ def test_files_that_are_still_written(spark: SparkSession, tmp_path: Path) -> No
     }  # fmt: skip
 
 
+def test_a_bad_line_that_was_read_while_its_file_was_open_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+    root, place = tmp_path / "root", tmp_path / "tables"
+    opened, finished = root / "_open" / "n1-000001.jsonl.open", root / "run=open" / "n1-000001.jsonl"
+    for file in (opened, finished):
+        file.parent.mkdir(parents=True)
+    opened.write_bytes(b"no json\n" + line(clean_story("open").records[0]))
+    assert fold_in(spark, [root], place).quarantined == 1
+    opened.rename(finished)
+    folded = fold_in(spark, [root], place)
+    assert (folded.records, folded.quarantined) == (1, 1)
+    assert [row.file for row in read_table(spark, place, "quarantine").collect()] == [str(finished)]
+
+
+@pytest.mark.long
 def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None:
     """An older store lacks a column and has one that is gone since. It can be read, and is made anew from its own lines."""
     root, place = write(tmp_path / "journal", clean_story("clean")), tmp_path / "tables"
@@ -130,6 +145,7 @@ def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None
     assert {name: [row for row in rows if b'"run":"clean"' in row] for name, rows in tables(place).items()} == wanted
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_in_the_middle_of_writing(spark: SparkSession, tmp_path: Path) -> None:
     story, place = clean_story("clean"), tmp_path / "tables"
     root = write(tmp_path / "journal", story)
@@ -173,6 +189,7 @@ def test_bad_paths_make_nothing(spark: SparkSession, tmp_path: Path) -> None:
         read_table(spark, tmp_path, "views")
 
 
+@pytest.mark.long
 def test_a_failure_leaves_the_tables_as_they_were(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,84 @@
+"""A session tells its views of every record once, or of an epoch in which they begin anew."""
+
+from __future__ import annotations
+
+from app.session import Session
+from backend.core.address import Address
+from backend.core.events import ListInstalled, ProcessKilled, ProcessPaused, Record
+from backend.core.membership.identity import Member
+from tests.app.fake_cluster import FakeCluster
+
+
+class Viewer:
+    """A view as it gathers records: begun anew whenever the epoch is another one."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.epoch = session.epoch
+        self.seen: list[Record] = []
+
+    def look(self) -> list[Record]:
+        self.seen += self.session.take_in()
+        if self.epoch != self.session.epoch:
+            self.epoch, self.seen = self.session.epoch, list(self.session.recent)
+        return self.seen
+
+
+def eventful() -> tuple[FakeCluster, Session, Viewer]:
+    cluster = FakeCluster(("a", "b", "c"))
+    cluster.form()
+    session = Session(cluster)
+    viewer = Viewer(session)
+    viewer.look()
+    return cluster, session, viewer
+
+
+def test_what_happened_while_it_stood_still_is_not_missing_afterwards() -> None:
+    cluster, session, viewer = eventful()
+    session.playhead.pause()
+    before = len(viewer.look())
+    cluster.happen("dev", ProcessPaused("b"))
+    assert len(viewer.look()) == before and len(session.arrived) == 1
+    session.playhead.follow()
+    cluster.happen("dev", ProcessKilled("c"))
+    assert viewer.look() == session.tape.last(1_000)
+
+
+def test_each_step_on_brings_the_events_of_its_moment() -> None:
+    _, session, viewer = eventful()
+    everything = list(viewer.look())
+    while session.playhead.step(forward=False):
+        assert viewer.look() == list(session.recent)
+    while session.playhead.step(forward=True):
+        assert viewer.look() == list(session.recent)
+    assert viewer.look() == everything
+
+
+class Reread(FakeCluster):
+    """A recorded run that is read in these pieces."""
+
+    def __init__(self, *pieces: list[Record]) -> None:
+        super().__init__(("a",), source="recorded", writable=False)
+        self._pieces = list(pieces)
+
+    def drain(self) -> list[Record]:
+        piece = self._pieces.pop(0) if self._pieces else []
+        self._at = max([self._at, *(record.at for record in piece)])
+        return piece
+
+
+def installed(version: int, at: int) -> Record:
+    here = Address("10.0.0.1:5701")
+    members = (Member(here, "u1", 1),)
+    return Record("r", "a", "u1", version, at, at, ListInstalled(version, "L", here, members, here, "told by a test"))
+
+
+def test_what_was_overtaken_in_a_journal_is_no_violation_wherever_the_pieces_end() -> None:
+    session = Session(Reread([installed(1, 1_000), installed(3, 3_000)], [installed(2, 2_000)], [installed(4, 4_000)]))
+    for _ in range(5):
+        session.take_in()
+    assert list(session.violations) == []
+    session = Session(Reread([installed(5, 1_000)], [installed(4, 2_000)]))
+    for _ in range(4):
+        session.take_in()
+    assert "version" in [one.invariant for one in session.violations], "told once all is read"
