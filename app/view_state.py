@@ -130,9 +130,10 @@ def write_whole(file: Path, content: bytes) -> None:
     """Put `content` into `file` such that others see the old or the new, and nothing between. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     # Made for its owner alone: what was typed may hold values of maps, which are nobody else's affair.
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as fresh:
-        fresh.write(content)
+    fresh = tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False)
     try:
+        with fresh:
+            fresh.write(content)
         Path(fresh.name).replace(file)
     except OSError:
         Path(fresh.name).unlink(missing_ok=True)

@@ -93,8 +93,12 @@ class ScoreBook:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=self.file.name)
-            with os.fdopen(handle, "wb") as whole:
-                whole.write(msgspec.json.format(msgspec.json.encode(_Book(demos=self._demos)), indent=1))
-            Path(name).replace(self.file)
+            try:
+                with os.fdopen(handle, "wb") as whole:
+                    whole.write(msgspec.json.format(msgspec.json.encode(_Book(demos=self._demos)), indent=1))
+                Path(name).replace(self.file)
+            except OSError:
+                Path(name).unlink(missing_ok=True)
+                raise
         except OSError as problem:
             self.problem = f"the score is not kept: {problem}"
