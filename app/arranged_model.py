@@ -87,11 +87,6 @@ class ArrangedModel:
             self._keys = self._arranged(inner)
         return self._keys
 
-    @property
-    def all_keys(self) -> Sequence[str]:
-        """Keys of all rows, those that the filter leaves out included."""
-        return self.inner.keys
-
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
         if not self.arrangement.hidden:
             return self.inner.cells(key, first, last)

@@ -122,7 +122,7 @@ def connection_of(
     ] = None,
 ) -> Connection:
     """The connection that these options describe; what is given goes before the profile. Raises `CommandFailed`."""
-    known = _profile(cluster) if cluster is not None else Connection()
+    known = profile_of(cluster) if cluster is not None else Connection()
     password = _secret(password_file, "--password-file", PASSWORD_VARIABLE) or known.password
     token = _secret(token_file, "--token-file", TOKEN_VARIABLE)
     return replace(
@@ -156,7 +156,11 @@ def with_connection(command: Callable[..., None]) -> Callable[..., None]:
     return connected
 
 
-def _profile(label: str) -> Connection:
+def profile_of(label: str) -> Connection:
+    """What the profile of this label says, and nothing else: secrets in the environment are for the cluster that a command names.
+
+    Raises `CommandFailed`.
+    """
     from backend.documents.yaml_document import BadDocument
     from cli.paths import configuration_file
     from cli.user_configuration import UserConfiguration

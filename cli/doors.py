@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from app.doors import DoorClosed, Opened
-from cli.connection import connection_of
+from cli.connection import profile_of
 from cli.exits import CommandFailed
 from cli.paths import configuration_file
 
@@ -32,7 +32,7 @@ class ConfiguredDoors:
 
     def open(self, name: str) -> Opened:
         try:
-            connection = connection_of(cluster=name)
+            connection = profile_of(name)
             return Opened(connection.open(write=self._write and not connection.read_only))
         except CommandFailed as failed:
             raise DoorClosed(str(failed)) from failed

@@ -14,8 +14,8 @@ from textual.widgets import Input
 
 from app.console import Console
 from app.screens.confirm import ConfirmScreen
-from app.screens.member import MemberScreen
 from app.screens.help import HelpScreen
+from app.screens.member import MemberScreen
 from app.screens.migrations import MigrationsScreen
 from backend.core import events
 from backend.core.commands import (

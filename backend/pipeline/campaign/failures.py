@@ -26,6 +26,9 @@ from backend.simulation.trial import try_out
 
 MOST_SIGNATURES = 50
 """Ways of failing that are told one by one: a core with more of them is known to be broken."""
+SHRINKING_BUDGETS = 20
+"""For making a failure small there is as much time as for so many runs: each attempt is one."""
+
 MOST_SEEDS = 5
 """Seeds of one signature that are named, and whose journals are written."""
 
@@ -75,10 +78,8 @@ def looked_into(
     row = way.first[0]
     file = failures / f"{run_name(campaign, _errand(row))}.yaml"
     if not file.exists() and shrinks:
-        text = _small_text(campaign, row)
-        if text:
-            failures.mkdir(exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+        failures.mkdir(exist_ok=True)
+        _in_a_child(_write_small, (campaign, row, file), SHRINKING_BUDGETS * WALL_TIMES_CPU * campaign.cpu_seconds)
     return Failure(
         signature=row.signature,
         verdict=row.verdict,
@@ -117,13 +118,18 @@ def _recorded(campaign: Campaign, row: VerdictRow, journals: Path) -> Path | Non
     folder = run_directory(journals, run_name(campaign, errand))
     if not folder.exists():
         journals.mkdir(exist_ok=True)
-        child = get_context("spawn").Process(target=_record, args=(campaign, errand, journals), daemon=True)
-        child.start()
-        child.join(WALL_TIMES_CPU * campaign.cpu_seconds)
-        if child.is_alive():
-            child.kill()
-            child.join()
+        _in_a_child(_record, (campaign, errand, journals), WALL_TIMES_CPU * campaign.cpu_seconds)
     return folder if folder.exists() else None
+
+
+def _in_a_child(work: Callable[..., None], arguments: tuple[object, ...], patience_seconds: float) -> None:
+    """Do `work` in a process of its own, which a run may end or keep for ever."""
+    child = get_context("spawn").Process(target=work, args=arguments, daemon=True)
+    child.start()
+    child.join(patience_seconds)
+    if child.is_alive():
+        child.kill()
+        child.join()
 
 
 def _record(campaign: Campaign, errand: Errand, journals: Path) -> None:
@@ -133,6 +139,15 @@ def _record(campaign: Campaign, errand: Errand, journals: Path) -> None:
 
 
 # Making it small
+
+
+def _write_small(campaign: Campaign, row: VerdictRow, file: Path) -> None:
+    """The whole life of a child. The file is there whole or not at all."""
+    text = _small_text(campaign, row)
+    if text:
+        building = file.with_suffix(".building")
+        building.write_text(text, encoding="utf-8")
+        building.replace(file)
 
 
 def _small_text(campaign: Campaign, row: VerdictRow) -> str:

@@ -73,13 +73,16 @@ def build_report(rows: Rows, audited: Audited, limits: Limits) -> Report:
         _run(number, row, rows, by_run.get(row.run, []), audited, limits) for number, row in enumerate(shown, start=1)
     ]
     numbers = {run.run: run.number for run in runs}
-    index = tuple(_index_line(row, by_run.get(row.run, []), numbers.get(row.run)) for row in rows.runs)
+    incomplete = audited.incomplete or {}
+    index = tuple(
+        _index_line(row, by_run.get(row.run, []), numbers.get(row.run), row.run in incomplete) for row in rows.runs
+    )
     bad = tuple(
         BadLine(_short(str(one.file), limits), _short(one.line, limits), one.reason)
         for one in audited.bad_lines[: limits.problems]
     )
     return Report(
-        verdict=_verdict(audited.findings),
+        verdict=_verdict(audited.findings, bool(audited.incomplete)),
         sources=tuple(audited.sources),
         counts=dict(audited.counts),
         violations=_of_severity(audited.findings, VIOLATION),
@@ -101,7 +104,7 @@ def _run(number: int, row: RunRow, rows: Rows, findings: Sequence[Finding], audi
     return Run(
         number=number,
         run=row.run,
-        verdict=_verdict(findings),
+        verdict=_verdict(findings, row.run in (audited.incomplete or {})),
         start_us=row.start_us,
         end_us=row.end_us,
         events=row.events,
@@ -153,11 +156,11 @@ def _problem(finding: Finding, limits: Limits) -> Problem:
     )
 
 
-def _index_line(row: RunRow, findings: Sequence[Finding], section: int | None) -> IndexLine:
+def _index_line(row: RunRow, findings: Sequence[Finding], section: int | None, incomplete: bool) -> IndexLine:
     violations = _of_severity(findings, VIOLATION)
     return IndexLine(
         row.run,
-        _verdict(findings),
+        _verdict(findings, incomplete),
         section,
         row.members,
         row.events,
@@ -174,9 +177,10 @@ def _rules(findings: Iterable[Finding]) -> tuple[RuleCount, ...]:
     )
 
 
-def _verdict(findings: Sequence[Finding]) -> Verdict:
+def _verdict(findings: Sequence[Finding], incomplete: bool) -> Verdict:
+    """Of what is not there nobody can say that it is sound."""
     if not findings:
-        return "sound"
+        return "doubtful" if incomplete else "sound"
     return "violated" if _of_severity(findings, VIOLATION) else "doubtful"
 
 
