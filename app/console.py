@@ -144,6 +144,8 @@ class Console(App[None]):
     def on_mount(self) -> None:
         self.push_screen(self.beliefs)
         self.set_interval(CLOCK_SECONDS, self._tick)
+        for tab in self._tabs:
+            self._hear_of_start(tab)
         for sentence in self._told_early:
             self.call_after_refresh(self.say, sentence, error=True)
 
@@ -335,9 +337,14 @@ class Console(App[None]):
         requests = Requests(session, self._command_ended)
         tab = Tab(session, requests, title)
         self._tabs.append(tab)
-        if session.starting is not None:
-            session.starting.add_done_callback(partial(self._members_started, requests))
+        if self.is_running:
+            self._hear_of_start(tab)
         return tab
+
+    def _hear_of_start(self, tab: Tab) -> None:
+        """Once the console runs, for only then there is somebody to tell that members could not start."""
+        if tab.session.starting is not None:
+            tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
 
     def _go_to_cluster(self, text: str) -> None:
         """`close` closes the tab in sight; else to the named cluster, which is opened if it is not open, or to the next."""

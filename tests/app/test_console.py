@@ -578,7 +578,10 @@ def test_a_burst_larger_than_a_tick_is_lost_nowhere() -> None:
             cluster.suspect("n1", "n2", f"reason {place}")
         app = Console(cluster)
         async with app.run_test() as pilot:
-            await pilot.pause(0.8)
+            for _ in range(100):
+                await pilot.pause(0.1)
+                if app.session.tape.end_us == cluster.now_us():
+                    break
             assert app.picture.members["n1"].suspicions[cluster.address("n2")].reason == "reason 8999"
 
     run_async(scenario())

@@ -15,12 +15,12 @@ from backend.pipeline.campaign.plan import Campaign, Errand
 from backend.pipeline.campaign.verdicts import digest
 from tests.pipeline.campaign.clusters import clean_environment, connect_server, standalone, worker_python
 
+pytestmark = pytest.mark.long
+
 SEEDS = range(1, 121)
 WHERE = """
 import sys
 from backend.pipeline.session import start_session
-
-pytestmark = pytest.mark.long
 
 def where(batches):
     import importlib.util, os, msgspec, pyarrow as pa

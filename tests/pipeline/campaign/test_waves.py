@@ -79,6 +79,7 @@ def test_a_campaign_finds_what_a_loop_finds(spark: SparkSession, tmp_path: Path)
     assert told[-1].share == pytest.approx(1)
 
 
+@pytest.mark.long
 def test_whatever_a_seed_does_is_a_row_and_no_failed_job(spark: SparkSession, tmp_path: Path) -> None:
     told: list[Progress] = []
     summary = run_campaign(

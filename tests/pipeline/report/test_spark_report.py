@@ -75,6 +75,7 @@ def test_the_planted_violation_and_how_to_see_it(report: Report, root: Path) -> 
     assert run.command == f"quarterdeck console --replay {root / f'run={RUN}'}"
 
 
+@pytest.mark.long
 def test_it_is_small_however_much_there_was(audited: AuditResult, root: Path) -> None:
     few = Limits(lanes=2, marks=3, migrations=4, faults=2, metrics=5, findings=1, suspicions=2)
     (run,) = report_on([root], audited, limits=few).runs
@@ -104,6 +105,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_audit(tmp_path: Path,
         raise AssertionError("the audit would have begun")
 
 
+@pytest.mark.long
 def test_the_command_lines_side(
     audited: AuditResult, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +117,7 @@ def test_the_command_lines_side(
     assert capsys.readouterr().err == f"report: {tmp_path / 'out.json'}\n"
 
 
+@pytest.mark.long
 def test_runs_with_violations_come_first(spark: SparkSession, root: Path, audited: AuditResult, tmp_path: Path) -> None:
     several = tmp_path / "several"
     for run in ("a", "b", "c"):

@@ -76,6 +76,7 @@ def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkS
     }
 
 
+@pytest.mark.long
 def test_what_was_wrong_in_a_file_is_forgotten_when_it_is_whole(spark: SparkSession, tmp_path: Path) -> None:
     loose, place, records = tmp_path / "loose.jsonl", tmp_path / "tables", clean_story("clean").records
     loose.write_bytes(line(records[0]) + line(records[1])[:-20])
@@ -107,6 +108,7 @@ def test_files_that_are_still_written(spark: SparkSession, tmp_path: Path) -> No
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_bad_line_that_was_read_while_its_file_was_open_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     root, place = tmp_path / "root", tmp_path / "tables"
     opened, finished = root / "_open" / "n1-000001.jsonl.open", root / "run=open" / "n1-000001.jsonl"
