@@ -145,12 +145,6 @@ class DemosScreen(LiveScreen):
         if not demo:
             self.desk.say("which demo? type :demo NAME, or go to the list", error=True)
             return
-        if not self.session.cluster.writable:
-            # Whoever may only look is not to start members either.
-            self.desk.say(
-                "this console is read-only and starts no members; open `quarterdeck console` for that", error=True
-            )
-            return
         try:
             scenario = load_demo(demo)
             opened = (

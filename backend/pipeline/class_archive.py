@@ -20,7 +20,7 @@ import pyspark
 from backend.pipeline.java import Java
 
 OLDEST_VERSION_OF_AOT = 25
-"""From then on Java makes and reads its archives in another, better form."""
+"""From then on Java makes its archives in another form, and speaks of that on stdout whatever it is told: those get none."""
 
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java speaks of archives on stdout, where data goes."""
@@ -36,9 +36,8 @@ def archive_options(java: Java, options: Sequence[str], cache: Path | None = Non
         return []
     cache = cache or platformdirs.user_cache_path("quarterdeck")
     archive = cache / f"classes-{_key(java, jars, options)}.jsa"
-    with_aot = java.version >= OLDEST_VERSION_OF_AOT
     if archive.exists():
-        return [*QUIET, f"-XX:AOTCache={archive}" if with_aot else f"-XX:SharedArchiveFile={archive}"]
+        return [*QUIET, f"-XX:SharedArchiveFile={archive}"]
     used_before = archive.with_suffix(".used")
     try:
         _remove_leftovers(archive)
@@ -50,14 +49,12 @@ def archive_options(java: Java, options: Sequence[str], cache: Path | None = Non
         return []
     building = archive.with_suffix(f".{os.getpid()}")
     atexit.register(_keep, building, archive)
-    return [*QUIET, f"-XX:AOTCacheOutput={building}" if with_aot else f"-XX:ArchiveClassesAtExit={building}"]
+    return [*QUIET, f"-XX:ArchiveClassesAtExit={building}"]
 
 
 def can_have_one(java: Java) -> bool:
-    """Before AOT an archive is made on top of the one that Java comes with, which small runtimes lack."""
-    if java.version >= OLDEST_VERSION_OF_AOT:
-        return True
-    return any((java.runtime_home / "lib").glob("*/classes.jsa"))
+    """An archive is made on top of the one that Java comes with, which small runtimes lack."""
+    return java.version < OLDEST_VERSION_OF_AOT and any((java.runtime_home / "lib").glob("*/classes.jsa"))
 
 
 def _remove_leftovers(archive: Path) -> None:

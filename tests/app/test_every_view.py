@@ -34,6 +34,8 @@ from backend.core.commands import Command
 from tests.app.screen_text import screen_text, settle
 from tests.app.story_cluster import StoryCluster
 
+pytestmark = pytest.mark.long
+
 DIGITS: dict[ViewName, str] = {view: action_called(view).key_display for view in VIEW_NAMES if view != "member"}
 
 

@@ -29,6 +29,8 @@ from backend.pipeline.metrics.registry import METRICS
 from backend.pipeline.metrics.summary import summary
 from tests.pipeline.tables.golden import HAND, SECOND_US, events, golden_records, golden_store, plain
 
+pytestmark = pytest.mark.long
+
 Rows = list[dict[str, Any]]
 Ask = Callable[..., Rows]
 

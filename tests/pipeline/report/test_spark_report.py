@@ -19,7 +19,7 @@ from cli.audit_report import reporting
 from cli.exits import CommandFailed
 from tests.pipeline.report.stories import OLD_VERSION, RUN, everything, planted, written
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
