@@ -33,6 +33,10 @@ class SparkUnreachable(RuntimeError):
     """The Spark that was asked for does not answer, or refuses us."""
 
 
+class SparkFailed(SparkUnreachable):
+    """Spark broke off in the midst of work: it lost its executors, its memory or its disk, or ended."""
+
+
 @contextmanager
 def needing_packages() -> Iterator[None]:
     """Imports in the block need the extra `pipeline`. Raises `PipelineMissing` when it is not installed."""

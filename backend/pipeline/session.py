@@ -12,17 +12,17 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from backend.pipeline.class_archive import archive_options
 from backend.pipeline.java import find_java
-from backend.pipeline.missing import RemoteMissing, SparkUnreachable
+from backend.pipeline.missing import RemoteMissing, SparkFailed, SparkUnreachable
 from backend.pipeline.package import ROOT, write_package
 
 Profile = Literal["interactive", "throughput"]
@@ -54,6 +54,9 @@ ON_THIS_MACHINE = {
     "spark.sql.shuffle.partitions": "2",
 }
 
+_FAILURES = (Py4JError, PySparkException, ConnectionRefusedError, ConnectionResetError)
+"""The ways in which Spark tells that it failed, or that it is not there any more."""
+
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit`, which has started Java by then and knows the master."""
 
@@ -64,16 +67,33 @@ _REMOTE_MODULES = ("grpc", "grpc_status", "google.protobuf", "zstandard")
 def spark_session(
     master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """The running session, or one of our own that ends with the block. Arguments and errors as in `start_session`."""
+    """The running session, or one of our own that ends with the block. Arguments and errors as in `start_session`.
+
+    What goes wrong with Spark within the block is raised as `SparkFailed`.
+    """
     running = SparkSession.getActiveSession()
     if running is not None:
-        yield running
+        with failing_in_one_way():
+            yield running
         return
     session = start_session(master, remote=remote, profile=profile, conf=conf)
+    with failing_in_one_way():
+        try:
+            yield session
+        finally:
+            with suppress(*_FAILURES):  # what failed before is what is to be told
+                session.stop()
+
+
+@contextmanager
+def failing_in_one_way() -> Iterator[None]:
+    """Raises `SparkFailed`, whichever way Spark tells what happened to it; mistakes of ours go through as they are."""
     try:
-        yield session
-    finally:
-        session.stop()
+        yield
+    except (AnalysisException, ParseException, PythonException):
+        raise  # a query that makes no sense, or code of ours that raised on an executor
+    except _FAILURES as problem:
+        raise SparkFailed(f"Spark failed in the midst of work: {_reason(problem)}") from problem
 
 
 def start_session(

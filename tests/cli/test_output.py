@@ -65,7 +65,14 @@ def test_paths(quarterdeck: Quarterdeck) -> None:
     result = quarterdeck("paths", "-o", "json")
     assert result.returncode == 0
     assert result.stderr == ""
-    assert {row["what"] for row in json.loads(result.stdout)} == {"config", "state", "journals", "cache"}
+    assert {row["what"] for row in json.loads(result.stdout)} == {
+        "config",
+        "configuration file",
+        "state",
+        "console state",
+        "journals",
+        "cache",
+    }
 
 
 def test_empty_journal(quarterdeck: Quarterdeck) -> None:

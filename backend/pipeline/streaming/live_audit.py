@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
-from backend.core.events import Record
 from backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
 from backend.pipeline.streaming.arrival import Arrivals, whole_lines
 from backend.pipeline.streaming.consumed import Consumed
 from backend.pipeline.streaming.findings_file import Change, FindingsFile
-from backend.pipeline.streaming.run_audit import Place, RunAudit
+from backend.pipeline.streaming.run_audit import Place, Read, RunAudit
 
 SETTLE_SECONDS = 0.5
 """So long a record waits at least. A writer puts its lines into a file within a few hundredths of a second, and more slowly only
@@ -70,10 +70,10 @@ class LiveAudit:
         """Take in lines of finished files. When this returns, it will not be forgotten that they were read."""
         with self._turn:
             names: dict[str, dict[str, None]] = {}
-            for run, records in self._by_run(self._understood(lines)).items():
+            for run, read in self._by_run(self._understood(lines)).items():
                 audit = self._load(run)
-                names[run] = dict.fromkeys(place.file for place, _ in records)
-                audit.take(records, now_s)
+                names[run] = dict.fromkeys(one.place.file for one in read)
+                self._contradictions(run, audit.take(read, now_s))
             self._consumed.add({run: tuple(files) for run, files in names.items()})
 
     def look(self, now_s: float) -> None:
@@ -105,7 +105,7 @@ class LiveAudit:
 
     # Lines
 
-    def _understood(self, lines: Iterable[Line]) -> Iterator[tuple[Place, Record]]:
+    def _understood(self, lines: Iterable[Line]) -> Iterator[Read]:
         file, name, run = None, "", ""
         numbers: dict[int, int] = {}
         for line in lines:
@@ -121,7 +121,12 @@ class LiveAudit:
             elif not is_open and record.run != run:
                 self._problem(f"{line.file}: line {number} is of another run, {record.run!r}")
             else:
-                yield Place(record.at, name, line.block, number), record
+                yield Read(Place(record.at, name, line.block, number), record, crc32(line.raw))
+
+    def _contradictions(self, run: str, read: Iterable[Read]) -> None:
+        for place, record, _ in read:
+            who = f"the event {record.seq} of {record.uuid}"
+            self._problem(f"run {run}, {place.file}: line {place.line} contradicts {who}, which stands elsewhere too")
 
     def _problem(self, text: str) -> None:
         self.problems += 1
@@ -129,18 +134,18 @@ class LiveAudit:
             self._say(text)
 
     @staticmethod
-    def _by_run(records: Iterable[tuple[Place, Record]]) -> dict[str, list[tuple[Place, Record]]]:
-        by_run: dict[str, list[tuple[Place, Record]]] = {}
-        for place, record in records:
-            by_run.setdefault(record.run, []).append((place, record))
+    def _by_run(read: Iterable[Read]) -> dict[str, list[Read]]:
+        by_run: dict[str, list[Read]] = {}
+        for one in read:
+            by_run.setdefault(one.record.run, []).append(one)
         return by_run
 
     def _take_open(self, files: Sequence[Path]) -> None:
         """Take in files that nobody finishes, as they are now. They are read again when somebody does finish them."""
         lines = (Line(file, 0, raw) for file in files for raw in whole_lines(file))
-        for run, records in self._by_run(self._understood(lines)).items():
+        for run, read in self._by_run(self._understood(lines)).items():
             if run_directory(self._root, run).is_dir():
-                self._load(run).take(records)  # they have waited long enough
+                self._contradictions(run, self._load(run).take(read))  # they have waited long enough
 
     # Runs
 
@@ -160,7 +165,7 @@ class LiveAudit:
             try:
                 with (directory / name).open("rb") as file:
                     lines = (Line(directory / name, 0, raw.removesuffix(b"\n")) for raw in file)
-                    audit.take(records_of(lines, audit.run))
+                    audit.take(read_of(lines, audit.run))
             except FileNotFoundError:
                 self._say(f"{directory / name}: it was read before and is gone; what it held is missing now")
 
@@ -185,7 +190,7 @@ class LiveAudit:
         audit = self._runs[run] = RunAudit(run)
         self._read_again(audit, self._consumed.files(run))
         for file in self._arrivals.read_while_open():
-            audit.take(records_of((Line(file, 0, raw) for raw in whole_lines(file)), run))
+            audit.take(read_of((Line(file, 0, raw) for raw in whole_lines(file)), run))
         return audit
 
     def _put_aside(self) -> None:
@@ -195,9 +200,9 @@ class LiveAudit:
             self._consumed.keep(self._runs.pop(run))
 
 
-def records_of(lines: Iterable[Line], run: str) -> Iterator[tuple[Place, Record]]:
+def read_of(lines: Iterable[Line], run: str) -> Iterator[Read]:
     """The records of one run among the lines of one file that was read before."""
     for number, line in enumerate(lines, start=1):
         record = as_record(line.raw)
         if record is not None and record.run == run:
-            yield Place(record.at, sealed_name(line.file.name), line.block, number), record
+            yield Read(Place(record.at, sealed_name(line.file.name), line.block, number), record, crc32(line.raw))

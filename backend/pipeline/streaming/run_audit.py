@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import shlex
+from array import array
 from collections.abc import Iterable
 from math import inf
 from pathlib import Path
@@ -29,6 +30,14 @@ class Place(NamedTuple):
     """Its name once it is finished."""
     block: int
     line: int
+
+
+class Read(NamedTuple):
+    """A record as it was read. Two lines of one identity are the same if their `checksum` is: zlib.crc32 of the line."""
+
+    place: Place
+    record: Record
+    checksum: int
 
 
 class Arrived(NamedTuple):
@@ -62,17 +71,23 @@ class RunAudit:
         self._last: Place | None = None
         self._online: list[Finding] = []
 
-    def take(self, records: Iterable[tuple[Place, Record]], arrived_s: float = -inf) -> int:
-        """Let records wait until it is their turn; those that came before are left out. How many are new."""
-        fresh = 0
-        for place, record in records:
+    def take(self, records: Iterable[Read], arrived_s: float = -inf) -> list[Read]:
+        """Let records wait until it is their turn; those that came before are left out.
+
+        Returns those that are left out though they are not what came before: two different events of one identity.
+        """
+        contradictions = []
+        for one in records:
+            place, record, checksum = one
             numbers = self._numbers.get(record.uuid)
             if numbers is None:
                 numbers = self._numbers[record.uuid] = _Numbers()
-            if numbers.add(record.seq):
-                fresh += 1
+            before = numbers.add(record.seq, checksum)
+            if before is None:
                 heapq.heappush(self._waiting, Arrived(place, arrived_s, record))
-        return fresh
+            elif before != checksum:
+                contradictions.append(one)
+        return contradictions
 
     @property
     def waits(self) -> bool:
@@ -115,23 +130,25 @@ class RunAudit:
 
 
 class _Numbers:
-    """Which records of a life have come, in little space: all up to `whole`, and a few beyond."""
+    """Which records of a life have come, and their checksums, in little space."""
 
-    __slots__ = ("beyond", "whole")
+    __slots__ = ("beyond", "first")
 
     def __init__(self) -> None:
-        self.whole = 0
-        self.beyond: set[int] = set()
+        self.first = array("I")
+        """Of the records 1, 2, 3 and so on, without a gap."""
+        self.beyond: dict[int, int] = {}
 
-    def add(self, seq: int) -> bool:
-        """Whether it is new."""
-        if seq <= self.whole or seq in self.beyond:
-            return False
-        self.beyond.add(seq)
-        while self.whole + 1 in self.beyond:
-            self.whole += 1
-            self.beyond.remove(self.whole)
-        return True
+    def add(self, seq: int, checksum: int) -> int | None:
+        """None if no such record has come before, else its checksum."""
+        if 0 < seq <= len(self.first):
+            return self.first[seq - 1]
+        if seq in self.beyond:
+            return self.beyond[seq]
+        self.beyond[seq] = checksum
+        while (following := self.beyond.pop(len(self.first) + 1, None)) is not None:
+            self.first.append(following)
+        return None
 
 
 def _severity(violation: Violation) -> str:

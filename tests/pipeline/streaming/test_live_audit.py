@@ -15,7 +15,7 @@ from backend.pipeline.streaming.arrival import STALLED_SECONDS
 from backend.pipeline.streaming.consumed import Consumed
 from backend.pipeline.streaming.findings_file import Change, FindingsFile
 from backend.pipeline.streaming.live_audit import Line, LiveAudit
-from backend.pipeline.streaming.run_audit import Place, RunAudit
+from backend.pipeline.streaming.run_audit import Place, Read, RunAudit
 from tests.pipeline.journals import line
 from tests.pipeline.streaming.troubled_runs import sound_run, troubled_run
 
@@ -106,7 +106,7 @@ def expected(journal: Journal) -> list[Finding]:
     decode = msgspec.json.Decoder(Record).decode
     for file in journal.sealed:
         lines = enumerate(file.read_bytes().splitlines(), start=1)
-        audit.take((Place((one := decode(raw)).at, file.name, 0, number), one) for number, raw in lines)
+        audit.take(Read(Place((one := decode(raw)).at, file.name, 0, number), one, 0) for number, raw in lines)
     audit.judge()
     assert not audit.is_out_of_order and not audit.waits
     return sorted(audit.findings(journal.directory), key=msgspec.json.encode)
@@ -235,14 +235,16 @@ def test_lines_that_are_no_records_are_told_and_passed_over(tmp_path: Path) -> N
         journal.write(record)
     journal.seal_all()
     torn = journal.directory / "torn-000001.jsonl"
-    newer = line(journal.records[0]).replace(b'"seq"', b'"colour":"red","seq"')  # from a later version: known already
+    newer = line(journal.records[0]).replace(b'"seq"', b'"colour":"red","seq"')  # not the line that is known
     foreign = line(msgspec.structs.replace(journal.records[0], run="another"))
     torn.write_bytes(newer + b"no json\n" + foreign + line(journal.records[0])[:40])
     reader.give([*journal.sealed, torn])
     reader.settle()
     assert reader.found == expected(journal)
-    assert reader.audit.problems == 3
-    assert [text.split(": ", 1)[1] for text in reader.said] == [
+    assert reader.audit.problems == 4
+    known = journal.records[0]
+    assert sorted(text.split(": ", 1)[1] for text in reader.said) == [
+        f"line 1 contradicts the event {known.seq} of {known.uuid}, which stands elsewhere too",
         "line 2 is no record, or none that this version knows",
         "line 3 is of another run, 'another'",
         "line 4 is no record, or none that this version knows",
@@ -289,7 +291,7 @@ def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch:
     for number in range(5):
         audit = RunAudit(f"r{number}")
         records = troubled_run(f"r{number}", number)
-        audit.take((Place(record.at, "all", 0, place), record) for place, record in enumerate(records))
+        audit.take(Read(Place(record.at, "all", 0, place), record, 0) for place, record in enumerate(records))
         audit.judge()
         found = audit.findings(run_directory(tmp_path, f"r{number}"))
         assert sorted(reader.findings.of_run(f"r{number}"), key=msgspec.json.encode) == sorted(
@@ -317,6 +319,29 @@ def test_a_long_run_is_kept_and_a_restart_reads_only_what_came_since(
     reader.restart()
     assert reader.consumed.kept(RUN)[1] == ()
     assert reader.found == expected(journal)
+
+
+def test_what_contradicts_an_earlier_record_is_told_and_left_out(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, [replace(record, run=RUN) for record in sound_run()])
+    reader = Reader(tmp_path)
+    for record in journal.records:
+        journal.write(record)
+    journal.seal_all()
+    reader.give(journal.sealed)
+    reader.settle()
+    assert reader.audit.problems == 0
+    again = journal.directory / "again-000001.jsonl"
+    one = journal.records[3]
+    again.write_bytes(line(one) + line(replace(one, at=one.at + 1)))
+    reader.give([again])
+    reader.settle()
+    assert reader.audit.problems == 1
+    assert reader.said == [
+        f"run {RUN}, {again.name}: line 2 contradicts the event {one.seq} of {one.uuid}, which stands elsewhere too"
+    ]
+    reader.restart()
+    reader.give([again])
+    assert reader.audit.problems == 1, "what came before is known after a restart"
 
 
 def test_of_one_run_only_that_one_is_looked_at(tmp_path: Path) -> None:
