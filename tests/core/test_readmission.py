@@ -4,7 +4,15 @@ import pytest
 
 from backend.core.events import JoinDelayed, ListInstalled, MemberAdmitted, MemberHeldBack
 from backend.core.membership import publishing, readmission
-from backend.core.messages import FinalizeJoin, JoinHeld, JoinRequest, LinkProbe, LinkProbeReply, MasterIs
+from backend.core.messages import (
+    FinalizeJoin,
+    JoinHeld,
+    JoinRequest,
+    LinkProbe,
+    LinkProbeReply,
+    MasterIs,
+    MembersUpdateAck,
+)
 from backend.core.properties import SECOND_US
 from tests.core.ensemble import Ensemble, address_of, name_of, names_of
 
@@ -112,6 +120,28 @@ def test_once_admitted_it_is_held_back_no_more() -> None:
     world.born("D", "A")
     world.receive("A", "D", JoinRequest(world.machines["D"].uuid, False))
     assert not world.messages(JoinHeld)
+
+
+@pytest.mark.parametrize("first", "DE")
+def test_two_who_do_not_reach_each_other_are_not_let_in_together(first: str) -> None:
+    """D has been held back, E has not; both wait until the admission of F is done."""
+    world = held()
+    master = world.machines["A"]
+    world.born("E", "A")
+    world.born("F", "A")
+    world.receive("A", "F", JoinRequest(world.machines["F"].uuid, False))
+    proven = tuple(world.machines[name].uuid for name in "ABCF")
+    for name in (first, "ED"["DE".index(first)]):
+        world.receive("A", name, JoinRequest(world.machines[name].uuid, False, proven if name == "D" else ()))
+    for name in "BC":
+        world.receive("A", name, MembersUpdateAck(4))
+    assert world.list_of("A") == (5, "ABCFE")
+    assert master._state.held_back.keys() == {address_of("D")}
+    assert [names_of(event.missing) for event in world.seen("A", MemberHeldBack)] == ["E"]
+    world.receive("A", "D", JoinRequest(world.machines["D"].uuid, False, (*proven, world.machines["E"].uuid)))
+    for name in "BCF":
+        world.receive("A", name, MembersUpdateAck(5))
+    assert world.list_of("A") == (6, "ABCFED")
 
 
 def test_others_join_meanwhile() -> None:

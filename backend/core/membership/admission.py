@@ -128,8 +128,9 @@ def _answer(state: Membership, now: int, admission: Admission) -> None:
         state.note(now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected))
         state.send(address, FinalizeJoin(uuid, state.members, state.standing))
     asking, state.asking_to_join = state.asking_to_join, {}
-    state.asking_to_join = {
-        address: request for address, request in asking.items() if _may_join(state, now, address, request)
-    }
+    # Whoever is held back comes last: it has to prove its links to the others who come in with it.
+    for address in sorted(asking, key=lambda one: one in state.held_back):
+        if _may_join(state, now, address, asking[address]):
+            state.asking_to_join[address] = asking[address]
     if state.asking_to_join:
         _admit_all(state, now)

@@ -1,8 +1,9 @@
 """Readmission after a partial disconnection (design 9.6).
 
 A member that was removed because it could not reach others is let in again only when it has proven its links to every
-current member, both ways. Until then the list stays as it is, instead of taking it in and removing it again for ever. The
-master says whose links are missing; the joiner probes them with a growing delay and asks again when they are proven.
+current member, and to everyone who is about to be let in with it, both ways. Until then the list stays as it is, instead of
+taking it in and removing it again for ever. The master says whose links are missing; the joiner probes them with a growing
+delay and asks again when they are proven.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) 
         return False
     proven = state.held_back[sender].union(request.proven)
     lives = {state.address: state.uuid} | {address: peer.uuid for address, peer in state.peers.items()}
+    lives |= {address: other.uuid for address, other in state.asking_to_join.items() if address != sender}
     missing = tuple((address, uuid) for address, uuid in lives.items() if uuid not in proven)
     if not missing:
-        del state.held_back[sender]
         return False
     state.note(now, MemberHeldBack(sender, tuple(address for address, _ in missing)))
     state.send(sender, JoinHeld(missing))
