@@ -195,14 +195,14 @@ def show_console(setting: Setting, report: Path, *, hour: bool) -> None:
 class Terminal:
     """A console on a pty."""
 
-    def __init__(self, setting: Setting, report: Path, *, hour: bool = False) -> None:
-        self.report = report
+    def __init__(self, arguments: Sequence[str], width: int, height: int) -> None:
         self.leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", setting.height, setting.width, 0, 0))
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # every start but the first finds modules compiled
         begun = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--show", json.dumps(setting), "--report", str(report), *(["--hour"] * hour)],
+            [sys.executable, *arguments],
             stdin=follower, stdout=follower, stderr=follower, env=environment, start_new_session=True, cwd=ROOT,
         )  # fmt: skip
         os.close(follower)
@@ -244,28 +244,34 @@ class Terminal:
         text = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1_000  # type: ignore[index]
 
-    def told(self) -> dict[str, float]:
+    def told(self, report: Path) -> dict[str, float]:
         """What the console wrote down last; waits for the first time."""
         end = time.monotonic() + PATIENCE_SECONDS
-        while not self.report.stat().st_size:
+        while not report.stat().st_size:
             if time.monotonic() > end:
                 raise SystemExit(f"the console reports nothing within {PATIENCE_SECONDS:g} s")
             self.swallow(REPORT_SECONDS)
-        return dict(json.loads(self.report.read_text()))
+        return dict(json.loads(report.read_text()))
+
+
+def loaded(setting: Setting, report: Path, *, hour: bool = False) -> Terminal:
+    """A console under the load of `setting`, which writes into `report` what the load itself costs."""
+    arguments = [__file__, "--show", json.dumps(setting), "--report", str(report), *(["--hour"] * hour)]
+    return Terminal(arguments, setting.width, setting.height)
 
 
 def measure(setting: Setting, seconds: float, view: str) -> dict[str, object]:
     """CPU, latency and memory; in another view than the first one no latency, as it may have no such rows."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        terminal = Terminal(setting, Path(report.name))
+        terminal = loaded(setting, Path(report.name))
         try:
             terminal.press(view.encode())
             terminal.swallow(SETTLE_SECONDS)
-            making = terminal.told()["making_seconds"]
+            making = terminal.told(Path(report.name))["making_seconds"]
             cpu, wall = terminal.cpu_seconds, time.monotonic()
             latencies, painted = press_keys(terminal, seconds) if not view else ([], terminal.swallow(seconds))
             cpu, wall = terminal.cpu_seconds - cpu, time.monotonic() - wall
-            making = terminal.told()["making_seconds"] - making
+            making = terminal.told(Path(report.name))["making_seconds"] - making
             resident = terminal.resident_mb
         finally:
             terminal.close()
@@ -303,32 +309,31 @@ def press_keys(terminal: Terminal, seconds: float) -> tuple[list[float], int]:
 
 
 def first_paint(setting: Setting) -> dict[str, float]:
-    """The medians of some starts: what they took, and how much of a processor they took."""
+    """The medians of some starts of `quarterdeck console` on five new members: what they took, and how much of a processor."""
     walls, cpus = [], []
-    for _ in range(STARTS):
-        with tempfile.NamedTemporaryFile(suffix=".json") as report:
-            terminal = Terminal(setting, Path(report.name))
-            walls.append(terminal.first_paint_seconds)
-            cpus.append(terminal.first_paint_cpu_seconds)
-            terminal.close()
+    for _ in range(1 + STARTS):
+        terminal = Terminal(["-m", "cli", "console", "--no-journal"], setting.width, setting.height)
+        walls.append(terminal.first_paint_seconds)
+        cpus.append(terminal.first_paint_cpu_seconds)
+        terminal.close()
     return {
-        "first_paint_ms": round(1000 * statistics.median(walls)),
-        "first_paint_cpu_ms": round(1000 * statistics.median(cpus)),
+        "first_paint_ms": round(1000 * statistics.median(walls[1:])),
+        "first_paint_cpu_ms": round(1000 * statistics.median(cpus[1:])),
     }
 
 
 def resident_after_an_hour(setting: Setting) -> dict[str, object]:
     """Memory when an hour of the load has gone through."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        terminal = Terminal(setting, Path(report.name), hour=True)
+        terminal = loaded(setting, Path(report.name), hour=True)
         try:
             begun = terminal.resident_mb
-            while not terminal.told()["over"]:
+            while not terminal.told(Path(report.name))["over"]:
                 terminal.swallow(1.0)
             terminal.swallow(SETTLE_SECONDS)
             return {
                 "setting": setting.name,
-                "events": terminal.told()["made"],
+                "events": terminal.told(Path(report.name))["made"],
                 "resident_mb_before": round(begun, 1),
                 "resident_mb": round(terminal.resident_mb, 1),
                 "cpu_seconds": round(terminal.cpu_seconds, 1),

@@ -182,6 +182,10 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     "a younger member before an older": ("age order", (*FORMED, installed(B, 4, A, C, B))),
     "a newcomer before the old": ("age order", (*FORMED, installed(B, 4, D, A, B, C))),
     "a newcomer in between": ("age order", (*FORMED, installed(B, 4, A, D, B, C))),
+    "another join version in the same lineage": (
+        "age order",
+        (*FORMED, installed(B, 4, A, B, Member(C.address, C.uuid, 2))),
+    ),
     "two authors": ("one author", (*FORMED, installed(C, 4, B, C))),
     "two lives of one author": ("one author", (*FORMED, installed(C, 4, Member(A.address, "uuid-new-a", 1), B, C))),
     "a claim no newer than an answer": (
@@ -294,6 +298,13 @@ EXCUSED: dict[str, tuple[Happened, ...]] = {
         *CLAIM_OF_B,
         *suspects(B, C),
         (B, ClaimFinished(4, "M", (), (C.address,))),
+    ),
+    "one whom the masters of two lineages let in": (
+        *FORMED,
+        *CLAIM_OF_B,
+        (B, ClaimFinished(4, "M", (C.address,), ())),
+        installed(B, 4, B, Member(C.address, C.uuid, 2), lineage="M", cause="mastership claim"),
+        installed(C, 4, B, Member(C.address, C.uuid, 2), lineage="M"),
     ),
     "a withdrawn report": (
         *FORMED,

@@ -57,7 +57,7 @@ def test_the_outcome_has_the_shape_of_the_design() -> None:
     outcome = run("  - expect: {within: 10s, one-cluster: true}\n").as_json()
     assert set(outcome) == {
         *("passed", "expectations", "violations", "members", "table"),
-        *("virtual_seconds", "events", "fingerprint", "source"),
+        *("virtual_seconds", "events", "messages", "fingerprint", "source"),
     }
     assert outcome["passed"] is True
     assert outcome["members"]["cyrene"] == {
