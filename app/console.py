@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -460,6 +461,7 @@ def run_console(
     console = Console(cluster, starting, doors=doors, settings=settings, state_file=state_file)
     if at_us is not None:
         console.session.playhead.wait_for(at_us)
+    gc.freeze()  # what is loaded by now stays, and need not be looked through for garbage while somebody types
     try:
         console.run(mouse=console.settings.mouse)
     finally:
