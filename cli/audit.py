@@ -80,14 +80,19 @@ def audit(
 
 def _narrate(result: AuditResult, violations: int) -> None:
     """What is to be known of the verdict. The last line is the verdict."""
+    from backend.picture.amounts import counted
+
     for unjudged in result.not_judged:
         say(f"not judged: {', '.join(unjudged.rules)}: {unjudged.why}")
     for run, lacks in list(result.incomplete.items())[:LINES_OF_INCOMPLETE]:
         say(f"the journal of {run} is incomplete: {lacks}")
     if len(result.incomplete) > LINES_OF_INCOMPLETE:
         say(f"and those of {len(result.incomplete) - LINES_OF_INCOMPLETE} more runs")
-    if result.counts["quarantined"]:
-        say(f"{result.counts['quarantined']} lines are no records")
+    contradicting = result.counts["contradicting"]
+    if no_records := result.counts["quarantined"] - contradicting:
+        say(counted(no_records, "line is no record", "lines are no records"))
+    if contradicting:
+        say(f"{counted(contradicting, 'line contradicts', 'lines contradict')} a record already read")
     say(f"{result.counts['records']} records of {result.counts['runs']} runs: {violations or 'no'} violations")
 
 

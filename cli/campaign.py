@@ -185,7 +185,7 @@ def _on_spark(
     resume: bool,
     shrinks: bool,
 ) -> Summary:
-    from backend.pipeline.missing import PipelineMissing, SparkUnreachable, needing_packages
+    from backend.pipeline.missing import PipelineMissing, SparkFailed, SparkUnreachable, needing_packages
 
     with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
         from backend.pipeline.campaign.running import run_campaign
@@ -194,6 +194,7 @@ def _on_spark(
     with (
         failing_as(ExitCode.BAD_INPUT, CampaignRefused, PipelineMissing, OSError),
         failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
+        _hinting_at_resuming(out, SparkFailed),
         spark_session(master, remote=remote, profile="throughput") as spark,
         _progress() as tell,
     ):
@@ -212,6 +213,16 @@ def _on_spark(
         except KeyboardInterrupt:
             say(f"interrupted; go on with --resume: {out}")
             raise
+
+
+@contextmanager
+def _hinting_at_resuming(out: Path, failed: type[Exception]) -> Iterator[None]:
+    """Add to what `failed` says that nothing which came back is lost."""
+    try:
+        yield
+    except failed as problem:
+        hint = f"what came back is kept; go on with --resume: {out}"
+        raise CommandFailed(ExitCode.UNREACHABLE, f"{problem}; {hint}") from problem
 
 
 @contextmanager
@@ -292,6 +303,8 @@ def _print(summary: Summary, output: Format) -> None:
             say(f"  reproduce: {failure.reproduce}")
         if failure.scenario:
             say(f"  scenario: quarterdeck simulate {failure.scenario} --seed {failure.seeds[0]}")
+    if summary.failures_left_out:
+        say(f"and {summary.failures_left_out} more ways of failing, in the verdicts only")
     say(f"{took.runs} runs in {_duration(took.wall_seconds)}, {took.runs_per_second} a second; {summary.folder}")
 
 

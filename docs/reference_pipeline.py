@@ -11,6 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 from backend.pipeline.metrics.registry import METRICS
 from backend.pipeline.metrics.summary import SUMMARY
+from backend.pipeline.tables.bronze import NO_RUN
 from backend.pipeline.tables.registry import TABLES
 from backend.pipeline.tables.store import EVENTS, QUARANTINE
 
@@ -18,7 +19,7 @@ PAGE = Path(__file__).parent / "reference" / "tables.md"
 LONGEST_TYPE = 40
 
 ENVELOPE = {
-    "run": "the run",
+    "run": f"the run; `{NO_RUN}` where the record names none",
     "member": "label of the member, or the name of the cluster for what was done from outside",
     "uuid": "the life; with `seq` the identity of the event",
     "seq": "number of the event within its life, from 1 without gaps",
@@ -33,7 +34,7 @@ def page() -> str:
     parts = [
         HEADING,
         _section("events", "every record once: the journal as it is, without repetitions", EVENTS),
-        _section("quarantine", "lines that are no records", QUARANTINE),
+        _section("quarantine", "lines that are no records, or contradict one", QUARANTINE),
         *(_section(one.name, one.meaning, one.schema) for one in TABLES.values()),
         METRICS_HEADING,
         _section("summary", "percentiles of everything that was measured", SUMMARY),

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from backend.journal.files import OPEN_SUFFIX, sealed_name, whereabouts
 from backend.pipeline.product_logs.reader import ProductLogs, read_product_logs
+from backend.pipeline.rules.evidence import DISTURBANCES
 from backend.pipeline.schemas import RECORD
-from backend.pipeline.tables import bronze
+from backend.pipeline.tables import bronze, sources
+from backend.pipeline.tuning import SMALL_BYTES, kept
 
-SMALL_BYTES = 16 << 20
-"""What is no larger is read by one task."""
-
-BYTES_A_TASK = 32 << 20
 MOST_QUARANTINED = 1_000
-
-FEW_EVENTS = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.constraintPropagation.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Nothing has to be moved; to plan well, and to compile what runs, takes longer than it saves with a few thousand rows."""
-
 
 MUCH = {"spark.driver.memory": "4g"}
 """Of a session of our own: several sorts at a time need room, however much is on disk."""
@@ -97,85 +81,67 @@ def read_logs(spark: SparkSession, paths: Sequence[Path], size_bytes: int) -> Re
     return Reading(ranked, {}, size_bytes, logs.quarantine, counts, logs)
 
 
-def size_of(files: Iterable[Path]) -> int:
-    """Bytes."""
-    return sum(file.stat().st_size for file in files)
-
-
 def settled(listed: Iterable[Path], staging: Path) -> dict[Path, Path]:
     """Files that will still be there when Spark comes to read them, each with the name by which it is known.
 
-    A living writer renames its open file about once a second: of those a copy is read, under the name that it will have.
+    A living writer renames its open file about once a second: of those a copy is read, up to its last whole line, under its
+    later name.
     """
     files: dict[Path, Path] = {}
     for number, path in enumerate(listed):
-        place = whereabouts(path.resolve())
-        if place is not None and place.name.endswith(OPEN_SUFFIX):
-            copy = staging / str(number) / sealed_name(place.name)
-            copy.parent.mkdir()
-            try:
-                shutil.copyfile(place, copy)
-            except FileNotFoundError:
-                place = whereabouts(place)
-            else:
-                files[copy] = path
-                continue
-        if place is not None:
-            files[place] = path
+        one = sources.settled(path, staging, number)
+        if one is not None:
+            files[one.read] = path
     return files
 
 
-@contextmanager
-def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
-    """The session made fit for so much, and put back afterwards."""
-    if size_bytes <= SMALL_BYTES:
-        wanted = FEW_EVENTS
-    else:
-        tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or "2"), size_bytes // BYTES_A_TASK)
-        wanted = {"spark.sql.shuffle.partitions": str(tasks)}
-    before = {name: spark.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+class Contents(NamedTuple):
+    """How much there is in journals, the kinds of events, and the longest calm with which a run ends, in microseconds."""
+
+    counts: dict[str, int]
+    kinds: Collection[str]
+    calm_us: int
 
 
-def counted(lines: DataFrame) -> tuple[dict[str, int], Collection[str]]:
-    """How much there is, and which kinds of events."""
+def counted(lines: DataFrame) -> Contents:
+    """What is in these lines, in one action."""
     is_record = F.col("place") == 1
     repeats = (F.col("place") > 1) & (F.col("raw") == F.col("first_raw"))
+    contradicts = (F.col("place") > 1) & (F.col("raw") != F.col("first_raw"))
     kind = F.when(is_record, F.col("record.event.kind"))
-    names = ("lines", "records", "duplicates", "views", "suspicions")
+    at = F.when(is_record, F.col("record.at"))
+    names = ("lines", "records", "duplicates", "contradicting", "views", "suspicions")
     lives = lines.groupBy("record.run", "record.uuid").agg(
         F.count("*").alias("lines"),
         F.count_if(is_record).alias("records"),
         F.count_if(repeats).alias("duplicates"),
+        F.count_if(contradicts).alias("contradicting"),
         F.count_if(kind == "list-installed").alias("views"),
         F.count_if(kind == "suspicion-raised").alias("suspicions"),
         F.collect_set(kind).alias("kinds"),
+        F.min(at).alias("begins_us"),
+        F.max(at).alias("ends_us"),
+        F.max(F.when(kind.isin(*DISTURBANCES), at)).alias("disturbed_us"),
     )
     sums = [F.sum(name).alias(name) for name in names]
     kinds = F.array_distinct(F.flatten(F.collect_set("kinds"))).alias("kinds")
-    runs = lives.groupBy("run").agg(F.count_if(F.col("records") > 0).alias("lives"), *sums, kinds)
+    # As `Evidence.calm` has it.
+    calm_us = F.max("ends_us") - F.coalesce(F.max("disturbed_us"), F.min("begins_us"))
+    runs = lives.groupBy("run").agg(
+        F.count_if(F.col("records") > 0).alias("lives"), *sums, kinds, calm_us.alias("calm_us")
+    )
     row = runs.agg(
-        F.count_if(F.col("records") > 0).alias("runs"), F.sum("lives").alias("lives"), *sums, kinds
+        F.count_if(F.col("records") > 0).alias("runs"),
+        F.sum("lives").alias("lives"),
+        *sums,
+        kinds,
+        F.max("calm_us").alias("calm_us"),
     ).collect()[0]
     told = row.asDict()
-    some = set(told.pop("kinds"))
     counts = {name: told[name] or 0 for name in ("lines", "records", "runs", "lives", "duplicates")}
     counts["quarantined"] = counts["lines"] - counts["records"] - counts["duplicates"]
-    return counts | {name: told[name] or 0 for name in ("views", "suspicions")}, some
-
-
-def kept(table: DataFrame, size_bytes: int) -> DataFrame:
-    """`table`, computed once. Where there is little, at once, and without its plan, which would cost more than the rows do."""
-    return table.localCheckpoint() if size_bytes <= SMALL_BYTES else table.persist(StorageLevel.DISK_ONLY)
+    counts |= {name: told[name] or 0 for name in ("contradicting", "views", "suspicions")}
+    return Contents(counts, set(told["kinds"]), told["calm_us"] or 0)
 
 
 def _numbered(lines: DataFrame, size_bytes: int) -> DataFrame:

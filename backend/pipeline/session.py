@@ -9,6 +9,7 @@ import atexit
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,14 +17,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from backend.pipeline.class_archive import archive_options
-from backend.pipeline.java import find_java
+from backend.pipeline.java import find_java, quiet_home
 from backend.pipeline.missing import RemoteMissing, SparkFailed, SparkUnreachable
 from backend.pipeline.package import ROOT, write_package
+from backend.pipeline.quiet import hush, own_interrupts
 
 Profile = Literal["interactive", "throughput"]
 """`interactive` answers sooner: audits of a few gigabytes, streams, tests. `throughput` is for sorting very much."""
@@ -37,6 +40,9 @@ PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
     "throughput": "",
 }
 
+MOST_SECONDS_TO_END = 2.0
+"""A process that breaks off its connections is gone soon after, if it is going."""
+
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
 EVERYWHERE = {
@@ -47,6 +53,8 @@ CLASSIC = {
     "spark.ui.showConsoleProgress": "false",
     # Files to Python workers through a socket file instead of loopback TCP: a third of the cost of a task.
     "spark.python.unix.domain.socket.enabled": "true",
+    # Every call that makes a column would be told where in the program it stands: half of what is said to Java.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 ON_THIS_MACHINE = {
     "spark.driver.host": "127.0.0.1",
@@ -82,6 +90,8 @@ def spark_session(
             yield session
         finally:
             with suppress(*_FAILURES):  # what failed before is what is to be told
+                if not remote:  # nor is it of interest what tasks say that are broken off
+                    session.sparkContext.setLogLevel("OFF")
                 session.stop()
 
 
@@ -156,7 +166,9 @@ def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSes
         builder = builder.master(master)
     for name, value in {**options, **conf}.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with own_interrupts():
+        session = builder.getOrCreate()
+    hush(session)
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -164,7 +176,7 @@ def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSes
 def _java_options(profile: Profile) -> list[str]:
     """How Java is to be started, once it is found. Raises `JavaMissing`."""
     java = find_java()
-    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["JAVA_HOME"] = str(quiet_home(java))
     options = PROFILE_JAVA_OPTIONS[profile].split()
     archive = archive_options(java, options) if profile == "interactive" else []
     return [*options, *archive, f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"]
@@ -172,9 +184,21 @@ def _java_options(profile: Profile) -> list[str]:
 
 def _reason(problem: Exception) -> str:
     """What went wrong, without the stack of Java or of gRPC."""
+    if isinstance(problem, (Py4JError, ConnectionError)) and not isinstance(problem, Py4JJavaError) and _java_ended():
+        return "its Java process has ended"
     java = getattr(problem, "java_exception", None)
     text = java.getMessage() if java is not None else str(problem)
     return (text or type(problem).__name__).strip().splitlines()[0]
+
+
+def _java_ended() -> bool:
+    """Whether the Java that we started is gone, or about to be."""
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(MOST_SECONDS_TO_END)
+    return process.returncode is not None
 
 
 def _choose_python(*, local: bool) -> None:

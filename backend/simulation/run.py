@@ -73,6 +73,8 @@ class Outcome(Struct, frozen=True):
     table: TableOutcome
     virtual_seconds: float
     events: int
+    messages: int | None
+    """Sent by all members, whether they arrived or not; None for a live run, in which nobody counts them."""
     fingerprint: str
     """Equal for equal seeds; empty for a live run, which nothing can repeat."""
     source: Literal["simulated", "live"]
@@ -337,6 +339,7 @@ def conclude(
     *,
     now_us: int,
     events: int,
+    messages: int | None = None,
     fingerprint: str,
     source: Literal["simulated", "live"],
 ) -> Outcome:
@@ -350,6 +353,7 @@ def conclude(
         table=TableOutcome(_table_version(ledger)),
         virtual_seconds=round(now_us / SECOND_US, 6),
         events=events,
+        messages=messages,
         fingerprint=fingerprint,
         source=source,
     )
@@ -424,6 +428,7 @@ def simulate(scenario: Scenario, seed: int, journal: Journal | None = None, *, r
         ledger,
         now_us=world.now_us,
         events=world.events,
+        messages=world.messages,
         fingerprint=world.fingerprint(),
         source="simulated",
     )

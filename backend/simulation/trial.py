@@ -52,6 +52,8 @@ class Trial(Struct, frozen=True):
     witnesses: tuple[Record, ...]
     members: int
     events: int
+    messages: int
+    """Sent by all members, those included that were left out."""
     virtual_seconds: float
     converged_seconds: float | None
     bound_seconds: float
@@ -178,6 +180,7 @@ class _Judged:
             witnesses=witnesses,
             members=len(self._scenario.members),
             events=world.events,
+            messages=world.messages,
             virtual_seconds=round(world.now_us / SECOND_US, 3),
             converged_seconds=None if self._converged_us is None else round(self._converged_us / SECOND_US, 3),
             bound_seconds=round(self._bound_us / SECOND_US, 3),

@@ -87,6 +87,8 @@ class World:
         self.run = run if run is not None else f"seed-{seed}"
         self.now_us = 0
         self.events = 0
+        self.messages = 0
+        """Sent so far, whether they arrived or not; heartbeats that are left out are counted as well."""
         self.links = LinkConditions()
         self._on_record = on_record
         self._on_answer = on_answer
@@ -383,6 +385,7 @@ class World:
         last first."""
         model = self._latency_model
         flight: Flight
+        self.messages += len(effect.deliveries)
         if self.links.conditions or model.model != "uniform":
             flight = [arrival for delivery in effect.deliveries for arrival in self._on_link(node, *delivery)]
         elif effect.deliveries[0][1].__class__ is Heartbeat:

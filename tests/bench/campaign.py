@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from backend.pipeline.campaign.attempt import attempt
-from backend.pipeline.campaign.plan import Campaign, in_order
+from backend.pipeline.campaign.plan import Campaign, Errand, in_order
 from backend.pipeline.campaign.verdicts import VerdictRow, digest
 from backend.pipeline.campaign.waves import play
-from backend.pipeline.session import parallelism, start_session
+from backend.pipeline.session import start_session
+from tests.pipeline.campaign.clusters import standalone, worker_python
 
 MEMBERS = (3, 20)
 
@@ -20,39 +24,70 @@ MEMBERS = (3, 20)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=300)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--standalone", action="store_true", help="also on a standalone cluster of two workers")
+    options = parser.parse_args()
     campaign = Campaign(sizes=MEMBERS)
-    errands = in_order(campaign, range(1, seeds + 1))
+    errands = in_order(campaign, range(1, options.seeds + 1))
     load_before = os.getloadavg()[0]
 
+    tell(f"{options.seeds} seeds in a plain loop")
     began = time.perf_counter()
     plain = [attempt(campaign, errand) for errand in errands]
     plain_seconds = time.perf_counter() - began
     result: dict[str, object] = {
         "benchmark": "campaign",
-        "seeds": seeds,
+        "seeds": options.seeds,
         "plain_wall_s": round(plain_seconds, 2),
         "plain_cpu_s": round(sum(row.cpu_seconds for row in plain), 2),
     }
     for master in ("local[1,4]", "local[2,4]"):
-        session = start_session(master, profile="throughput")
-        parallelism(session)
-        warm = in_order(campaign, range(seeds + 1, seeds + 11))
-        list(play(session, campaign, warm))  # workers have started and imported what they need
-        rows: list[VerdictRow] = []
-        spent, began = cpu_seconds_of_all(), time.perf_counter()
-        for wave in play(session, campaign, errands):
-            rows += wave
-        wall, spent = time.perf_counter() - began, cpu_seconds_of_all() - spent
-        seeds_cpu = sum(row.cpu_seconds for row in rows)
         name = master.replace("[", "_").partition(",")[0]
-        result |= {f"{name}_wall_s": round(wall, 2), f"{name}_wall_over_plain": round(wall / plain_seconds, 2)}
-        # On a busy machine only this says what Spark adds: Java, workers and driver, besides the runs themselves.
-        result |= {f"{name}_cpu_s": round(spent, 2), f"{name}_cpu_over_runs": round(spent / seeds_cpu, 2)}
-        assert digest(rows) == digest(plain)
-        session.stop()
+        result |= measured(name, master, campaign, errands, plain, plain_seconds)
+    if options.standalone:
+        with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:
+            os.environ["PYSPARK_PYTHON"] = str(worker_python(Path(folder)))
+            with standalone(Path(folder)) as master:
+                result |= measured("standalone_2", master, campaign, errands, plain, plain_seconds)
+    result["digest"] = digest(plain)
     result["load"] = [round(load_before, 1), round(os.getloadavg()[0], 1)]
     print(json.dumps(result))
+
+
+def measured(
+    name: str,
+    master: str,
+    campaign: Campaign,
+    errands: Sequence[Errand],
+    plain: Sequence[VerdictRow],
+    plain_seconds: float,
+) -> dict[str, object]:
+    """The errands once more on `master`, which must find what the plain loop found."""
+    tell(f"the same on {master}, after {plain_seconds:.0f} s of the plain loop")
+    session = start_session(master, profile="throughput")
+    greatest = max(errand.seed for errand in errands)
+    warm = in_order(campaign, range(greatest + 1, greatest + 11))
+    list(play(session, campaign, warm))  # workers have started and imported what they need
+    rows: list[VerdictRow] = []
+    spent, began = cpu_seconds_of_all(), time.perf_counter()
+    for wave in play(session, campaign, errands):
+        rows += wave
+        tell(f"{len(rows)} of {len(errands)} after {time.perf_counter() - began:.0f} s")
+    wall, spent = time.perf_counter() - began, cpu_seconds_of_all() - spent
+    session.stop()
+    if digest(rows) != digest(plain):
+        raise SystemExit(f"{master} found something else than a plain loop")
+    seeds_cpu = sum(row.cpu_seconds for row in rows)
+    return {
+        f"{name}_wall_s": round(wall, 2),
+        f"{name}_wall_over_plain": round(wall / plain_seconds, 2),
+        # On a busy machine only this says what Spark adds: Java, workers and driver, besides the runs themselves.
+        f"{name}_cpu_s": round(spent, 2),
+        f"{name}_cpu_over_runs": round(spent / seeds_cpu, 2),
+    }
+
+
+def tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def cpu_seconds_of_all() -> float:

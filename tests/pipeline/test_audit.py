@@ -10,11 +10,15 @@ import pytest
 from pyspark.sql import DataFrameWriter, SparkSession
 
 from backend.core.events import MemberStarted
+from backend.core.partitions.events import TableChanged
+from backend.core.properties import SECOND_US
 from backend.journal.files import NoJournal
 from backend.journal.writer import JournalWriter
 from backend.pipeline import audit as audit_module
 from backend.pipeline.audit import OutputRefused, PipelineMissing, UnknownRule, audit
 from backend.pipeline.missing import SparkUnreachable
+from backend.pipeline.tables.commit import StoreRefused
+from backend.pipeline.tables.store import fold_in
 from backend.pipeline.tables.suspicions import SUSPICIONS
 from backend.pipeline.tables.views import VIEWS
 from cli.audit import audit as audit_command
@@ -69,6 +73,7 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSess
         "lives": 2 * lives,
         "duplicates": 2,
         "quarantined": 8,
+        "contradicting": 1,
         "views": 2 * installed,
         "suspicions": 10,
     }
@@ -86,7 +91,11 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSess
     assert sorted((row["member"], row["raised_seq"], row["cleared_seq"]) for row in episodes if row["cleared_seq"]) == [
         ("b", 3, 4)
     ]
-    assert sorted(out_dir.iterdir()) == [out_dir / name for name in ("findings", "suspicions", "views")]
+    assert tables_in(out_dir) == ["findings", "suspicions", "views"]
+
+
+def tables_in(out_dir: Path) -> list[str]:
+    return sorted(path.name for path in out_dir.iterdir() if path.is_dir())
 
 
 def test_a_failed_audit_leaves_the_tables_as_they_were(
@@ -113,7 +122,7 @@ def test_a_failed_audit_leaves_the_tables_as_they_were(
 
     audit_module._write_tables({"views": table.limit(1), "suspicions": table}, old)
     assert [pyarrow.parquet.read_table(old / name).num_rows for name in ("views", "suspicions")] == [1, 2]
-    assert sorted(path.name for path in old.iterdir()) == ["suspicions", "views"]
+    assert tables_in(old) == ["suspicions", "views"]
 
 
 def test_bad_paths_change_nothing(tmp_path: Path) -> None:
@@ -123,7 +132,7 @@ def test_bad_paths_change_nothing(tmp_path: Path) -> None:
     mine = tmp_path / "mine" / "views" / "photo.jpg"
     mine.parent.mkdir(parents=True)
     mine.touch()
-    with pytest.raises(OutputRefused, match="no table of an audit"):
+    with pytest.raises(OutputRefused, match="no table of this pipeline"):
         audit([root], tmp_path / "mine")
     assert [path for path in (tmp_path / "mine").rglob("*") if path.is_file()] == [mine]
 
@@ -210,3 +219,79 @@ def test_of_several_files_each_finding_is_linked_to_its_own(spark: SparkSession,
         files[-1].write_bytes(b"".join(map(line, story.records)))
     found = audit(files, rules=["version"]).findings
     assert [one.link.split()[3] for one in found] == [str(file) for file in files]
+
+
+@pytest.mark.parametrize("by_tables", [False, True], ids=["run by run", "by tables"])
+def test_a_change_of_the_table_without_rows_is_judged(spark: SparkSession, tmp_path: Path, by_tables: bool) -> None:
+    story = Story("empty")
+    story.installs("a1", "one/1", 1, "a1")
+    for version in (1, 2):
+        story.happens("a1", TableChanged(version, "digest", 1, (), (), "uuid-a1", "arranged"))
+    found = audit([write(tmp_path, story)], rules=["table version"], by_tables=by_tables).findings
+    assert [(one.uuid, one.seq, one.detail) for one in found] == [
+        ("uuid-a1", seq, f"a has table version {seq - 1}, its partitions add up to 0") for seq in (2, 3)
+    ]
+
+
+def test_before_its_first_record_a_run_is_not_known_to_have_been_calm(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a run that went on for hours the last second is there, in which two lists are on their way."""
+    story = Story("late")
+    story.installs("a1 b1", "one/1", 1, "a1 b1")
+    story.installs("a1", "one/1", 2, "a1 b1")
+    story.says("a1")
+    late = [msgspec.structs.replace(one, at=one.at + 100_000 * SECOND_US) for one in story.records]
+    (tmp_path / "late.jsonl").write_bytes(b"".join(map(line, late)))
+    rules = ["convergence", "view agreement"]
+    for by_tables in (False, True):
+        assert audit([tmp_path / "late.jsonl"], rules=rules, by_tables=by_tables).findings == ()
+        found = audit([tmp_path / "late.jsonl"], rules=rules, bound_us=100, by_tables=by_tables).findings
+        assert sorted(one.rule for one in found) == rules
+
+
+def test_an_event_that_no_checker_can_read_is_not_one_that_is_missing(spark: SparkSession, tmp_path: Path) -> None:
+    """It is made as it should be, but has a value that this version does not know."""
+    story = Story("strange")
+    story.installs("a1", "one/1", 1, "a1")
+    story.happens("a1", TableChanged(0, "digest", 1, (), (), "uuid-a1", "arranged"))
+    story.installs("a1", "one/1", 1, "a1")
+    text = b"".join(map(line, story.records)).replace(b"arranged", b"conjured")
+    (tmp_path / "strange.jsonl").write_bytes(text)
+    result = audit([tmp_path / "strange.jsonl"], rules=["numbering", "version"])
+    assert [one.rule for one in result.findings] == ["version"]
+    assert "not as this version knows it" in result.incomplete["strange"]
+
+
+def test_all_findings_are_in_the_table_however_many_are_listed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story("many")
+    for _ in range(5):
+        story.installs("a1", "one/1", 1, "a1")
+    monkeypatch.setattr(audit_module, "MOST_FINDINGS", 3)
+    result = audit([write(tmp_path / "root", story)], tmp_path / "out", rules=["version"])
+    assert (len(result.findings), result.counts["findings"]) == (3, 4)
+    assert pyarrow.parquet.read_table(tmp_path / "out" / "findings").num_rows == 4
+
+
+def test_the_tables_of_an_audit_and_those_of_a_store_do_not_take_each_others_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = write(tmp_path / "root", clean_story("clean"))
+    audit([root], tmp_path / "audit", rules=["version"])
+    with pytest.raises(StoreRefused, match="the tables of `quarterdeck audit`"):
+        fold_in(spark, [root], tmp_path / "audit")
+    fold_in(spark, [root], tmp_path / "store")
+    with pytest.raises(OutputRefused, match="the tables of `quarterdeck pipeline tables`"):
+        audit([root], tmp_path / "store")
+
+
+def test_lines_that_contradict_are_told_apart_from_those_that_are_no_records(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = clean_story("clean")
+    file = tmp_path / "clean.jsonl"
+    contradiction = msgspec.structs.replace(story.records[0], utc=0)
+    file.write_bytes(b"".join(map(line, story.records)) + line(contradiction) + b"no json\nnor this\n")
+    audit_command([file], rules="version")
+    told = capsys.readouterr().err.splitlines()
+    assert told[-3:-1] == ["2 lines are no records", "1 line contradicts a record already read"]

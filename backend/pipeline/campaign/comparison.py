@@ -70,6 +70,12 @@ MEASURES: dict[str, Callable[[VerdictRow], Sequence[float]]] = {
     "events_per_member_second": lambda row: (
         (row.events / (row.members * row.virtual_seconds),) if row.members and row.virtual_seconds else ()
     ),
+    # Messages sent, whether they arrived or not.
+    "messages_per_member_second": lambda row: (
+        (row.messages / (row.members * row.virtual_seconds),)
+        if row.messages is not None and row.members and row.virtual_seconds
+        else ()
+    ),
 }
 
 

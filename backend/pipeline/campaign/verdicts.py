@@ -28,6 +28,8 @@ class VerdictRow(Struct, frozen=True):
     virtual_seconds: float = 0.0
     events: int = 0
     """Messages delivered and timers that went off, without heartbeats that said nothing new unless settings are compared."""
+    messages: int | None = None
+    """Sent by all members, whether they arrived or not, all heartbeats included; None in rows of before it was counted."""
     converged_seconds: float | None = None
     """How long the members took to become one cluster after the last fault."""
     bound_seconds: float | None = None

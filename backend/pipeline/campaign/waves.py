@@ -23,6 +23,7 @@ from backend.pipeline.campaign.attempt import lost
 from backend.pipeline.campaign.guard import WALL_TIMES_CPU, guarded
 from backend.pipeline.campaign.plan import Campaign, Errand, expected_seconds
 from backend.pipeline.campaign.verdicts import VerdictRow
+from backend.pipeline.quiet import end_with_the_task
 from backend.pipeline.schemas import struct_type
 from backend.pipeline.session import parallelism
 
@@ -50,9 +51,10 @@ def play(
     work = partial(
         _work, attempt=attempt or partial(attempt_once, campaign), wall_seconds=WALL_TIMES_CPU * campaign.cpu_seconds
     )
-    queue = _Queue(campaign, errands, parallelism(spark))
     under_way: dict[Future[list[VerdictRow]], float] = {}
     with ThreadPoolExecutor(WAVES_IN_FLIGHT, thread_name_prefix="wave") as threads:
+        # Spark is spoken to by these threads only: one that waits for a future can be interrupted at any time.
+        queue = _Queue(campaign, errands, threads.submit(parallelism, spark).result())
         try:
             while queue or under_way:
                 while queue and len(under_way) < WAVES_IN_FLIGHT:
@@ -64,7 +66,8 @@ def play(
                     rows = wave.result()
                     queue.learn(expected, sum(row.cpu_seconds for row in rows))
                     if queue.is_new:
-                        queue.cores = parallelism(spark)  # by now the executors of a cluster have come up
+                        # By now the executors of a cluster have come up.
+                        queue.cores = threads.submit(parallelism, spark).result()
                     yield rows
         finally:
             if under_way:
@@ -145,6 +148,7 @@ def _work(
     batches: Iterator[pa.RecordBatch], *, tasks: Sequence[tuple[Errand, ...]], attempt: Attempt, wall_seconds: float
 ) -> Iterator[pa.RecordBatch]:
     """A task, on an executor: its errands one after the other in a process that may be lost."""
+    end_with_the_task()
     context = TaskContext.get()
     tries = context.attemptNumber() if context is not None else 0
     schema = to_arrow_schema(ROWS)

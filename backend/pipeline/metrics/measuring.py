@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
+from backend.journal.files import NoJournal
+from backend.pipeline.audit import source_of
 from backend.pipeline.missing import needing_packages
-from backend.pipeline.tables import commit, sources
+from backend.pipeline.tables import commit
+from backend.pipeline.tables.sources import sources_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +26,9 @@ TABLE_NAMES = ("detection", "one_view", "splits", "availability", "migration_rat
 """The tables of metrics. A test tells when this is not what the registry has."""
 
 MOST_ROWS = 100_000
+NOT_OF_LOGS = (
+    "members' logs tell neither faults nor when a member died, so nothing can be measured of them; try `audit`"
+)
 
 
 class Measured(Struct, frozen=True):
@@ -41,14 +47,21 @@ def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "",
     `SparkUnreachable`.
     """
     is_store = len(paths) == 1 and commit.read_manifest(paths[0]) is not None
+    if not is_store and source_of(paths) == "logs":
+        raise NoJournal(f"{paths[0]}: holds no journal; {NOT_OF_LOGS}")
     with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
-        files = {} if is_store else sources.settled(paths, Path(staging), {}).read
+        files = {} if is_store else sources_of(paths, Path(staging), {}).read
         with needing_packages():
-            from backend.pipeline import session
-        with session.spark_session(master, remote=remote) as spark:
-            material, quarantined = (
-                _of_store(spark, paths[0]) if is_store else _of_files(spark, [*files], Path(staging) / "events")
-            )
+            from backend.pipeline import session, tuning
+            from backend.pipeline.tables.store import text_bytes
+        size_bytes = text_bytes(paths[0]) if is_store else tuning.size_of(files)
+        with session.spark_session(master, remote=remote) as spark, tuning.tuned(spark, size_bytes):
+            if is_store:
+                material, quarantined = _of_store(spark, paths[0])
+            elif tuning.is_small(size_bytes):
+                material, quarantined = _of_few(spark, [*files])
+            else:
+                material, quarantined = _of_files(spark, [*files], Path(staging) / "events")
             return _measured(material, by, table, quarantined)
 
 
@@ -57,6 +70,18 @@ def _of_store(spark: SparkSession, store: Path) -> tuple[Material, int]:
     from backend.pipeline.tables.store import read_table
 
     return Material.of_store(spark, store), read_table(spark, store, "quarantine").count()
+
+
+def _of_few(spark: SparkSession, files: Sequence[Path]) -> tuple[Material, int]:
+    from pyspark.sql import functions as F
+
+    from backend.pipeline.metrics.material import Material
+    from backend.pipeline.tables import bronze
+
+    lines = bronze.named(bronze.read_lines(spark, [str(file) for file in files])).coalesce(1)
+    ranked = bronze.ranked(lines).localCheckpoint()
+    unfit = ranked.agg(F.count_if(bronze.is_unfit()).alias("lines")).collect()[0]
+    return Material(bronze.bronze(ranked).events), unfit.lines
 
 
 def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[Material, int]:
@@ -69,7 +94,7 @@ def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[
     from backend.pipeline.tables import bronze
 
     seen = Observation()
-    lines = bronze.ranked(bronze.read_lines(spark, [str(file) for file in files]))
+    lines = bronze.ranked(bronze.named(bronze.read_lines(spark, [str(file) for file in files])))
     counted = lines.observe(seen, F.count_if(bronze.is_unfit()).alias("unfit"))
     bronze.bronze(counted).events.write.parquet(str(place), compression="zstd")
     return Material(spark.read.schema(RECORD).parquet(str(place))), int(seen.get["unfit"])

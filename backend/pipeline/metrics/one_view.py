@@ -31,8 +31,14 @@ ONE_VIEW = schema(
 def one_view(material: Material) -> DataFrame:
     """One row for each disturbance (schema `ONE_VIEW`). Links that break are none, but end the wait after the one before."""
     following = Window.partitionBy("run").orderBy("at")
-    bursts = _bursts(material).withColumn("next_at", F.lead("first_at").over(following)).where("size(what) > 0")
-    agreed = agreements(material).withColumnsRenamed({"from_at": "begins", "to_at": "ends"})
+    bursts = (
+        material.kept("bursts", lambda: _bursts(material))
+        .withColumn("next_at", F.lead("first_at").over(following))
+        .where("size(what) > 0")
+    )
+    agreed = material.kept("agreements", lambda: agreements(material)).withColumnsRenamed(
+        {"from_at": "begins", "to_at": "ends"}
+    )
     in_time = (F.col("ends") > F.col("at")) & (F.col("next_at").isNull() | (F.col("begins") < F.col("next_at")))
     earliest = F.min(F.struct(F.greatest("begins", "at").alias("at"), "lineage", "version"))
     met = bursts.join(agreed, "run").where(in_time).groupBy("run", "at").agg(earliest.alias("met"))
@@ -55,9 +61,10 @@ def agreements(material: Material) -> DataFrame:
     """
     still = frozen(material)
     view = ["run", "lineage", "version", "size"]
-    holding = without(beliefs(material).where("from_at < to_at"), still, ["run", "uuid"], [*view, "uuid"])
+    held, ran = (spans.where("from_at < to_at") for spans in (beliefs(material), running(material)))
+    holding = material.kept("holding", lambda: without(held, still, ["run", "uuid"], [*view, "uuid"]))
+    awake = material.kept("awake", lambda: without(ran, still, ["run", "uuid"], ["run", "uuid"]))
     complete = at_once(holding.withColumn("holders", F.lit(1)), view, "holders").where("holders = size")
-    awake = without(running(material).where("from_at < to_at"), still, ["run", "uuid"], ["run", "uuid"])
     alive = at_once(awake.withColumn("alive", F.lit(1)), ["run"], "alive").select(
         "run", F.col("alive").alias("size"), F.col("from_at").alias("alive_from"), F.col("to_at").alias("alive_to")
     )

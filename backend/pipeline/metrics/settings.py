@@ -5,9 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from backend.core.properties import DOCUMENTED, PROPERTIES
-
-MICROSECONDS = {"seconds": 1_000_000, "milliseconds": 1_000}
+from backend.core.properties import DOCUMENTED, PROPERTIES, SCALES
 
 
 def setting(settings: str, name: str) -> Column:
@@ -17,7 +15,7 @@ def setting(settings: str, name: str) -> Column:
 
 def setting_us(settings: str, name: str) -> Column:
     """A length of time in microseconds; null where nobody told the settings."""
-    scale = MICROSECONDS[PROPERTIES[name][1].unit]
+    scale = SCALES[PROPERTIES[name][1].unit]
     return F.round(setting(settings, name).cast("double") * scale).cast("long")
 
 

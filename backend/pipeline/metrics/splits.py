@@ -35,10 +35,7 @@ SPLITS = schema(
 
 def splits(material: Material) -> DataFrame:
     """One row for each split brain (schema `SPLITS`). A frozen master leads nobody."""
-    leading = masters(material)
-    counted = at_once(leading.withColumn("masters", F.lit(1)), ["run"], "masters")
-    windows = joined_up(counted, ["run"], F.expr("masters > 1"))
-    windows = windows.join(material.ends(), "run").withColumn("ended", F.col("to_at") < F.col("run_ended_at"))
+    windows = material.kept("windows of splits", lambda: _windows(material))
     key = (F.col("run"), F.col("from_at").alias("window_from"), F.col("to_at").alias("window_to"))
     sides = _sides(material, windows.select(*key))
     healed = (
@@ -60,6 +57,14 @@ def splits(material: Material) -> DataFrame:
         ),
         SPLITS,
     )
+
+
+def _windows(material: Material) -> DataFrame:
+    """Spans with more than one master: run, from_at, to_at, and whether they ended before the journal did."""
+    counted = at_once(masters(material).withColumn("masters", F.lit(1)), ["run"], "masters")
+    several = joined_up(counted, ["run"], F.expr("masters > 1"))
+    ended = F.col("to_at") < F.col("run_ended_at")
+    return several.join(material.ends(), "run").select("run", "from_at", "to_at", ended.alias("ended"))
 
 
 def _sides(material: Material, windows: DataFrame) -> DataFrame:

@@ -19,8 +19,17 @@ By = Literal["run", "scenario", "settings", "all"]
 ACCURACY = 10_000
 """Up to so many samples the percentiles are exact."""
 
-SCENARIO_OF_RUN = r"^(?:\d{8}T\d{6}Z-)?(.*?)(?:-seed-\d+|-[0-9a-f]{4})?$"
-"""Runs are named after their scenario and seed, or after time, scenario or cluster, and chance."""
+TIMED_RUN = r"^\d{8}T\d{6}Z-(.+)-[0-9a-f]{4}$"
+"""Runs of live clusters are named after time, scenario or cluster, and chance."""
+
+SEEDS_OF_RUN = r"(?:(?:^|-)seed-+\d+)+$"
+"""Simulated ones after scenario and seed; those of a campaign after the seed alone, or the variant of the settings and the seed.
+
+Twice where the scenario was made of such a run.
+"""
+
+SWARM = "swarm"
+"""The scenario of runs that name none."""
 
 SUMMARY = schema(
     ("by", TEXT, "the run, the scenario, the settings that are not the same in all runs that told theirs, or all"),
@@ -67,10 +76,16 @@ def groups(material: Material, by: By) -> DataFrame:
         case "run":
             return runs.withColumn("by", F.col("run"))
         case "scenario":
-            return runs.withColumn("by", F.regexp_extract("run", SCENARIO_OF_RUN, 1))
+            return runs.withColumn("by", scenario_of(F.col("run")))
         case "all":
             return runs.withColumn("by", F.lit("all"))
     return _settings_that_differ(material, runs)
+
+
+def scenario_of(run: Column) -> Column:
+    """What a run was a run of, as far as its name tells."""
+    timed, seeded = F.regexp_extract(run, TIMED_RUN, 1), F.regexp_replace(run, SEEDS_OF_RUN, "")
+    return F.when(timed != "", timed).when(seeded == "", SWARM).otherwise(seeded)
 
 
 def samples(material: Material) -> DataFrame:

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-SECOND_US = 1_000_000
+from backend.core.properties import SECOND_US
+
 DAY_US = 86_400 * SECOND_US
 _HALF_HOUR_US = 1800 * SECOND_US
 _CLOCKS_APART_US = 60 * SECOND_US

@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from backend.core.properties import SECOND_US
 from backend.pipeline.product_logs.levels import LEVELS
 from backend.pipeline.product_logs.timestamps import Stamp, stamp_at
 
@@ -168,7 +169,7 @@ def _json_time(fields: dict[str, Any]) -> Stamp | None:
         if isinstance(value, dict) and isinstance(seconds := value.get("epochSecond"), int):
             nanoseconds = value.get("nanoOfSecond")
             extra = nanoseconds // 1000 if isinstance(nanoseconds, int) else 0
-            return Stamp(seconds * 1_000_000 + extra, zoned=True) if 0 < seconds < 1 << 40 else None
+            return Stamp(seconds * SECOND_US + extra, zoned=True) if 0 < seconds < 1 << 40 else None
         if isinstance(value, (int, float, str)) and not isinstance(value, bool):
             found = stamp_at(str(value))
             if found is not None:

@@ -51,11 +51,16 @@ def _index(events: DataFrame, first: Sequence[str], limits: Limits) -> list[RunR
             F.count("*").alias("events"),
             F.count_distinct(member).alias("members"),
         )
-        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), "run")
+        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), *_as_people_count("run"))
         .limit(limits.index)
         .collect()
     )
     return [RunRow(**row.asDict()) for row in rows]
+
+
+def _as_people_count(name: str) -> tuple[Column, ...]:
+    """An order in which seed-9 comes before seed-10."""
+    return F.regexp_replace(name, r"\d+", "0"), F.length(name), F.col(name)
 
 
 def _handed_over(name: str, part: DataFrame) -> list[Any]:

@@ -6,10 +6,11 @@ Nothing is told by colour alone: shapes have words beside or inside them, or a t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Literal
 
-from backend.pipeline.report.model import Lane, Metric, Migration, Run, Suspicion, View
+from backend.pipeline.report.model import Lane, Metric, Migration, Run, Split, Suspicion, View
 from backend.pipeline.report.scale import Scale, clock, span
 
 WIDTH = 1000.0
@@ -23,7 +24,9 @@ LETTER_WIDTH = 6.6
 COLOURS = 8
 SMALLEST = 1.5
 """What happened is seen, however short it was."""
-GUTTER_LETTERS, MIGRATION_LETTERS = 15, 24
+GUTTER_LETTERS, MIGRATION_LETTERS = 15, 29
+INSET, VIEW_INSET = 3.0, 9.0
+"""Between the edge of a box and what it says; a view leaves room for the sign of what happened as it began."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Box:
     """Class names."""
     title: str
     label: str = ""
+    inset: float = INSET
 
 
 @dataclass(frozen=True)
@@ -104,12 +108,7 @@ def timeline(run: Run) -> Drawing:
                 f"{problem.rule}: {problem.detail}",
             )
         )
-    bands = tuple(
-        _box(scale, split.start_us, split.start_us + split.lasted_us, TOP - 4, height - TOP, "split",
-             f"split {split.number}: {' | '.join(side.master for side in split.sides)}, for {span(split.lasted_us)}",
-             f"split {split.number}")
-        for split in run.splits
-    )  # fmt: skip
+    bands = tuple(_band(split, scale, height - TOP) for split in run.splits)
     names = [_name(lane.member, tops[lane.member] + 16) for lane in run.lanes]
     return Drawing(
         WIDTH,
@@ -129,7 +128,7 @@ def gantt(run: Run) -> Drawing:
     """A row for each migration, from its beginning to its decision."""
     first_us = min((one.start_us for one in run.migrations), default=run.start_us)
     last_us = max((one.end_us or run.end_us for one in run.migrations), default=run.end_us)
-    scale = Scale(first_us, last_us, LEFT + 60, RIGHT)
+    scale = Scale(first_us, last_us, LEFT + 90, RIGHT)
     boxes, texts = [], []
     for place, one in enumerate(run.migrations):
         top = TOP + ROW * place
@@ -150,7 +149,8 @@ def gantt(run: Run) -> Drawing:
     )
 
 
-HISTOGRAM_HEIGHT = 110.0
+HISTOGRAM_HEIGHT, HISTOGRAM_WIDTH = 110.0, 600.0
+WIDEST_BIN = 60.0
 FEWEST_SAMPLES = 5
 """What is less than this is told well enough by the table."""
 
@@ -163,14 +163,17 @@ def histograms(run: Run) -> tuple[tuple[Metric, Drawing], ...]:
 def histogram(metric: Metric) -> Drawing:
     """How often it took how long, on a logarithmic scale."""
     most = max((one.times for one in metric.bins), default=1)
-    width = min(60.0, (WIDTH - 20) / max(len(metric.bins), 1))
+    width = min(WIDEST_BIN, HISTOGRAM_WIDTH / max(len(metric.bins), 1))
+    longest = max((len(span(one.from_us)) for one in metric.bins), default=0)
+    every = ceil((longest + 1) * LETTER_WIDTH / width)  # where bins are narrow, not all of them have their time below
     boxes, texts = [], []
     for place, one in enumerate(metric.bins):
         tall = round(HISTOGRAM_HEIGHT * one.times / most, 1) if one.times else 0.0
         x = round(10 + place * width, 1)
         what = f"{span(one.from_us)} to {span(one.to_us)}: {one.times}"
         boxes.append(Box(x + 1, TOP + HISTOGRAM_HEIGHT - tall, width - 2, tall, "bin", what))
-        texts.append(Text(x, TOP + HISTOGRAM_HEIGHT + 14, span(one.from_us)))
+        if place % every == 0:
+            texts.append(Text(x, TOP + HISTOGRAM_HEIGHT + 14, span(one.from_us)))
         if one.times:
             texts.append(Text(x + width / 2, TOP + HISTOGRAM_HEIGHT - tall - 3, str(one.times), "middle"))
     name = f"{metric.metric} {metric.kind}".strip()
@@ -192,10 +195,8 @@ def _views(lane: Lane, top: float, scale: Scale, shades: dict[str, int]) -> Iter
     for view in lane.views:
         look = f"view l{shades.get(view.lineage, 0)}"
         box = _box(scale, view.start_us, view.end_us, top + 2, BAR, look, _view_title(lane, view))
-        words = f"{view.lineage} v{view.version} {view.master}"
-        fitting = [text for text in (words, f"{view.lineage} v{view.version}", view.lineage)
-                   if len(text) * LETTER_WIDTH + 6 <= box.width]  # fmt: skip
-        yield Box(box.x, box.y, box.width, box.height, box.look, box.title, fitting[0] if fitting else "")
+        words = (f"{view.lineage} v{view.version} {view.master}", f"{view.lineage} v{view.version}", view.lineage)
+        yield replace(box, label=_longest(words, box.width - VIEW_INSET - 2), inset=VIEW_INSET)
 
 
 def _view_title(lane: Lane, view: View) -> str:
@@ -214,6 +215,18 @@ def _ends(lane: Lane, top: float, scale: Scale) -> Iterator[Sign]:
             yield _sign(
                 scale, life.end_us, top, glyph, "end", f"{clock(life.end_us)}: life of {lane.member} ended, {life.end}"
             )
+
+
+def _band(split: Split, scale: Scale, height: float) -> Box:
+    sides = " | ".join(side.master for side in split.sides)
+    title = f"split {split.number}: {sides}, for {span(split.lasted_us)}"
+    box = _box(scale, split.start_us, split.start_us + split.lasted_us, TOP - 4, height, "split", title)
+    return replace(box, label=_longest((f"split {split.number}", str(split.number)), box.width))
+
+
+def _longest(texts: tuple[str, ...], width: float) -> str:
+    """The first of `texts` that is no wider; empty when none is."""
+    return next((text for text in texts if len(text) * LETTER_WIDTH <= width), "")
 
 
 def _migration(one: Migration, scale: Scale, top: float, run_end_us: int) -> Box:
@@ -267,7 +280,12 @@ class Matrix:
 def matrix(run: Run) -> Matrix:
     """The suspicions of a run, shaded by how long they lasted beside the longest."""
     pairs = {(one.observer, one.suspect): one for one in run.suspicions}
-    suspects = tuple(sorted({one.suspect for one in run.suspicions}))
+    places = {lane.member: place for place, lane in enumerate(run.lanes)}
+
+    def as_they_came(name: str) -> tuple[int, str]:
+        return places.get(name, len(places)), name
+
+    suspects = tuple(sorted({one.suspect for one in run.suspicions}, key=as_they_came))
     longest_us = max((one.suspected_us for one in run.suspicions), default=0)
 
     def cell(one: Suspicion | None) -> Cell:
@@ -275,7 +293,7 @@ def matrix(run: Run) -> Matrix:
             return Cell("", None)
         return Cell(f"heat{1 + min(2, 3 * one.suspected_us // (longest_us + 1))}", one)
 
-    observers = sorted({one.observer for one in run.suspicions})
+    observers = sorted({one.observer for one in run.suspicions}, key=as_they_came)
     return Matrix(
         suspects, tuple((name, tuple(cell(pairs.get((name, one))) for one in suspects)) for name in observers)
     )

@@ -17,6 +17,7 @@ from backend.pipeline.report.collecting import collect
 from backend.pipeline.report.limits import Limits
 from backend.pipeline.report.model import Report
 from backend.pipeline.session import spark_session
+from backend.pipeline.tuning import size_of, tuned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +35,7 @@ def report_on(
     with tempfile.TemporaryDirectory(prefix="quarterdeck-report-") as staging, spark_session() as spark:
         reading = _reading(spark, paths, Path(staging), logs=logs)
         try:
-            with audit_reading.tuned(spark, reading.size_bytes):
+            with tuned(spark, reading.size_bytes):
                 rows = collect(reading.events(), list(dict.fromkeys(one.run for one in result.findings)), limits)
         finally:
             reading.release()
@@ -53,9 +54,9 @@ def report_on(
 
 def _reading(spark: SparkSession, paths: Sequence[Path], staging: Path, *, logs: bool) -> audit_reading.Reading:
     if logs:
-        return audit_reading.read_logs(spark, paths, audit_reading.size_of(log_files(paths)))
+        return audit_reading.read_logs(spark, paths, size_of(log_files(paths)))
     files = audit_reading.settled([file for path in paths for file in journal_files(path)], staging)
-    return audit_reading.read_journals(spark, files, audit_reading.size_of(files))
+    return audit_reading.read_journals(spark, files, size_of(files))
 
 
 def _commands(names: Mapping[Path, Path]) -> dict[str, str]:

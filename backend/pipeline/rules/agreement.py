@@ -10,7 +10,7 @@ from backend.pipeline.rules.registry import findings, found, rule
 from backend.simulation.invariants.agreement import ViewAgreement
 
 
-@rule(ViewAgreement.name, kinds=("list-installed",))
+@rule(ViewAgreement.name, kinds=("list-installed",), least_calm_us=lambda evidence: evidence.patience_us)
 def lists_that_never_came(evidence: Evidence) -> DataFrame:
     """What is owed is a violation when it was owed for long enough while nothing troubled those who owe it."""
     views, lives = evidence.views, evidence.lives

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence, Set
 from functools import reduce
 
 import msgspec
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from backend.pipeline.rules import agreement, convergence, decisions, numbering, tables, view_order, views
 from backend.pipeline.rules.checked_on_executors import checked
 from backend.pipeline.rules.evidence import Evidence
 from backend.pipeline.rules.finding import Finding, members_of, versions_of
-from backend.pipeline.rules.names import doubted
+from backend.pipeline.rules.names import CONVERGENCE, NAMES, doubted
 from backend.pipeline.rules.registry import Rule
 from backend.pipeline.rules.writes import CALLS, lost_writes
 from backend.simulation.invariants.writes import NoLostWrite
@@ -36,28 +36,51 @@ RULES: tuple[Rule, ...] = (
 RELATIONAL = frozenset(name for one in RULES for name in one.names) | {NoLostWrite.name}
 """Those that are transformations of tables, which scale within one run. The others are the checkers, one task for each run."""
 
+CHECKED = frozenset(NAMES) - {CONVERGENCE}
+"""Those that have a checker."""
 
-def find(evidence: Evidence, names: Collection[str], kinds: Collection[str]) -> tuple[list[Finding], dict[str, str]]:
-    """What breaks the rules `names`, and by run what its journal lacks. `kinds`: the kinds of events that there are.
 
-    Everything is found in one action, and the result is held in memory.
+def find(
+    evidence: Evidence, names: Set[str], kinds: Collection[str], calm_us: int, *, by_tables: bool
+) -> tuple[list[Finding], dict[str, str]]:
+    """What breaks the rules `names`, and by run what its journal lacks.
+
+    `kinds`: the kinds of events that there are. `calm_us`: no run ends with a longer calm. `by_tables`: whatever can be is
+    judged by transformations of tables; else by the checkers, which is quicker where there is little, and the verdict is the
+    same. The result is held in memory.
     """
-    parts = [
-        _as_told(one.find(evidence).where(F.col("rule").isin(*names)))
-        for one in RULES
-        if not set(one.names).isdisjoint(names) and one.can_find(kinds)
-    ]
-    told = checked(evidence, frozenset(names) - (RELATIONAL - {NoLostWrite.name}))
-    if NoLostWrite.name in names and not set(CALLS).isdisjoint(kinds):
-        told = evidence.keep(told)
-        lost = lost_writes(evidence, told)
-        parts.append(lost.select(F.lit("finding").alias("what"), "run", "json"))
-    parts.append(told.where("what <> 'loss'").select("what", "run", "json"))
-    rows = reduce(DataFrame.unionByName, parts).collect()
+    rules = [one for one in RULES if not names.isdisjoint(one.names) and one.can_find(evidence, kinds, calm_us)]
+    rows = None if by_tables else _run_by_run(evidence, rules, names)
+    if rows is None:
+        rows = _by_tables(evidence, rules, names, kinds)
     decoder = msgspec.json.Decoder(Finding)
     lacks = {row.run: row.json for row in rows if row.what == "lacks"}
     findings = (_completed(decoder.decode(row.json)) for row in rows if row.what == "finding")
     return [doubted(one, lacks.get(one.run, "")) for one in findings], lacks
+
+
+def _run_by_run(evidence: Evidence, rules: Sequence[Rule], names: Set[str]) -> list[Row] | None:
+    """What is told where each invariant that has a checker is left to it; None where the checkers did not see every event."""
+    parts = [_as_told(one.find(evidence)) for one in rules if CHECKED.isdisjoint(one.names)]
+    rows = _together(*parts, checked(evidence, names & CHECKED))
+    return None if any(row.what == "strange" for row in rows) else rows
+
+
+def _by_tables(evidence: Evidence, rules: Sequence[Rule], names: Set[str], kinds: Collection[str]) -> list[Row]:
+    """What is told where only that is left to the checkers which needs the whole story of a run."""
+    parts = [_as_told(one.find(evidence).where(F.col("rule").isin(*names))) for one in rules]
+    told = checked(evidence, names - (RELATIONAL - {NoLostWrite.name}), but_for=CALLS)
+    if NoLostWrite.name in names and not set(CALLS).isdisjoint(kinds):
+        told = evidence.keep(told)
+        lost = lost_writes(evidence, told)
+        parts.append(lost.select(F.lit("finding").alias("what"), "run", "json"))
+    return _together(*parts, told)
+
+
+def _together(*parts: DataFrame) -> list[Row]:
+    """All in one action."""
+    told = (part.where("what <> 'loss'").select("what", "run", "json") for part in parts)
+    return reduce(DataFrame.unionByName, told).collect()
 
 
 def _as_told(findings: DataFrame) -> DataFrame:

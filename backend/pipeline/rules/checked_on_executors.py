@@ -2,6 +2,9 @@
 
 The records of a run stream past in their order, each run through one task; what is held is what the checkers remember. Besides
 what they find this tells what makes a run's journal incomplete, and when data may have been lost with its holders.
+
+Where there is little to judge they judge every invariant that has a checker: that takes no longer, and the transformations
+of tables, which say the same and scale, would cost seconds to plan.
 """
 
 from __future__ import annotations
@@ -17,10 +20,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from backend.core.data.events import CallFinished, CallStarted
 from backend.core.events import EVENT_KINDS, ListInstalled, Record
+from backend.pipeline.quiet import end_with_the_task
 from backend.pipeline.rules.evidence import Evidence
-from backend.pipeline.rules.finding import Finding, finding_of
+from backend.pipeline.rules.finding import Finding, finding_of, severity_of
 from backend.pipeline.rules.wholeness import Wholeness
 from backend.pipeline.schemas import PLACE
 from backend.simulation.invariants import Watch
@@ -35,18 +38,19 @@ TOLD = StructType(
     ]
 )
 """What the tasks tell. `what`: finding (as `json`); lacks (`json` says what of the run is not there); loss (since this place all
-that was written to the partition may be lost)."""
+that was written to the partition may be lost); strange (an event is not as this version knows it: no checker has seen it)."""
 
 BATCH_ROWS = 1_000
 _Row = tuple[str, str, str | None, int | None, dict[str, Any] | None]
 
 
-def checked(evidence: Evidence, names: Collection[str]) -> DataFrame:
-    """What the checkers `names` find in each run, and what the journal lacks (schema `TOLD`)."""
+def checked(evidence: Evidence, names: Collection[str], but_for: Collection[str] = ()) -> DataFrame:
+    """What the checkers `names` find in each run, and what the journal lacks (schema `TOLD`).
+
+    They are not shown events of the kinds `but_for`.
+    """
     whole = Watch(names)
-    asked = sorted(
-        name for name, kind in EVENT_KINDS.items() if whole.heeds(kind) and kind not in (CallStarted, CallFinished)
-    )
+    asked = sorted(name for name, kind in EVENT_KINDS.items() if whole.heeds(kind) and name not in but_for)
     # What nobody asks for still tells until when the journal goes.
     raw = F.when(F.col("event.kind").isin(*asked), F.col("raw"))
     records = evidence.events.select("run", "at", "place", "uuid", "member", "seq", raw.alias("raw"))
@@ -60,6 +64,7 @@ def _checking(
     names: tuple[str, ...], patience_us: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        end_with_the_task()
         rows = (row for batch in batches for row in _rows(batch))
         told = (
             one for run, of_run in groupby(rows, key=itemgetter(0)) for one in _check(run, of_run, names, patience_us)
@@ -85,13 +90,14 @@ def _check(run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], pa
             record = decoder.decode(raw)
         except msgspec.MsgspecError as problem:
             whole.unreadable(member, seq, str(problem))
+            yield "strange", run, None, None, None
             continue
         if isinstance(record.event, ListInstalled):
             whole.listed(record.event)
         before = len(watch.violations)
         watch.observe(record)
         for violation in watch.violations[before:]:
-            yield _finding(run, finding_of(violation, record))
+            yield _finding(run, finding_of(violation, record, severity_of(violation)))
         for partition, times in watch.writes.excused():
             if losses.get(partition) != times:
                 losses[partition] = times

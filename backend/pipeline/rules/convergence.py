@@ -17,7 +17,15 @@ from backend.simulation.convergence import convergence_bound_us, table_bound_us
 OWN = ("member", "uuid", "seq", "at")
 
 
-@rule(CONVERGENCE, kinds=("list-installed",))
+def _least_bound_us(evidence: Evidence) -> int:
+    """No run has to become one cluster sooner than this."""
+    if evidence.bound_us is not None:
+        return evidence.bound_us
+    settings = Settings.of()
+    return convergence_bound_us(settings, 0) + table_bound_us(settings)
+
+
+@rule(CONVERGENCE, kinds=("list-installed",), least_calm_us=_least_bound_us)
 def runs_that_never_agree(evidence: Evidence) -> DataFrame:
     """One finding for a run: the first thing that is not as it should be."""
     present = _present(evidence)
@@ -68,12 +76,12 @@ def runs_that_never_agree(evidence: Evidence) -> DataFrame:
 
 def _bound_us(evidence: Evidence, members: Column) -> Column:
     """As long as the documented settings allow, which no other ones exceed by much; or what was asked for."""
+    least = F.lit(_least_bound_us(evidence))
     if evidence.bound_us is not None:
-        return F.lit(evidence.bound_us)
+        return least
     settings = Settings.of()
-    alone = convergence_bound_us(settings, 0) + table_bound_us(settings)
     each = (convergence_bound_us(settings, 1_000) - convergence_bound_us(settings, 0)) // 1_000
-    return F.lit(alone) + members * each
+    return least + members * each
 
 
 def _present(evidence: Evidence) -> DataFrame:
@@ -116,7 +124,8 @@ def _rows_at_the_end(evidence: Evidence) -> DataFrame:
         .select(*LIFE, F.filter("view.members", lambda member: ~member["lite"]).alias("data"))
     )
     rows = (
-        evidence.table_rows.groupBy(*LIFE, "partition")
+        evidence.table_rows.where("row is not null")
+        .groupBy(*LIFE, "partition")
         .agg(F.max_by("row.holders", "place").alias("holders"))
         .join(leading, [*LIFE])
         .withColumn("data", uuids(F.col("data")))

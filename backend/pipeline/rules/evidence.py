@@ -184,12 +184,13 @@ def _divided(evidence: Evidence) -> DataFrame:
     return every.groupBy("run").agg(F.min("place").alias("divided"))
 
 
+def disturbed_us() -> Column:
+    """Of a run's events: when they tell of a disturbance last. It is not known to have been calm before the first of them."""
+    return F.coalesce(F.max(F.when(F.col("event.kind").isin(*DISTURBANCES), F.col("at"))), F.min("at"))
+
+
 def _calm(evidence: Evidence) -> DataFrame:
-    event = F.col("event")
-    runs = evidence.events.groupBy("run").agg(
-        F.max("at").alias("ends_us"),
-        F.coalesce(F.max(F.when(event["kind"].isin(*DISTURBANCES), F.col("at"))), F.lit(0)).alias("disturbed_us"),
-    )
+    runs = evidence.events.groupBy("run").agg(F.max("at").alias("ends_us"), disturbed_us().alias("disturbed_us"))
     fields = ("source", "target", "blocked", "delay", "loss", "duplicate", "dropped_kinds")
     mended = "blocked = '' and delay = 0 and loss = 0 and duplicate = 0 and size(dropped_kinds) = 0"
     links = (

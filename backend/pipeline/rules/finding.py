@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from backend.core.events import Record
+from backend.core.properties import SECOND_US
 from backend.simulation.invariants import Violation
+from backend.simulation.invariants.numbering import Numbering
 
 
 class Witness(Struct, frozen=True):
@@ -66,6 +71,20 @@ def finding_of(violation: Violation, at: Record | None = None, severity: str = "
         violation.invariant, severity, at.run, at.member, at.uuid, at.seq, at.at, violation.text, witnesses,
         members_of(witnesses), versions_of(witnesses),
     )  # fmt: skip
+
+
+def severity_of(violation: Violation) -> str:
+    """Missing records make a journal incomplete, which is no fault of the cluster (as `rules.numbering` has it)."""
+    first, last = violation.witnesses[0], violation.witnesses[-1]
+    is_gap = violation.invariant == Numbering.name and (first is last or last.seq > first.seq)
+    return "warning" if is_gap else "violation"
+
+
+def linked(finding: Finding, place: Path) -> Finding:
+    """The finding with the command that shows its moment in the console, from the journal at `place`."""
+    moment = f"{finding.at / SECOND_US:.6f}".rstrip("0").rstrip(".")
+    link = shlex.join(("quarterdeck", "console", "--replay", str(place), "--at", moment))
+    return msgspec.structs.replace(finding, link=link)
 
 
 def members_of(witnesses: Iterable[Witness]) -> tuple[str, ...]:

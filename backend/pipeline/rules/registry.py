@@ -37,22 +37,30 @@ FOUND = StructType(
 
 @dataclass(frozen=True)
 class Rule:
-    """Finds what breaks the invariants `names` (schema `FOUND`), in events of these `kinds`."""
+    """Finds what breaks the invariants `names` (schema `FOUND`), in events of these `kinds`, after so long a calm."""
 
     names: tuple[str, ...]
     kinds: frozenset[str]
     find: Callable[[Evidence], DataFrame]
+    least_calm_us: Callable[[Evidence], int] | None = None
 
-    def can_find(self, kinds: Collection[str]) -> bool:
-        """Whether there can be anything to find where only events of these kinds are."""
+    def can_find(self, evidence: Evidence, kinds: Collection[str], calm_us: int) -> bool:
+        """Whether there can be anything to find where only events of these kinds are, and no run ends with a longer calm."""
+        if self.least_calm_us is not None and calm_us <= self.least_calm_us(evidence):
+            return False
         return not self.kinds or not self.kinds.isdisjoint(kinds)
 
 
-def rule(*names: str, kinds: tuple[str, ...] = ()) -> Callable[[Callable[[Evidence], DataFrame]], Rule]:
-    """Makes a rule of a function that finds what breaks these invariants. Without one of the `kinds` there is nothing to find."""
+def rule(
+    *names: str, kinds: tuple[str, ...] = (), least_calm_us: Callable[[Evidence], int] | None = None
+) -> Callable[[Callable[[Evidence], DataFrame]], Rule]:
+    """Makes a rule of a function that finds what breaks these invariants.
+
+    Nothing is to be found without one of the `kinds`, nor in a run that is not calm for longer than `least_calm_us`.
+    """
 
     def make(find: Callable[[Evidence], DataFrame]) -> Rule:
-        return Rule(names, frozenset(kinds), find)
+        return Rule(names, frozenset(kinds), find, least_calm_us)
 
     return make
 

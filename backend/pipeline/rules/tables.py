@@ -15,7 +15,7 @@ RECORD = ("run", "member", "uuid", "seq", "at", "place", "witness")
 
 def changed_rows(evidence: Evidence) -> DataFrame:
     """One row for each partition in each change of a table: its version and holders, those it had `before` at the same life, and
-    the migration of it that this life `started` last."""
+    the migration of it that this life `started` last. A change of no partition has one row without any of these."""
     holders = F.transform(
         F.slice("line", 3, 1_000),
         lambda place: F.when(place >= 0, F.get("all_holders", place.cast("int"))["uuid"]),
@@ -24,12 +24,14 @@ def changed_rows(evidence: Evidence) -> DataFrame:
         evidence.of_kinds(CHANGED, fields=("rows", "holders", "table_version", "author", "cause"))
         .withColumnRenamed("holders", "all_holders")
         .withColumn("latest", F.coalesce(F.lag("witness").over(in_life()), "witness"))
-        .select("*", F.posexplode("rows").alias("line_number", "line"))
+        .select("*", F.posexplode_outer("rows").alias("line_number", "line"))
         .select(
             *(*RECORD, "latest", "line_number"),
             *("table_version", "author", "cause"),
             F.get("line", 0).cast("int").alias("partition"),
-            F.struct(F.get("line", 1).alias("version"), holders.alias("holders")).alias("row"),
+            F.when(
+                F.col("line").isNotNull(), F.struct(F.get("line", 1).alias("version"), holders.alias("holders"))
+            ).alias("row"),
             F.lit(None).cast(_STARTED).alias("starts"),
         )
     )
@@ -47,7 +49,7 @@ def changed_rows(evidence: Evidence) -> DataFrame:
             "started": F.last("starts", ignorenulls=True).over(earlier),
         }
     )
-    return both.where("row is not null").drop("starts")
+    return both.where("starts is null").drop("starts")
 
 
 _STARTED = (
@@ -64,7 +66,7 @@ def versions_that_do_not_add_up(evidence: Evidence) -> DataFrame:
     changes = (
         evidence.table_rows.groupBy(*RECORD, "latest", "table_version")
         .agg(F.min(back).alias("back"), F.sum(version - F.coalesce(before, F.lit(0))).alias("grown"))
-        .withColumn("total", F.sum("grown").over(up_to_now(in_life())))
+        .withColumn("total", F.coalesce(F.sum("grown").over(up_to_now(in_life())), F.lit(0)))
     )
     shrunk = F.format_string(
         "%s went from version %d of partition %d to %d", "member", "back.before", "back.partition", "back.now"
@@ -93,7 +95,7 @@ def replicas_taken_away(evidence: Evidence) -> DataFrame:
 @rule(TableContent.name, kinds=(CHANGED,))
 def versions_of_two_contents(evidence: Evidence) -> DataFrame:
     """P2: only versions that have several contents are looked at row by row, of which a sound journal has few."""
-    rows = evidence.table_rows.join(evidence.divided, ["run"], "left")
+    rows = evidence.table_rows.where("row is not null").join(evidence.divided, ["run"], "left")
     whose = F.when(F.col("place") > F.col("divided"), F.col("author")).otherwise("")
     key = ("run", "whose", "partition", "version")
     rows = rows.withColumns({"whose": whose, "version": F.col("row.version"), "holders": F.col("row.holders")})

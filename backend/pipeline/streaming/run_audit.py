@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import heapq
-import shlex
 from array import array
 from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from backend.core.events import ListInstalled, Record
-from backend.core.properties import SECOND_US
 from backend.pipeline.rules.evidence import PATIENCE_US
-from backend.pipeline.rules.finding import Finding, by_weight, finding_of
+from backend.pipeline.rules.finding import Finding, by_weight, finding_of, linked, severity_of
 from backend.pipeline.rules.names import doubted
 from backend.pipeline.rules.wholeness import Wholeness
-from backend.simulation.invariants import Violation, Watch
-from backend.simulation.invariants.numbering import Numbering
+from backend.simulation.invariants import Watch
 
 
 class Place(NamedTuple):
@@ -112,7 +107,7 @@ class RunAudit:
         owed = self._watch.conclude(at_us, PATIENCE_US).violations[len(self._watch.violations) :]
         found = [*self._online, *(finding_of(one, one.witnesses[0]) for one in owed)]
         lacks = self._wholeness.lacks()
-        return by_weight([_linked(doubted(one, lacks), directory) for one in found])
+        return by_weight([linked(doubted(one, lacks), directory) for one in found])
 
     def __getstate__(self) -> dict[str, object]:
         """Another process has another clock: to it, what waits has been here for ever."""
@@ -126,7 +121,7 @@ class RunAudit:
         before = len(self._watch.violations)
         self._watch.observe(record)
         for violation in self._watch.violations[before:]:
-            self._online.append(finding_of(violation, record, _severity(violation)))
+            self._online.append(finding_of(violation, record, severity_of(violation)))
 
 
 class _Numbers:
@@ -149,16 +144,3 @@ class _Numbers:
         while (following := self.beyond.pop(len(self.first) + 1, None)) is not None:
             self.first.append(following)
         return None
-
-
-def _severity(violation: Violation) -> str:
-    """Missing records make a journal incomplete, which is no fault of the cluster (as `rules.numbering` has it)."""
-    first, last = violation.witnesses[0], violation.witnesses[-1]
-    is_gap = violation.invariant == Numbering.name and (first is last or last.seq > first.seq)
-    return "warning" if is_gap else "violation"
-
-
-def _linked(finding: Finding, directory: Path) -> Finding:
-    moment = f"{finding.at / SECOND_US:.6f}".rstrip("0").rstrip(".")
-    link = shlex.join(("quarterdeck", "console", "--replay", str(directory), "--at", moment))
-    return msgspec.structs.replace(finding, link=link)

@@ -11,6 +11,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from backend.pipeline.schemas import ENVELOPE, EVENT, RECORD, REQUIRED_FIELDS
 
+NO_RUN = "(none)"
+"""The run of what belongs to none: no directory can have an empty name."""
+
 _CORRUPT = "_corrupt"
 _READ_AS = StructType([*RECORD.fields, StructField(_CORRUPT, StringType())])
 _GLOB_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\{}[]*?"})
@@ -39,6 +42,12 @@ def understood(lines: DataFrame) -> DataFrame:
     """`lines`, with a column raw, and besides record and reason as `read_lines` gives them."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     return lines.withColumn("record", F.from_json("raw", _READ_AS, options)).withColumn("reason", _why_no_record())
+
+
+def named(lines: DataFrame) -> DataFrame:
+    """Lines as `understood` gives them, whose records all name a run: where it is empty, `NO_RUN`."""
+    run = F.when(F.col("record.run") == "", NO_RUN).otherwise(F.col("record.run"))
+    return lines.withColumn("record", F.col("record").withField("run", run))
 
 
 def ranked(lines: DataFrame) -> DataFrame:
@@ -72,9 +81,9 @@ def is_unfit() -> Column:
 def _why_no_record() -> Column:
     """A sentence on what keeps the parsed line from being a record; null when nothing does."""
     record, kind = F.col("record"), F.col("record.event.kind")
-    required = F.create_map(
-        *(part for name, fields in REQUIRED_FIELDS.items() for part in (F.lit(name), _texts(fields)))
-    )[kind]
+    # As text: each part of an expression that is put together here costs a call into Java, of which this would take thousands.
+    required_of = ", ".join(f"'{name}', {_texts(fields)}" for name, fields in REQUIRED_FIELDS.items())
+    required = F.expr(f"map({required_of})")[kind]
     lacking_envelope = _absent("record", ENVELOPE)
     lacking_fields = F.array_intersect(required, _absent("record.event", EVENT.names))
     return (
@@ -88,8 +97,10 @@ def _why_no_record() -> Column:
 
 def _absent(parent: str, names: Sequence[str]) -> Column:
     """The names among `names` whose columns in `parent` are null."""
-    return F.array_compact(F.array(*(F.when(F.col(f"{parent}.{name}").isNull(), F.lit(name)) for name in names)))
+    absent = ", ".join(f"if({parent}.`{name}` is null, '{name}', null)" for name in names)
+    return F.expr(f"array_compact(array({absent}))")
 
 
-def _texts(names: Sequence[str]) -> Column:
-    return F.array(*map(F.lit, names)) if names else F.array().cast("array<string>")
+def _texts(names: Sequence[str]) -> str:
+    quoted = ", ".join(f"'{name}'" for name in names)
+    return f"array({quoted})" if names else "cast(array() as array<string>)"

@@ -11,7 +11,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
@@ -24,6 +24,8 @@ LOCK = ".lock"
 ORDER = "order.json"
 MANIFEST = "_store.json"
 RUN_PREFIX = "run="
+PIPELINE = "pipeline tables"
+"""The maker of a store, unless another is named."""
 
 
 class StoreRefused(ValueError):
@@ -31,10 +33,14 @@ class StoreRefused(ValueError):
 
 
 class Manifest(Struct, frozen=True):
-    """What a store is made of: the files that are in it, each with its stamp, and the form of its tables."""
+    """What a store is made of: the files that are in it, each with its stamp, and the form of its tables.
+
+    `maker`: whose tables these are, whom alone they concern.
+    """
 
     form: str
     files: dict[str, tuple[int, int]]
+    maker: str = PIPELINE
 
 
 class Order(Struct, frozen=True):
@@ -45,24 +51,30 @@ class Order(Struct, frozen=True):
     manifest: Manifest
 
 
-def read_manifest(store: Path) -> Manifest | None:
-    """What the store at `store` consists of; None when there is none. Raises `StoreRefused` when it cannot be read."""
+def read_manifest(store: Path, maker: str = PIPELINE) -> Manifest | None:
+    """What the store at `store` consists of; None when there is none.
+
+    Raises `StoreRefused` when it cannot be read, or is another maker's.
+    """
     try:
-        return msgspec.json.decode((store / MANIFEST).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((store / MANIFEST).read_bytes(), type=Manifest)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except msgspec.MsgspecError as problem:
         raise StoreRefused(f"{store / MANIFEST}: {problem}; remove the directory and make the tables anew") from problem
+    if manifest.maker != maker:
+        raise StoreRefused(f"{store} holds the tables of `quarterdeck {manifest.maker}`; choose another directory")
+    return manifest
 
 
 @contextmanager
-def opened(store: Path, tables: tuple[str, ...]) -> Iterator[Path]:
+def opened(store: Path, tables: tuple[str, ...], maker: str = PIPELINE) -> Iterator[Path]:
     """A directory to build in, while nobody else writes into `store`; what an earlier writer left is seen to first.
 
     Raises `StoreRefused` when the place holds something else, or is being written.
     """
     existed = store.exists()
-    _check(store, tables)
+    check(store, tables, maker)
     store.mkdir(parents=True, exist_ok=True)
     with (store / LOCK).open("w") as lock:
         try:
@@ -105,6 +117,12 @@ def directories_by_run(table: Path) -> dict[str, str]:
     return {unquote(one.name.removeprefix(RUN_PREFIX)): one.name for one in sorted(table.glob(f"{RUN_PREFIX}*"))}
 
 
+def stored_bytes(table: Path, runs: Collection[str] | None = None) -> int:
+    """Bytes that `table` takes; only of these `runs`, if any are named."""
+    wanted = (name for run, name in directories_by_run(table).items() if runs is None or run in runs)
+    return sum(part.stat().st_size for name in wanted for part in (table / name).glob("*.parquet"))
+
+
 def _carry_out(store: Path, building: Path, order: Order) -> None:
     """Do what `order` says; what is done already is left as it is, so this may be begun again at any point."""
     old = building / "old"
@@ -133,11 +151,11 @@ def _set_aside(directory: Path, old: Path) -> None:
     directory.rename(Path(tempfile.mkdtemp(dir=old)) / directory.name)
 
 
-def _check(store: Path, tables: tuple[str, ...]) -> None:
-    """Only what is a store, or empty, may become one."""
+def check(store: Path, tables: tuple[str, ...], maker: str = PIPELINE) -> None:
+    """Only what is a store of this maker, or has none of these tables, may become one. Raises `StoreRefused`."""
     if store.exists() and not store.is_dir():
         raise StoreRefused(f"{store} is not a directory")
-    if read_manifest(store) is None and not any(store.glob(f"{BUILDING}*")):
+    if read_manifest(store, maker) is None and not any(store.glob(f"{BUILDING}*")):
         for table in tables:
             if (store / table).exists():
                 raise StoreRefused(f"{store / table} exists and is no table of this pipeline; choose another directory")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from backend.journal.files import OPEN_SUFFIX, journal_files, whereabouts
+from backend.journal.files import OPEN_SUFFIX, journal_files, sealed_name, whereabouts
 
 LOOK_BYTES = 64 * 1024
 
@@ -27,32 +27,50 @@ class Sources(NamedTuple):
     stamps: dict[str, Stamp]
 
 
-def settled(paths: Sequence[Path], staging: Path, known: Mapping[str, Stamp]) -> Sources:
+class Settled(NamedTuple):
+    """A file that will still be there when Spark comes to read it. `read` is a copy of `place` while that `is_open`."""
+
+    read: Path
+    place: Path
+    is_open: bool
+
+
+def settled(listed: Path, staging: Path, number: int) -> Settled | None:
+    """The file that was `listed`; None when it is gone. Its copy goes into `staging`, under the name that it will have."""
+    place = whereabouts(listed.resolve())
+    if place is not None and place.name.endswith(OPEN_SUFFIX):
+        copy = staging / f"{number:06d}" / sealed_name(place.name)
+        if _copied(place, copy):
+            return Settled(copy, place, True)
+        place = whereabouts(place)  # finished since
+    return None if place is None else Settled(place, place, False)
+
+
+def sources_of(paths: Sequence[Path], staging: Path, known: Mapping[str, Stamp]) -> Sources:
     """The files of the journals at `paths` but those that are `known` as they are now. Raises `NoJournal`, OSError.
 
     Copies of open files go into `staging`.
     """
-    sources = Sources({}, {})
+    read: dict[Path, Path] = {}
+    stamps: dict[str, Stamp] = {}
     for number, listed in enumerate(file for path in paths for file in journal_files(path)):
-        place = whereabouts(listed.resolve())
-        if place is not None and place.name.endswith(OPEN_SUFFIX):
-            copy = staging / f"{number:06d}.jsonl"
-            if _copied(place, copy):
-                sources.read[copy] = place
-                continue
-            place = whereabouts(place)  # finished since
-        if place is None:
+        one = settled(listed, staging, number)
+        if one is None:
             continue
-        status = place.stat()
+        if one.is_open:
+            read[one.read] = one.place
+            continue
+        status = one.place.stat()
         stamp = (status.st_size, status.st_mtime_ns)
-        if known.get(str(place)) != stamp:
-            sources.read[place] = place
-            sources.stamps[str(place)] = stamp
-    return sources
+        if known.get(str(one.place)) != stamp:
+            read[one.place] = one.place
+            stamps[str(one.place)] = stamp
+    return Sources(read, stamps)
 
 
 def _copied(place: Path, copy: Path) -> bool:
     """Copy the whole lines of an open file; whether it was still there."""
+    copy.parent.mkdir(exist_ok=True)
     try:
         shutil.copyfile(place, copy)
     except FileNotFoundError:

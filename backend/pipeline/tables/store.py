@@ -8,13 +8,12 @@ anew out of what is kept and what is new, as if all had been read at once. Other
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -22,17 +21,14 @@ from pyspark.sql.types import StructType
 from backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
 from backend.pipeline.schemas import RECORD
 from backend.pipeline.tables import bronze, commit
+from backend.pipeline.tables.bronze import NO_RUN
 from backend.pipeline.tables.columns import TEXT, schema
 from backend.pipeline.tables.commit import Manifest, Order
 from backend.pipeline.tables.registry import TABLES
-from backend.pipeline.tables.sources import Sources, settled
-
-NO_RUN = "(none)"
-"""Where a line is kept that belongs to no run."""
+from backend.pipeline.tables.sources import Sources, sources_of
+from backend.pipeline.tuning import is_small, kept, size_of, tuned
 
 RECORDS_PER_FILE = 2_000_000
-SMALL_BYTES = 32 * 1024 * 1024
-"""So much text is quicker worked on by one task than shared out."""
 SHRUNK = 15
 """Lines as Parquet take about so many times less."""
 
@@ -42,7 +38,7 @@ EVENTS = StructType([*RECORD.fields, *schema(_RAW, _FILE).fields])
 """Each record once. Fields of events that this version does not know are in `raw`."""
 
 QUARANTINE = schema(
-    ("run", TEXT, "the run that the line names, else that of the directory of its file, else `(none)`"),
+    ("run", TEXT, f"the run that the line names, else that of the directory of its file, else `{NO_RUN}`"),
     _FILE,
     _RAW,
     ("reason", TEXT, "why it is no record, or which one it contradicts"),
@@ -78,11 +74,10 @@ def fold_in(spark: SparkSession, paths: Sequence[Path], store: Path) -> Folded:
     are all as they were, or all as they should be.
     """
     with tempfile.TemporaryDirectory(prefix="quarterdeck-tables-") as staging:
-        settled(paths, Path(staging), {})  # a wrong path is told before anything is made
+        sources_of(paths, Path(staging), {})  # a wrong path is told before anything is made
         with commit.opened(store, tuple(SCHEMAS)) as building:
             manifest = commit.read_manifest(store) or Manifest(FORM, {})
-            sources = settled(paths, Path(staging), manifest.files)
-            return _fold(spark, store, building, manifest, sources)
+            return _fold(spark, store, building, manifest, sources_of(paths, Path(staging), manifest.files))
 
 
 def read_table(spark: SparkSession, store: Path, name: str) -> DataFrame:
@@ -107,31 +102,31 @@ def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, 
     if not sources.read and not is_other_form:
         return Folded(0, known, (), 0, 0)
     new = _new_lines(spark, sources)
-    touched = set() if new is None else _runs(new)
-    if commit.directories_by_run(store / "quarantine"):
-        touched |= _runs(
-            _read(spark, store / "quarantine", QUARANTINE).join(_names(spark, sources), "file", "left_semi")
-        )
+    with tuned(spark, size_of(sources.read)):
+        touched = set() if new is None else _runs(new)
+        if commit.directories_by_run(store / "quarantine"):
+            touched |= _runs(
+                _read(spark, store / "quarantine", QUARANTINE).join(_names(spark, sources), "file", "left_semi")
+            )
     if is_other_form:
         touched |= {run for name in ("events", "quarantine") for run in commit.directories_by_run(store / name)}
-    lines = _lines(spark, store, sources, new, touched)
-    made = _make(spark, building, lines, small=_bytes(store, sources, touched) < SMALL_BYTES)
+    size_bytes = size_of(sources.read) + text_bytes(store, touched)
+    with tuned(spark, size_bytes):
+        made = _make(spark, building, _lines(spark, store, sources, new, touched), size_bytes)
     order = Order(
         tuple(sorted(touched)),
         tuple(SCHEMAS),
         Manifest(FORM, {**manifest.files, **sources.stamps}),
     )
     commit.commit(store, building, order)
-    runs = tuple(sorted(touched - {NO_RUN}))
-    return Folded(len(sources.read), known, runs, *made)
+    if NO_RUN not in commit.directories_by_run(store / "events"):
+        touched.discard(NO_RUN)  # stray lines make no run
+    return Folded(len(sources.read), known, tuple(sorted(touched)), *made)
 
 
-def _bytes(store: Path, sources: Sources, touched: set[str]) -> int:
-    """How much text there is to work on, about."""
-    kept = commit.directories_by_run(store / "events")
-    places = (store / "events" / kept[run] for run in sorted(touched & set(kept)))
-    stored = sum(part.stat().st_size for place in places for part in place.glob("*.parquet"))
-    return sum(file.stat().st_size for file in sources.read) + SHRUNK * stored
+def text_bytes(store: Path, runs: Collection[str] | None = None) -> int:
+    """How many bytes the lines in a store were, about; only those of `runs`, if any are named."""
+    return SHRUNK * commit.stored_bytes(store / "events", runs)
 
 
 def _runs(rows: DataFrame) -> set[str]:
@@ -147,7 +142,7 @@ def _new_lines(spark: SparkSession, sources: Sources) -> DataFrame | None:
     if copies:
         names = F.create_map(*(F.lit(part) for pair in copies.items() for part in pair))
         lines = lines.withColumn("file", F.coalesce(names[F.col("file")], "file"))
-    return lines.withColumn("run", _run_of_line())
+    return bronze.named(lines).withColumn("run", _run_of_line())
 
 
 def _names(spark: SparkSession, sources: Sources) -> DataFrame:
@@ -169,29 +164,34 @@ def _run_of_line() -> Column:
 
 def _lines(spark: SparkSession, store: Path, sources: Sources, new: DataFrame | None, touched: set[str]) -> DataFrame:
     """All lines of the touched runs, kept and new. What was wrong in a file that is read again is forgotten."""
-    kept = []
+    parts = [] if new is None else [new]
     for name, columns in (("events", EVENTS), ("quarantine", QUARANTINE)):
         if runs := set(commit.directories_by_run(store / name)) & touched:
             table = _read(spark, store / name, columns).where(F.col("run").isin(*sorted(runs)))
             if name == "quarantine":
                 table = table.join(_names(spark, sources), "file", "left_anti")
-            kept.append(bronze.understood(table.select("run", "raw", "file")))
-    return reduce(DataFrame.unionByName, kept if new is None else [*kept, new])
+            parts.append(bronze.named(bronze.understood(table.select("run", "raw", "file"))))
+    return reduce(DataFrame.unionByName, parts)
 
 
-def _make(spark: SparkSession, building: Path, lines: DataFrame, *, small: bool) -> tuple[int, int]:
+def _make(spark: SparkSession, building: Path, lines: DataFrame, size_bytes: int) -> tuple[int, int]:
     """Write all tables of these lines into `building`; how many records and how many quarantined lines there are."""
-    ranked = bronze.ranked(lines).persist(StorageLevel.DISK_ONLY)
+    small = is_small(size_bytes)
+    ranked = kept(bronze.ranked(lines.coalesce(1) if small else lines), size_bytes)
     try:
         records = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
-        _write(ranked.where("place = 1").select(*records, "raw", "file"), building / "events", EVENTS, small=small)
+        of_lines = ranked.where("place = 1").select(*records, "raw", "file")
+        _write(of_lines, building / "events", EVENTS, small=small)
         _write(bronze.unfit(ranked), building / "quarantine", QUARANTINE, small=small)
+        # Read back, each table is made of the few columns that it needs. Where there is little, that costs more than it saves.
+        events = of_lines if small else _read(spark, building / "events", EVENTS)
+        for name, table in TABLES.items():
+            _write(table.make(events), building / name, table.schema, small=small)
+        are_records, are_unfit = F.count_if(F.col("place") == 1), F.count_if(bronze.is_unfit())
+        counts = ranked.agg(are_records.alias("records"), are_unfit.alias("unfit")).collect()[0]
     finally:
         ranked.unpersist()
-    events = _read(spark, building / "events", EVENTS)
-    for name, table in TABLES.items():
-        _write(table.make(events), building / name, table.schema, small=small)
-    return events.count(), _read(spark, building / "quarantine", QUARANTINE).count()
+    return counts.records, counts.unfit
 
 
 def _write(table: DataFrame, path: Path, wanted: StructType, *, small: bool) -> None:

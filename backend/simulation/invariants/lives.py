@@ -74,7 +74,10 @@ class Lives:
         self.by_address: dict[Address, Life] = {}
         """The latest life of each label and address."""
         self.disturbed_us = 0
-        """When something was last done to the cluster: a process or a link was changed, a life began or ended."""
+        """When something was last done to the cluster: a process or a link was changed, a life began or ended.
+
+        0 before the first of these, also where the records begin much later: what is owed is owed since one of them at the
+        earliest, so that nobody waits for it longer than they go."""
         self._conditions: dict[tuple[str, str], LinkChanged] = {}
         self._blocked_since: dict[tuple[str, str], Record] = {}
 

@@ -29,10 +29,11 @@ SWARM = Campaign(sizes=(3, 4))
 def test_a_row_says_what_the_trial_says() -> None:
     trial = run_seed(7, (3, 4))
     row = attempt(SWARM, Errand(0, 7))
-    assert (row.verdict, row.fingerprint, row.events, row.members) == (
+    assert (row.verdict, row.fingerprint, row.events, row.messages, row.members) == (
         trial.verdict,
         trial.fingerprint,
         trial.events,
+        trial.messages,
         trial.members,
     )
     assert (row.signature, row.error) == ("", "")

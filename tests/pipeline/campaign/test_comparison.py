@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backend.pipeline.campaign.comparison import compared, share
 from backend.pipeline.campaign.plan import Campaign
@@ -45,6 +46,14 @@ def test_what_is_the_same_for_all_has_no_doubt() -> None:
     assert first.measures["convergence_seconds"].minus_first is None
     assert first.measures["events_per_member_second"].percentiles["p95"].value == 10.0
     assert first.measures["detection_seconds"].mean is None
+
+
+def test_rows_in_which_no_messages_were_counted_are_left_out() -> None:
+    counted = [replace(row(variant, 1, None), messages=400 * (variant + 1)) for variant in (0, 1)]
+    uncounted = [row(variant, 2, None) for variant in (0, 1)]
+    measure = compared(TWO, [*counted, *uncounted])[1].measures["messages_per_member_second"]
+    assert measure.mean is not None and measure.minus_first is not None
+    assert (measure.runs, measure.mean.value, measure.minus_first.value) == (1, 20.0, 10.0)
 
 
 def test_differences_are_taken_seed_by_seed() -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,6 +91,46 @@ def test_a_standalone_cluster_of_two_workers(tmp_path: Path, expected: str) -> N
     assert found == expected
     used = [log for log in tmp_path.glob("work-*/*/*/stderr") if "Running task" in log.read_text(errors="replace")]
     assert len({log.relative_to(tmp_path).parts[0] for log in used}) == 2, "both workers had tasks"
+
+
+@pytest.mark.timeout(400)
+def test_a_cluster_that_loses_all_executors_starts_others(tmp_path: Path) -> None:
+    environment = clean_environment(PYSPARK_PYTHON=str(worker_python(tmp_path)), SPARK_LOCAL_IP="127.0.0.1")
+    out = tmp_path / "out"
+    command = ["-m", "cli", "campaign", "run", "--swarm", "--members", "3-5", "--seeds", "600", "--out", str(out)]
+    with standalone(tmp_path) as master:
+        driver = subprocess.Popen(
+            [sys.executable, *command, "--master", master],
+            env=environment,
+            cwd=tmp_path,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            while not list(out.glob("verdicts/*.parquet")):
+                assert driver.poll() is None, driver.communicate()
+                time.sleep(0.05)
+            killed = executors_below(tmp_path)
+            for executor in killed:
+                os.kill(executor, signal.SIGKILL)
+            printed, said = driver.communicate(timeout=250)
+        finally:
+            driver.kill()
+    assert len(killed) == 2
+    assert driver.returncode == 0, said
+    assert json.loads(printed)["verdicts"]["ok"] == 600
+
+
+def executors_below(folder: Path) -> list[int]:
+    """The processes of executors whose working directory lies there."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            if b"CoarseGrainedExecutorBackend" in (process / "cmdline").read_bytes():
+                if (process / "cwd").resolve().is_relative_to(folder):
+                    found.append(int(process.name))
+    return found
 
 
 @pytest.mark.timeout(400)

@@ -10,6 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
@@ -117,6 +118,17 @@ def test_resuming_runs_only_what_is_missing(spark: SparkSession, tmp_path: Path)
     assert more.digest == digest(plain(SMALL, range(11, 31)))
     (tmp_path / "verdicts" / "chunk-000001.parquet").unlink()
     assert run_campaign(spark, SMALL, range(1, 21), tmp_path, resume=True).digest == first.digest
+
+
+def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    first = run_campaign(spark, SMALL, range(1, 11), tmp_path)
+    for chunk in (tmp_path / "verdicts").iterdir():
+        pq.write_table(pq.read_table(chunk).drop_columns(["messages"]), chunk)
+    assert run_campaign(spark, SMALL, range(1, 11), tmp_path, resume=True).digest == first.digest
+    more = run_campaign(spark, SMALL, range(1, 21), tmp_path, resume=True)
+    assert (more.runs, more.took.runs) == (20, 10)
+    with opened(tmp_path, SMALL, resume=True) as store:
+        assert {row.seed: row.messages is None for row in store.rows()} == {seed: seed <= 10 for seed in range(1, 21)}
 
 
 def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSession, tmp_path: Path) -> None:

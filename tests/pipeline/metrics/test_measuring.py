@@ -14,6 +14,7 @@ from backend.pipeline.tables.store import fold_in
 from tests.pipeline.tables.golden import golden_records, write_records
 
 REPOSITORY = Path(__file__).parents[3]
+LOGS = REPOSITORY / "tests/pipeline/product_logs/data/split-and-merge"
 
 
 @pytest.mark.long
@@ -39,6 +40,8 @@ def test_bad_paths(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["metrics", "nowhere"], "nowhere: no such file"),
+        (["metrics", str(LOGS.parent)], "members' logs tell neither faults nor when"),
+        (["metrics", str(LOGS / "h1.log")], "h1.log: holds no journal; members' logs"),
         (["metrics", ".", "--table", "moons"], "there is no 'moons'; one of detection, one_view"),
         (["metrics", ".", "--master", "local", "--remote", "sc://x"], "only one of them"),
         (["tables", ".", "--out", "t", "--master", "local", "--remote", "sc://x"], "only one of them"),

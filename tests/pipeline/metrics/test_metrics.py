@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from backend.core.data.events import CallFinished
 from backend.core.events import (
@@ -26,7 +27,7 @@ from backend.core.partitions.events import (
 from backend.pipeline.metrics.material import Material
 from backend.pipeline.metrics.measuring import TABLE_NAMES
 from backend.pipeline.metrics.registry import METRICS
-from backend.pipeline.metrics.summary import summary
+from backend.pipeline.metrics.summary import scenario_of, summary
 from tests.pipeline.tables.golden import HAND, SECOND_US, events, golden_records, golden_store, plain
 
 pytestmark = pytest.mark.long
@@ -263,3 +264,21 @@ def test_groups_by_settings(material: Material) -> None:
 
 def test_the_names_are_those_of_the_registry() -> None:
     assert tuple(METRICS) == TABLE_NAMES
+
+
+def test_runs_belong_to_scenarios_by_their_names(spark: SparkSession) -> None:
+    named = {
+        "20261121T101112Z-split-0a1b": "split",
+        "20261121T101112Z-map-seed-7-cafe": "map-seed-7",
+        "split-seed-7": "split",
+        "split-seed--7": "split",
+        "frozen-member-dead": "frozen-member-dead",
+        "seed-7": "swarm",
+        "seed-8-seed-8": "swarm",
+        "variant-3-seed-7": "variant-3",
+        "variant-3-seed-7-seed-7": "variant-3",
+        "birdseed-7": "birdseed-7",
+        "production": "production",
+    }
+    runs = spark.createDataFrame([(run,) for run in named], "run string")
+    assert {row.run: row.by for row in runs.select("run", scenario_of(F.col("run")).alias("by")).collect()} == named

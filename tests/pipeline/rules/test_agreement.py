@@ -18,9 +18,12 @@ pytestmark = pytest.mark.long
 JOURNALS = 30
 
 
-def test_the_audit_agrees_with_the_simulator_about_random_journals(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_tables", [False, True], ids=["run by run", "by tables"])
+def test_the_audit_agrees_with_the_simulator_about_random_journals(
+    spark: SparkSession, tmp_path: Path, by_tables: bool
+) -> None:
     runs = {f"run-{seed}": write_run(tmp_path, f"run-{seed}", broken(seed)) for seed in range(JOURNALS)}
-    result = audit([tmp_path])
+    result = audit([tmp_path], by_tables=by_tables)
     found = {run: [one for one in of_run(result, run) if one.rule != "convergence"] for run in runs}
     expected = {run: watched(in_order(records)) for run, records in runs.items()}
     assert {run: told(one) for run, one in found.items()} == {run: told(one) for run, one in expected.items()}

@@ -36,9 +36,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def result(spark: SparkSession, root: Path) -> AuditResult:
-    return audit([root])
+@pytest.fixture(scope="module", params=["run by run", "by tables"])
+def result(request: pytest.FixtureRequest, spark: SparkSession, root: Path) -> AuditResult:
+    """Little is judged run by run; much, for which there is no time here, by transformations of tables."""
+    return audit([root], by_tables=request.param == "by tables")
 
 
 def of_run(result: AuditResult, run: str) -> list[Finding]:

@@ -13,9 +13,12 @@ from pyspark.sql import SparkSession
 
 from backend.journal.files import NoJournal
 from backend.journal.writer import JournalWriter
+from backend.pipeline import tuning
+from backend.pipeline.metrics.measuring import measure
 from backend.pipeline.tables import commit, store
+from backend.pipeline.tables.bronze import NO_RUN
 from backend.pipeline.tables.commit import StoreRefused
-from backend.pipeline.tables.store import NO_RUN, SCHEMAS, fold_in, read_table
+from backend.pipeline.tables.store import SCHEMAS, fold_in, read_table
 from tests.pipeline.journals import Story, clean_story, line, write
 from tests.pipeline.tables.golden import canonical, golden_records, write_records
 
@@ -74,6 +77,52 @@ def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkS
         ("halves-seed-1", "contradicts another event with the same identity"),
         (NO_RUN, "torn"),
     }
+
+
+@pytest.mark.long
+def test_a_contradiction_that_comes_a_day_later(spark: SparkSession, tmp_path: Path) -> None:
+    """Whichever comes first, the earlier in time is the record and the other is kept with the reason, as if read at once."""
+    here, there, place = tmp_path / "here.jsonl", tmp_path / "there.jsonl", tmp_path / "tables"
+    first, second = clean_story("clean").records[:2]
+    earlier = msgspec.structs.replace(second, at=second.at - 500)
+    here.write_bytes(line(first) + line(second))
+    there.write_bytes(line(earlier) + line(first))
+    fold_in(spark, [here], place)
+    folded = fold_in(spark, [there], place)
+    assert (folded.records, folded.quarantined) == (2, 1)
+    (kept,) = read_table(spark, place, "quarantine").collect()
+    assert (kept.run, kept.file, kept.raw.encode()) == ("clean", str(here), line(second).strip())
+    assert kept.reason == f"contradicts another event with the same identity, uuid {second.uuid} seq {second.seq}"
+    fold_in(spark, [there, here], tmp_path / "at once")
+    assert tables(place) == tables(tmp_path / "at once")
+
+
+@pytest.mark.long
+def test_records_without_a_run_are_kept_under_a_name(spark: SparkSession, tmp_path: Path) -> None:
+    nameless = [msgspec.structs.replace(one, run="") for one in clean_story("x").records[:3]]
+    here, there, place = tmp_path / "here.jsonl", tmp_path / "there.jsonl", tmp_path / "tables"
+    here.write_bytes(b"".join(map(line, nameless[:2])))
+    there.write_bytes(b"".join(map(line, nameless[1:])))
+    fold_in(spark, [here], place)
+    folded = fold_in(spark, [there], place)
+    assert (folded.records, folded.quarantined, folded.runs) == (3, 0, (NO_RUN,))
+    rows = read_table(spark, place, "events").collect()
+    assert sorted(row.raw.encode() for row in rows) == sorted(line(one).strip() for one in nameless)
+    assert {row.run for row in rows} == {NO_RUN}
+    assert {row.run for row in read_table(spark, place, "views").collect()} == {NO_RUN}
+    assert measure([here, there], "all") == measure([place], "all")
+
+
+@pytest.mark.long
+def test_much_is_made_as_little_is(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write_records(tmp_path / "journal", golden_records()["halves-seed-1"])
+    (root / "loose.jsonl").write_bytes(b"torn\n")
+    fold_in(spark, [root], tmp_path / "little")
+    of_little = measure([root], "run")
+    monkeypatch.setattr(tuning, "SMALL_BYTES", 0)
+    fold_in(spark, [root], tmp_path / "much")
+    assert tables(tmp_path / "much") == tables(tmp_path / "little")
+    assert measure([root], "run") == of_little == measure([tmp_path / "much"], "run")
 
 
 @pytest.mark.long

@@ -1,0 +1,60 @@
+"""How Spark is set for as much as there is to read: little is planned and run quite unlike much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+SMALL_BYTES = 16 << 20
+"""What is no larger is read by one task."""
+
+BYTES_A_TASK = 32 << 20
+
+FEW_EVENTS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Nothing has to be moved; to plan well, and to compile what runs, takes longer than it saves with a few thousand rows."""
+
+
+def is_small(size_bytes: int) -> bool:
+    return size_bytes <= SMALL_BYTES
+
+
+def size_of(files: Iterable[Path]) -> int:
+    """Bytes."""
+    return sum(file.stat().st_size for file in files)
+
+
+@contextmanager
+def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
+    """The session made fit for so much, and put back afterwards."""
+    if is_small(size_bytes):
+        wanted = FEW_EVENTS
+    else:
+        tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or "2"), size_bytes // BYTES_A_TASK)
+        wanted = {"spark.sql.shuffle.partitions": str(tasks)}
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
+
+
+def kept(table: DataFrame, size_bytes: int) -> DataFrame:
+    """`table`, computed once. Where there is little, at once, and without its plan, which would cost more than the rows do."""
+    return table.localCheckpoint() if is_small(size_bytes) else table.persist(StorageLevel.DISK_ONLY)

@@ -1,0 +1,24 @@
+"""The simulator's watch counts time from the records that it has: a run whose records begin late was not calm before."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from backend.core.properties import SECOND_US
+from tests.pipeline.rules.oracle import told, watched
+from tests.pipeline.rules.planted import PLANTED
+
+LATER_US = 1_000_000 * SECOND_US
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_fragment_is_judged_alike_whenever_it_begins(what: str) -> None:
+    records = PLANTED[what].records
+    for first in range(len(records)):
+        fragment = [replace(one, at=one.at - records[first].at) for one in records[first:]]
+        later = [replace(one, at=one.at + LATER_US) for one in fragment]
+        of_later = told(watched(later))
+        assert [(rule, uuid, seq, at - LATER_US) for rule, uuid, seq, at, _ in of_later] == [
+            (rule, uuid, seq, at) for rule, uuid, seq, at, _ in told(watched(fragment))
+        ]
