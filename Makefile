@@ -15,8 +15,8 @@ pipeline: .venv/.pipeline  ## add what `quarterdeck audit` needs: Spark and a Ja
 web: .venv/.web  ## the console in a browser on this machine; prints the URL
 	@$(BIN)/quarterdeck web
 
-test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on two processes
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on three processes, for many of them wait
+	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 test-long: .venv/.pipeline .venv/.dev  ## the tests that start Sparks of their own, kill them, and wait
 	$(BIN)/python -m pytest -q -m long
