@@ -21,8 +21,6 @@ from backend.core.partitions.events import MigrationDecided
 from tests.app.screen_text import screen_text, settle
 from tests.app.story_cluster import SIX, StoryCluster
 
-pytestmark = pytest.mark.long
-
 PRESSES = int(os.environ.get("QUARTERDECK_PRESSES", "500"))
 """In each of the runs; more when they are asked for by hand."""
 
