@@ -93,7 +93,8 @@ def _narrate(result: AuditResult, violations: int) -> None:
         say(counted(no_records, "line is no record", "lines are no records"))
     if contradicting:
         say(f"{counted(contradicting, 'line contradicts', 'lines contradict')} a record already read")
-    say(f"{result.counts['records']} records of {result.counts['runs']} runs: {violations or 'no'} violations")
+    records, runs = (counted(result.counts[f"{what}s"], what) for what in ("record", "run"))
+    say(f"{records} of {runs}: {counted(violations, 'violation') if violations else 'no violations'}")
 
 
 def register(app: typer.Typer) -> None:

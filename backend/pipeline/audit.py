@@ -186,16 +186,29 @@ def _audited(reading: Reading, task: _Task) -> AuditResult:
 
 
 def source_of(paths: Sequence[Path]) -> Literal["journal", "logs"]:
-    """What the first path holds that tells it. A directory with a journal is one, whatever else is in it."""
+    """What the first path holds that tells it.
+
+    A directory with a record in it is a journal, whatever else is there. Without one it is a directory of logs if it has any,
+    also beside JSON lines of somebody else.
+    """
     for path in paths:
         if path.is_file() and not path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) and run_of_file(path) is None:
             return "logs"
         if path.is_dir():
-            try:
-                journal_files(path)
-            except NoJournal:
-                return "logs" if any(may_be_log(file) for file in path.rglob("*") if file.is_file()) else "journal"
+            if _holds_records(path):
+                return "journal"
+            if any(may_be_log(file) for file in path.rglob("*") if file.is_file()):
+                return "logs"
     return "journal"
+
+
+def _holds_records(directory: Path) -> bool:
+    try:
+        return any(run_of_file(file) is not None for file in journal_files(directory))
+    except NoJournal:
+        return False
+    except FileNotFoundError:  # what is renamed between listing and looking has just been finished by a living writer
+        return True
 
 
 class _Links:

@@ -36,6 +36,7 @@ from backend.pipeline.product_logs.hearing import (
 )
 from backend.pipeline.product_logs.reading import SPLIT_BYTES, log_files, records_of
 from backend.pipeline.product_logs.splits import Split, plan_splits
+from backend.pipeline.quiet import end_with_the_task
 from backend.pipeline.schemas import RECORD
 
 SOURCE_NAME = "quarterdeck-product-logs"
@@ -151,6 +152,10 @@ class _SplitPartition(InputPartition):
 class ProductLogSource(DataSource):
     """The splits of log files as a data source: one task reads one split."""
 
+    def __init__(self, options: dict[str, str]) -> None:
+        end_with_the_task()  # planning, too, is done by workers of Spark's
+        super().__init__(options)
+
     @classmethod
     def name(cls) -> str:
         return SOURCE_NAME
@@ -238,6 +243,7 @@ def _columns(batches: Iterator[pa.RecordBatch], *names: str) -> Iterator[tuple[A
 
 def _batches(rows: Iterator[tuple[Any, ...]], schema: StructType) -> Iterator[pa.RecordBatch]:
     """`rows` in small Arrow batches, so that a task never holds many."""
+    end_with_the_task()
     kinds = {"string": pa.string(), "bigint": pa.int64(), "int": pa.int32()}
     fields = pa.schema([(field.name, kinds[field.dataType.simpleString()]) for field in schema.fields])
     for _, some in groupby(enumerate(rows), key=lambda numbered: numbered[0] // _BATCH):

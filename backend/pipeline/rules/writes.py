@@ -21,6 +21,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from backend.core.data.events import CallStarted
 from backend.core.events import Record
+from backend.pipeline.quiet import end_with_the_task
 from backend.pipeline.rules.evidence import Evidence, up_to_now
 from backend.pipeline.rules.finding import finding_of
 from backend.simulation.invariants import Violation
@@ -54,6 +55,7 @@ def lost_writes(evidence: Evidence, told: DataFrame) -> DataFrame:
 
 
 def _judge_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    end_with_the_task()
     rows = (row for batch in batches for row in zip(*(batch.column(name).to_pylist() for name in COLUMNS), strict=True))
     for (run, _, _), of_key in groupby(rows, key=itemgetter(0, 1, 2)):
         found = [msgspec.json.encode(finding_of(violation, record)).decode() for violation, record in _judge(of_key)]
