@@ -182,6 +182,10 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     "a younger member before an older": ("age order", (*FORMED, installed(B, 4, A, C, B))),
     "a newcomer before the old": ("age order", (*FORMED, installed(B, 4, D, A, B, C))),
     "a newcomer in between": ("age order", (*FORMED, installed(B, 4, A, D, B, C))),
+    "another order in another lineage": (
+        "age order",
+        (*FORMED, *CLAIM_OF_B, installed(C, 4, C, B, lineage="M", master=C.address, author=C.address)),
+    ),
     "another join version in the same lineage": (
         "age order",
         (*FORMED, installed(B, 4, A, B, Member(C.address, C.uuid, 2))),
@@ -305,6 +309,17 @@ EXCUSED: dict[str, tuple[Happened, ...]] = {
         (B, ClaimFinished(4, "M", (C.address,), ())),
         installed(B, 4, B, Member(C.address, C.uuid, 2), lineage="M", cause="mastership claim"),
         installed(C, 4, B, Member(C.address, C.uuid, 2), lineage="M"),
+    ),
+    "an older one that the other master had left out": (
+        *FORMED,
+        *removes(A, B),
+        installed(A, 4, A, C, cause="removal"),
+        installed(C, 4, A, C),
+        *CLAIM_OF_B[:-1],
+        (B, ClaimAnswered(C.address, "accepted", 4, "")),
+        (B, ClaimFinished(5, "M", (C.address,), ())),
+        installed(B, 5, B, C, lineage="M", cause="mastership claim"),
+        installed(C, 5, B, C, lineage="M"),
     ),
     "a withdrawn report": (
         *FORMED,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from backend.core.address import Address
 from backend.core.events import ListInstalled, Record
-from backend.core.membership.identity import Member
 from backend.simulation.invariants.checker import Checker, Rule, Violation
 from backend.simulation.invariants.lives import Lives
 
@@ -147,11 +146,14 @@ class ViewOrder(ListChecker):
 
 
 class AgeOrder(ListChecker):
-    """From one list of a life to its next, those on both keep their order and newcomers stand at the end (M7).
+    """From one list of a life to its next, those on both keep their order, and within a lineage newcomers stand at the end (M7).
 
     A joiner that was removed before it heard that it is in may be let in again under the same uuid. It is a newcomer then:
-    its join version is greater than the list before. One that two masters let in at about the same time has a join version in
-    the lineage of each; within one lineage nobody's ever changes.
+    its join version is greater than the list before.
+
+    A claim may found a lineage on another list than the last one of each who follows it. There those come back whom the other
+    master had left out, at the places of their age; and one that two masters let in at about the same time has a join version
+    in the lineage of each, so that nothing can be said of its place.
     """
 
     name = "age order"
@@ -169,10 +171,7 @@ class AgeOrder(ListChecker):
         step = ((was.lineage, was.version), (event.lineage, event.version))
         if step in self._sound:
             return None
-        stayed = {member.uuid for member in event.members if member.join_version <= was.version}
-        kept = tuple(member for member in was.members if member.uuid in stayed)
-        first = event.members[: len(kept)]
-        if first == kept or (event.lineage != was.lineage and _uuids(first) == _uuids(kept)):
+        if (_in_place if event.lineage == was.lineage else _in_order)(was, event):
             self._sound.add(step)
             return None
         return Violation(
@@ -209,5 +208,15 @@ class OneAuthor(ListChecker):
         return None
 
 
-def _uuids(members: Sequence[Member]) -> list[str]:
-    return [member.uuid for member in members]
+def _in_place(was: ListInstalled, now: ListInstalled) -> bool:
+    """Whether those who stayed stand first, as they stood before."""
+    stayed = {member.uuid for member in now.members if member.join_version <= was.version}
+    kept = tuple(member for member in was.members if member.uuid in stayed)
+    return now.members[: len(kept)] == kept
+
+
+def _in_order(was: ListInstalled, now: ListInstalled) -> bool:
+    """Whether those who are on both by one and the same admission stand in one order."""
+    on_both = set(was.members) & set(now.members)
+    before, after = ([member for member in one.members if member in on_both] for one in (was, now))
+    return before == after
