@@ -143,8 +143,9 @@ class Lives:
 
     def _start(self, record: Record, event: MemberStarted) -> None:
         life = self.of(record)
-        life.address, life.started, life.merged_from = event.address, record, event.merged_from
-        self.by_address[event.address] = life
+        if life.started is None:  # a life begins once: a second beginning, of a damaged journal, does not move it
+            life.address, life.started, life.merged_from = event.address, record, event.merged_from
+            self.by_address[event.address] = life
         self.disturbed_us = record.at
 
     def _stop(self, record: Record, event: MemberStopped) -> None:
