@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
-from widgets.line_table import Column, TableCell, TableModel
+from quarterdeck.widgets.line_table import Column, TableCell, TableModel
 
 SEARCHED_COLUMNS = 16
 """A filter looks at no more columns than these: a matrix may have as many as there are members."""

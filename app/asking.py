@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.actions.action import Action
-from app.session import Session
-from backend.clusters.reach import RemotelyReached
-from backend.core.commands import Command
+from quarterdeck.app.actions.action import Action
+from quarterdeck.app.session import Session
+from quarterdeck.backend.clusters.reach import RemotelyReached
+from quarterdeck.backend.core.commands import Command
 
 if TYPE_CHECKING:
     from textual.screen import ModalScreen
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def what_to_ask(session: Session, action: Action, commands: Sequence[Command]) -> ModalScreen[bool] | None:
     """The question to ask before `commands` are done; None when they are done at once."""
     # Imported at the first question, so that the console is on the screen sooner.
-    from app.command_line import lines_of, reach_of
-    from app.command_text import question
-    from backend.picture.blast_radius import blast_radius
-    from backend.picture.danger import how_dangerous
+    from quarterdeck.app.command_line import lines_of, reach_of
+    from quarterdeck.app.command_text import question
+    from quarterdeck.backend.picture.blast_radius import blast_radius
+    from quarterdeck.backend.picture.danger import how_dangerous
 
     cluster = session.cluster
     danger = how_dangerous(session.picture, commands, remote=isinstance(cluster, RemotelyReached))
     if danger == "none" and not action.destructive:
         return None
-    from app.screens.confirm import ConfirmScreen
-    from app.screens.confirm_typed import ConfirmTypedScreen
+    from quarterdeck.app.screens.confirm import ConfirmScreen
+    from quarterdeck.app.screens.confirm_typed import ConfirmTypedScreen
 
     asked, deed = question(commands)
     consequences = blast_radius(session.picture, commands)

@@ -10,10 +10,10 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from app.findings import AuditReport
-from backend.picture.one_line import one_line
+from quarterdeck.app.findings import AuditReport
+from quarterdeck.backend.picture.one_line import one_line
 
-AUDIT = (sys.executable, "-P", "-c", "from cli.main import run; run()", "audit")
+AUDIT = (sys.executable, "-P", "-c", "from quarterdeck.cli.main import run; run()", "audit")
 """The command line that audits; paths and the form of the output are added. With -P no `cli` of the folder at hand is run."""
 
 AUDIT_CODES = (0, 1)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from backend.picture.migration_board import GLYPHS, TONES, Board, MigrationRow
-from backend.picture.picture import Picture
-from widgets.line_table import Column, TableCell
+from quarterdeck.backend.picture.migration_board import GLYPHS, TONES, Board, MigrationRow
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.widgets.line_table import Column, TableCell
 
 FIXED_COLUMNS = 2
 """State and partition stay in sight."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from app.actions.action import Action
-from app.command_text import describe
-from backend.clusters.cluster import Cluster
-from backend.clusters.reach import RemotelyReached
-from backend.core.commands import (
+from quarterdeck.app.actions.action import Action
+from quarterdeck.app.command_text import describe
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.reach import RemotelyReached
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -23,7 +23,7 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Get, Keys, Operation, Put, Remove, Size
+from quarterdeck.backend.core.data.operations import Get, Keys, Operation, Put, Remove, Size
 
 PROGRAM = "quarterdeck"
 

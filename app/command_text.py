@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -29,9 +29,9 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Get, Operation, Put, Remove
-from backend.core.properties import MILLISECOND_US
-from backend.picture.one_line import one_line
+from quarterdeck.backend.core.data.operations import Get, Operation, Put, Remove
+from quarterdeck.backend.core.properties import MILLISECOND_US
+from quarterdeck.backend.picture.one_line import one_line
 
 ONE_WAY = "one-way"
 

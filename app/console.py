@@ -14,31 +14,31 @@ from textual.command import Provider
 from textual.events import Key
 from textual.message import Message
 
-from app.actions import time as time_actions
-from app.actions.action import Action, ViewName, WordKind
-from app.actions.registry import action_called, command_words
-from app.actions.views import ACTIONS as VIEW_ACTIONS
-from app.asking import what_to_ask
-from app.doors import DoorClosed, Doors, NoDoors, Opened
-from app.late_deeds import LateDeeds
-from app.live_screen import Deed, LiveScreen
-from app.member_deeds import MemberDeeds
-from app.palette import ActionsProvider, Palette
-from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
-from app.requests import CallKey, Requests
-from app.screens.beliefs import BeliefsScreen
-from app.session import Session
-from app.settings import ConsoleSettings
-from app.table_deeds import TableDeeds
-from app.tabs import HOME, Tab, tab_cells
-from app.themes.registry import THEMES, NoSuchTheme, theme_called
-from app.view_state import ViewState
-from app.views import view_class
-from backend.clusters.cluster import Cluster
-from backend.core.commands import Command
-from backend.picture.picture import Picture
-from backend.training.progress import SCORES_FILE, ScoreBook
-from widgets.line_table import TableCell
+from quarterdeck.app.actions import time as time_actions
+from quarterdeck.app.actions.action import Action, ViewName, WordKind
+from quarterdeck.app.actions.registry import action_called, command_words
+from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
+from quarterdeck.app.asking import what_to_ask
+from quarterdeck.app.doors import DoorClosed, Doors, NoDoors, Opened
+from quarterdeck.app.late_deeds import LateDeeds
+from quarterdeck.app.live_screen import Deed, LiveScreen
+from quarterdeck.app.member_deeds import MemberDeeds
+from quarterdeck.app.palette import ActionsProvider, Palette
+from quarterdeck.app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
+from quarterdeck.app.requests import CallKey, Requests
+from quarterdeck.app.screens.beliefs import BeliefsScreen
+from quarterdeck.app.session import Session
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.app.table_deeds import TableDeeds
+from quarterdeck.app.tabs import HOME, Tab, tab_cells
+from quarterdeck.app.themes.registry import THEMES, NoSuchTheme, theme_called
+from quarterdeck.app.view_state import ViewState
+from quarterdeck.app.views import view_class
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.training.progress import SCORES_FILE, ScoreBook
+from quarterdeck.widgets.line_table import TableCell
 
 OUTPUT_ACTIONS = ("copy", "copy-json", "export", "screenshot", "cli")
 
@@ -106,12 +106,12 @@ class Console(App[None]):
         }
 
     def _output_deeds(self) -> Mapping[str, Deed]:
-        from app.output_deeds import OutputDeeds
+        from quarterdeck.app.output_deeds import OutputDeeds
 
         return OutputDeeds(self, lambda: self.top, lambda: self._tab.requests.last).deeds
 
     def _time_deeds(self) -> Mapping[str, Deed]:
-        from app.time_deeds import TimeDeeds
+        from quarterdeck.app.time_deeds import TimeDeeds
 
         return TimeDeeds(self, lambda: self.session, lambda: self.top.repaint()).deeds
 
@@ -422,7 +422,7 @@ class Console(App[None]):
             self._told_early.append(sentence)
 
     def _help(self) -> None:
-        from app.screens.help import HelpScreen
+        from quarterdeck.app.screens.help import HelpScreen
 
         self.push_screen(HelpScreen(self.top.view, writable=self.cluster.writable, wanted_keys=self._keys))
 

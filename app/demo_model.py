@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.training.demos import Scenario, demo_names, load_demo
-from backend.training.progress import ScoreBook
-from widgets.line_table import Column, TableCell
+from quarterdeck.backend.training.demos import Scenario, demo_names, load_demo
+from quarterdeck.backend.training.progress import ScoreBook
+from quarterdeck.widgets.line_table import Column, TableCell
 
 TITLE_WIDTH = 52
 CHAPTER_WIDTH = 28

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.cluster import Cluster
 
 
 class DoorClosed(Exception):

@@ -6,10 +6,10 @@ import json
 
 import msgspec
 
-from backend.core.events import Record
-from backend.picture.event_selection import kind_of
-from backend.picture.fact import Fact
-from backend.picture.one_line import one_line
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.event_selection import kind_of
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.one_line import one_line
 
 
 def facts_of(record: Record, words: str) -> tuple[Fact, ...]:

@@ -8,14 +8,14 @@ from functools import lru_cache
 
 from rich.cells import cell_len
 
-from app.event_tones import tone_of
-from backend.core.events import MemberStarted, Record
-from backend.picture.event_selection import Selection, kind_of
-from backend.picture.naming import NameOf, with_names
-from backend.picture.narration import clock_text, tell
-from backend.picture.one_line import one_line
-from widgets.line_table import fit
-from widgets.tail_log import TailLine
+from quarterdeck.app.event_tones import tone_of
+from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.picture.event_selection import Selection, kind_of
+from quarterdeck.backend.picture.naming import NameOf, with_names
+from quarterdeck.backend.picture.narration import clock_text, tell
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.line_table import fit
+from quarterdeck.widgets.tail_log import TailLine
 
 CLOCK_WIDTH = len("99999.999")
 UTC_WIDTH = len("23:59:59.999")

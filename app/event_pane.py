@@ -8,19 +8,19 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from app.event_fields import exported, facts_of
-from app.event_lines import LineFormat, words_of
-from app.story_model import StoryModel
-from backend.core.events import Record
-from backend.picture.causes import Cause
-from backend.picture.event_selection import kind_of
-from backend.picture.event_trail import identity
-from backend.picture.naming import NameOf
-from backend.picture.one_line import one_line
-from backend.picture.story import Story
-from widgets.fact_sheet import FactSheet
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
+from quarterdeck.app.event_fields import exported, facts_of
+from quarterdeck.app.event_lines import LineFormat, words_of
+from quarterdeck.app.story_model import StoryModel
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.causes import Cause
+from quarterdeck.backend.picture.event_selection import kind_of
+from quarterdeck.backend.picture.event_trail import identity
+from quarterdeck.backend.picture.naming import NameOf
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.story import Story
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
 
 
 class EventPane(Vertical):

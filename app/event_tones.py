@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from backend.core import events
-from backend.core.data.events import BackupInStep, BackupOutOfStep, CallFinished, CallStarted, EntriesMerged
-from backend.core.partitions.events import (
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, CallFinished, CallStarted, EntriesMerged
+from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
     DrainFinished,
     DrainStarted,

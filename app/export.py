@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from textual.app import App
 
-from backend.picture.amounts import counted
+from quarterdeck.backend.picture.amounts import counted
 
 OVERWRITE_SIGN = "!"
 

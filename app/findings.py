@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from backend.clusters.judging import Violation
+from quarterdeck.backend.clusters.judging import Violation
 
 Origin = Literal["online", "stream", "audit"]
 

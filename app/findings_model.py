@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
-from app.findings import Finding, Origin
-from backend.picture.naming import NameOf, with_names
-from backend.picture.narration import clock_text
-from backend.picture.one_line import one_line
-from widgets.line_table import Column, TableCell
+from quarterdeck.app.findings import Finding, Origin
+from quarterdeck.backend.picture.naming import NameOf, with_names
+from quarterdeck.backend.picture.narration import clock_text
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.line_table import Column, TableCell
 
 LONGEST_NAME = 16
 LONGEST_RULE = 24

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from app.actions.action import VIEW_NAMES, ViewName
-from app.actions.views import ACTIONS as VIEW_ACTIONS
-from app.reach_view import ReachView
-from app.session import Session
-from backend.core.properties import SECOND_US
-from backend.picture.amounts import counted
-from backend.picture.migration_board import progress_text
-from backend.picture.one_line import one_line
-from widgets.line_table import TableCell
+from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
+from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
+from quarterdeck.app.reach_view import ReachView
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.migration_board import progress_text
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.line_table import TableCell
 
 MASTERS_NAMED = 4
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from backend.picture.picture import Picture
-from backend.picture.replica_map import ReplicaMap
-from backend.picture.replica_words import DIGEST_SHOWN, HolderRow, holder_row, holders
-from widgets.line_table import Column, TableCell
-from widgets.replica_look import HUES
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.replica_map import ReplicaMap
+from quarterdeck.backend.picture.replica_words import DIGEST_SHOWN, HolderRow, holder_row, holders
+from quarterdeck.widgets.line_table import Column, TableCell
+from quarterdeck.widgets.replica_look import HUES
 
 LONGEST_NAME = 22
 

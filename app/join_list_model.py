@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from backend.picture.join_list_board import JoinListBoard, ListRow
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from backend.picture.why_not_merging import GLYPHS, TONES, Pair
-from widgets.line_table import Column, TableCell
+from quarterdeck.backend.picture.join_list_board import JoinListBoard, ListRow
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.why_not_merging import GLYPHS, TONES, Pair
+from quarterdeck.widgets.line_table import Column, TableCell
 
 LONGEST_NAME = 22
 SOURCE_WIDTH = 34

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from app.live_screen import Deed
+from quarterdeck.app.live_screen import Deed
 
 
 class LateDeeds:

@@ -9,21 +9,21 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widget import Widget
 
-from app.actions.action import ViewName, WordKind
-from app.arranged_model import ArrangedModel
-from app.doors import Opened
-from app.header import header_parts, view_cells
-from app.reach_view import ReachView
-from app.session import Session
-from app.settings import Clock
-from backend.core.commands import Command
-from backend.core.events import Record
-from backend.picture.one_line import one_line
-from backend.training.progress import ScoreBook
-from widgets.hint_line import Hint, HintLine
-from widgets.line_table import LineTable, TableCell
-from widgets.prompt import Prompt
-from widgets.status_line import StatusLine
+from quarterdeck.app.actions.action import ViewName, WordKind
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.doors import Opened
+from quarterdeck.app.header import header_parts, view_cells
+from quarterdeck.app.reach_view import ReachView
+from quarterdeck.app.session import Session
+from quarterdeck.app.settings import Clock
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.training.progress import ScoreBook
+from quarterdeck.widgets.hint_line import Hint, HintLine
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.prompt import Prompt
+from quarterdeck.widgets.status_line import StatusLine
 
 SECOND_US = 1_000_000
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
-from backend.picture.beliefs import (
+from quarterdeck.backend.picture.beliefs import (
     DISSENT_GLYPH,
     CellState,
     ObserverFacts,
@@ -17,9 +17,9 @@ from backend.picture.beliefs import (
     state_word,
     survey_beliefs,
 )
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from widgets.line_table import Column, TableCell
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.widgets.line_table import Column, TableCell
 
 TONE_OF: dict[CellState, str] = {
     "member": "good",

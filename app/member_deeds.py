@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from app.live_screen import Deed, Desk, LiveScreen
-from backend.core.commands import (
+from quarterdeck.app.live_screen import Deed, Desk, LiveScreen
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     Command,
     CutLink,

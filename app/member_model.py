@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.cells import cell_len
 
-from backend.picture.member_board import STATE_GLYPHS, MemberRow, Places, Watchers, member_row, watchers
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from widgets.line_table import Column, TableCell
+from quarterdeck.backend.picture.member_board import STATE_GLYPHS, MemberRow, Places, Watchers, member_row, watchers
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.widgets.line_table import Column, TableCell
 
 SECOND_US = 1_000_000
 

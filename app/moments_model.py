@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.event_tones import tone_of
-from app.session import Session
-from backend.core.events import MemberStarted, Record
-from backend.picture.naming import with_names
-from backend.picture.narration import clock_text, tell
-from backend.picture.one_line import one_line
-from widgets.line_table import Column, TableCell
+from quarterdeck.app.event_tones import tone_of
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.narration import clock_text, tell
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.line_table import Column, TableCell
 
 SECOND_US = 1_000_000
 

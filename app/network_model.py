@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
-from app.command_text import describe
-from backend.picture.beliefs import state_word
-from backend.picture.fact import Tone
-from backend.picture.faults import Fault, FaultKind
-from backend.picture.network_board import WORD_GLYPHS, WORD_TONES, LinkWord, link_word
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from backend.picture.replica_cell import letter_of
-from widgets.line_table import Column, TableCell
+from quarterdeck.app.command_text import describe
+from quarterdeck.backend.picture.beliefs import state_word
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.faults import Fault, FaultKind
+from quarterdeck.backend.picture.network_board import WORD_GLYPHS, WORD_TONES, LinkWord, link_word
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.replica_cell import letter_of
+from quarterdeck.widgets.line_table import Column, TableCell
 
 LONGEST_NAME = 18
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from app.actions.registry import action_called
-from app.clipboard import copy
-from app.command_line import line_of_action, lines_of, reach_of
-from app.export import BadExport, as_json, as_text, export_rows, export_screen, target_of
-from app.live_screen import Deed, LiveScreen
-from app.screens.command_lines import CommandLinesScreen
-from backend.core.commands import Command
-from backend.picture.amounts import counted
+from quarterdeck.app.actions.registry import action_called
+from quarterdeck.app.clipboard import copy
+from quarterdeck.app.command_line import line_of_action, lines_of, reach_of
+from quarterdeck.app.export import BadExport, as_json, as_text, export_rows, export_screen, target_of
+from quarterdeck.app.live_screen import Deed, LiveScreen
+from quarterdeck.app.screens.command_lines import CommandLinesScreen
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.picture.amounts import counted
 
 if TYPE_CHECKING:
-    from app.console import Console
+    from quarterdeck.app.console import Console
 
 EXPORT_USAGE = "export FILE.csv or FILE.json"
 SCREENSHOT_USAGE = "screenshot FILE.svg or FILE.txt"

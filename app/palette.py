@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
-from app.actions.action import Action
-from app.actions.registry import available_actions
+from quarterdeck.app.actions.action import Action
+from quarterdeck.app.actions.registry import available_actions
 
 if TYPE_CHECKING:
-    from app.console import Console
+    from quarterdeck.app.console import Console
 
 
 LINES_OF_A_HIT = 2
@@ -46,7 +46,7 @@ class ActionsProvider(Provider):
 
     @property
     def _console(self) -> Console:
-        from app.console import Console
+        from quarterdeck.app.console import Console
 
         assert isinstance(self.app, Console)
         return self.app

@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.actions.action import CommandWord, WordKind
-from app.actions.registry import command_words
-from app.command_text import AFTER, NO_KINDS, ONE_WAY
-from backend.core.cluster_profile import CLUSTER_STATES
-from backend.core.commands import (
+from quarterdeck.app.actions.action import CommandWord, WordKind
+from quarterdeck.app.actions.registry import command_words
+from quarterdeck.app.command_text import AFTER, NO_KINDS, ONE_WAY
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -35,10 +35,10 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Get, Operation, Put, Remove
-from backend.core.events import EVENT_KINDS
-from backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
-from backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.data.operations import Get, Operation, Put, Remove
+from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
 MEMBER_COMMANDS: dict[
     str, type[StartMember | StopMember | KillMember | PauseMember | ResumeMember | SearchClusters | Operate]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from backend.clusters.cluster import Cluster
-from backend.clusters.reach import Reach, RemotelyReached
-from backend.picture.amounts import age_text, counted
-from backend.picture.fact import Fact
-from backend.picture.one_line import one_line
-from widgets.line_table import TableCell
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.reach import Reach, RemotelyReached
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.line_table import TableCell
 
 NAMES_SPELT_OUT = 3
 

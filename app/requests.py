@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from app.command_text import describe
-from app.session import Session
-from backend.core.commands import CallMap, Command, CommandRefused
-from backend.core.data.events import CallFinished
-from backend.core.data.operations import Get, Put, Remove
-from backend.core.events import Record
-from backend.picture.naming import with_names
-from backend.picture.partition_narration import call_text
+from quarterdeck.app.command_text import describe
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.data.operations import Get, Put, Remove
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.partition_narration import call_text
 
 
 class CallKey(NamedTuple):

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from backend.clusters.cluster import Cluster
-from backend.core.events import Record
-from backend.picture.picture import Picture
-from backend.picture.playhead import Playhead
-from backend.picture.tape import Tape
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.playhead import Playhead
+from quarterdeck.backend.picture.tape import Tape
 
 if TYPE_CHECKING:
-    from backend.clusters.judging import Judge, Violation
+    from quarterdeck.backend.clusters.judging import Judge, Violation
 
 RECORDS_A_TICK = 4_000
 """Records folded at once; the rest of a burst waits for the next tick, so that keys are never kept waiting."""
@@ -112,7 +112,7 @@ class Session:
 
     def _new_judge(self) -> Judge:
         # Read only now: the first picture is painted sooner without the invariants.
-        from backend.clusters.judging import HOLD_US, Judge
+        from quarterdeck.backend.clusters.judging import HOLD_US, Judge
 
         return Judge(0 if self.cluster.source == "simulated" else HOLD_US)
 

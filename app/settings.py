@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.themes.registry import DEFAULT_THEME
+from quarterdeck.app.themes.registry import DEFAULT_THEME
 
 Clock = Literal["run", "utc"]
 """What events are dated by: seconds since the run began, or UTC."""

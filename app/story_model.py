@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from app.event_tones import tone_of
-from backend.core.events import Record
-from backend.picture.causes import Cause
-from backend.picture.one_line import one_line
-from widgets.line_table import Column, TableCell
+from quarterdeck.app.event_tones import tone_of
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.causes import Cause
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.line_table import Column, TableCell
 
 INDENT = 2
 DEEPEST = 12

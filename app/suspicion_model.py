@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from backend.picture.suspicion_board import SuspicionSurvey, survey_suspicions, suspicion_cell
-from widgets.line_table import Column, TableCell
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.suspicion_board import SuspicionSurvey, survey_suspicions, suspicion_cell
+from quarterdeck.widgets.line_table import Column, TableCell
 
 FIXED_COLUMNS = 2
 AGE_WIDTH = len("⇄ 119 min") + 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from app.arranged_model import Arrangement
-from app.live_screen import Deed, Desk, LiveScreen
-from app.view_state import ViewState
+from quarterdeck.app.arranged_model import Arrangement
+from quarterdeck.app.live_screen import Deed, Desk, LiveScreen
+from quarterdeck.app.view_state import ViewState
 
 
 class TableDeeds:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.actions.action import ViewName
-from app.live_screen import LiveScreen
-from app.requests import Requests
-from app.session import Session
-from backend.clusters.reach import RemotelyReached
-from backend.picture.amounts import age_text
-from backend.picture.one_line import one_line
-from widgets.line_table import TableCell
+from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.live_screen import LiveScreen
+from quarterdeck.app.requests import Requests
+from quarterdeck.app.session import Session
+from quarterdeck.backend.clusters.reach import RemotelyReached
+from quarterdeck.backend.picture.amounts import age_text
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.line_table import TableCell
 
 HOME: ViewName = "beliefs"
 

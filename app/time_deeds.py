@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
-from app.doors import Opened
-from app.live_screen import Deed, Desk
-from app.prompt_grammar import BadLine, ConsoleRequest, parse_line
-from app.session import Session
-from backend.clusters.pace import Forkable, Paced
-from backend.core.commands import Command
-from backend.picture.moments import BadMoment, moment_of
-from backend.picture.one_line import one_line
-from backend.picture.playhead import BadSpeed, next_speed, previous_speed
-from backend.picture.timeline import seconds_text
+from quarterdeck.app.doors import Opened
+from quarterdeck.app.live_screen import Deed, Desk
+from quarterdeck.app.prompt_grammar import BadLine, ConsoleRequest, parse_line
+from quarterdeck.app.session import Session
+from quarterdeck.backend.clusters.pace import Forkable, Paced
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.picture.moments import BadMoment, moment_of
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.playhead import BadSpeed, next_speed, previous_speed
+from quarterdeck.backend.picture.timeline import seconds_text
 
 SECOND_US = 1_000_000
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.arranged_model import Arrangement
+from quarterdeck.app.arranged_model import Arrangement
 
 FORMAT = 1
 HISTORY_LENGTH = 100

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from app.actions.action import ViewName
-from app.key_map import bindings_of
-from app.live_screen import LiveScreen
+from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.key_map import bindings_of
+from quarterdeck.app.live_screen import LiveScreen
 
 CLASSES: dict[ViewName, tuple[str, str]] = {
-    "beliefs": ("app.screens.beliefs", "BeliefsScreen"),
-    "members": ("app.screens.members", "MembersScreen"),
-    "suspicions": ("app.screens.suspicions", "SuspicionsScreen"),
-    "partitions": ("app.screens.partitions", "PartitionsScreen"),
-    "migrations": ("app.screens.migrations", "MigrationsScreen"),
-    "network": ("app.screens.network", "NetworkScreen"),
-    "join-lists": ("app.screens.join_lists", "JoinListsScreen"),
-    "events": ("app.screens.events", "EventsScreen"),
-    "time": ("app.screens.time", "TimeScreen"),
-    "audit": ("app.screens.audit", "AuditScreen"),
-    "demos": ("app.screens.demos", "DemosScreen"),
-    "member": ("app.screens.member", "MemberScreen"),
+    "beliefs": ("quarterdeck.app.screens.beliefs", "BeliefsScreen"),
+    "members": ("quarterdeck.app.screens.members", "MembersScreen"),
+    "suspicions": ("quarterdeck.app.screens.suspicions", "SuspicionsScreen"),
+    "partitions": ("quarterdeck.app.screens.partitions", "PartitionsScreen"),
+    "migrations": ("quarterdeck.app.screens.migrations", "MigrationsScreen"),
+    "network": ("quarterdeck.app.screens.network", "NetworkScreen"),
+    "join-lists": ("quarterdeck.app.screens.join_lists", "JoinListsScreen"),
+    "events": ("quarterdeck.app.screens.events", "EventsScreen"),
+    "time": ("quarterdeck.app.screens.time", "TimeScreen"),
+    "audit": ("quarterdeck.app.screens.audit", "AuditScreen"),
+    "demos": ("quarterdeck.app.screens.demos", "DemosScreen"),
+    "member": ("quarterdeck.app.screens.member", "MemberScreen"),
 }
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.audit_report import ReportOption, reporting
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.audit_report import ReportOption, reporting
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from backend.pipeline.audit import AuditResult
+    from quarterdeck.backend.pipeline.audit import AuditResult
 
 COLUMNS = ("severity", "rule", "run", "at_seconds", "members", "detail")
 LINES_OF_INCOMPLETE = 5
@@ -42,11 +42,11 @@ def audit(
     """Check journals against the invariants. Exits with 1 when one is violated."""
     import msgspec
 
-    from backend.journal.files import NoJournal
-    from backend.pipeline import audit as pipeline
-    from backend.pipeline.missing import SparkUnreachable
-    from backend.pipeline.product_logs.reading import NoLogs
-    from backend.pipeline.rules.names import UnknownRule
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline import audit as pipeline
+    from quarterdeck.backend.pipeline.missing import SparkUnreachable
+    from quarterdeck.backend.pipeline.product_logs.reading import NoLogs
+    from quarterdeck.backend.pipeline.rules.names import UnknownRule
 
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
@@ -80,7 +80,7 @@ def audit(
 
 def _narrate(result: AuditResult, violations: int) -> None:
     """What is to be known of the verdict. The last line is the verdict."""
-    from backend.picture.amounts import counted
+    from quarterdeck.backend.picture.amounts import counted
 
     for unjudged in result.not_judged:
         say(f"not judged: {', '.join(unjudged.rules)}: {unjudged.why}")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.exits import ExitCode, failing_as
-from cli.output import say
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
-    from backend.pipeline.audit import AuditResult, Source
+    from quarterdeck.backend.pipeline.audit import AuditResult, Source
 
 ReportOption = Annotated[
     Path | None,
@@ -32,13 +32,13 @@ def reporting(
     if file is None:
         yield lambda result: None
         return
-    from backend.pipeline.missing import PipelineMissing, needing_packages
-    from backend.pipeline.report.writing import ReportRefused, check_destination, write_report
+    from quarterdeck.backend.pipeline.missing import PipelineMissing, needing_packages
+    from quarterdeck.backend.pipeline.report.writing import ReportRefused, check_destination, write_report
 
     with failing_as(ExitCode.BAD_INPUT, ReportRefused, PipelineMissing):
         check_destination(file)
         with needing_packages():
-            from backend.pipeline.report.reporting import report_on
+            from quarterdeck.backend.pipeline.report.reporting import report_on
 
     def tell(result: AuditResult) -> None:
         report = report_on(paths, result, source=source)

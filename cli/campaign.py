@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.output import Format, FormatOption, say, write_document, write_rows
-from cli.swarm import GREATEST_SEED, size_bounds
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.swarm import GREATEST_SEED, size_bounds
 
 if TYPE_CHECKING:
-    from backend.core.properties import PropertyValue
-    from backend.pipeline.campaign.plan import Campaign
-    from backend.pipeline.campaign.running import Progress, Summary
+    from quarterdeck.backend.core.properties import PropertyValue
+    from quarterdeck.backend.pipeline.campaign.plan import Campaign
+    from quarterdeck.backend.pipeline.campaign.running import Progress, Summary
 
 TELL_EVERY_SECONDS = 5.0
 MOST_TOLD = 20
@@ -105,9 +105,9 @@ def _campaign(
     scenario: Path | None, members: str | None, sweep: list[str], budget: float, *, swarm: bool, data: bool
 ) -> Campaign:
     """Raises `CommandFailed`."""
-    from backend.core.properties import BadProperty
-    from backend.pipeline.campaign.plan import Campaign, variants_of
-    from cli.simulate import load
+    from quarterdeck.backend.core.properties import BadProperty
+    from quarterdeck.backend.pipeline.campaign.plan import Campaign, variants_of
+    from quarterdeck.cli.simulate import load
 
     if (scenario is None) == (not swarm):
         raise CommandFailed(ExitCode.BAD_INPUT, "--scenario: say what to run: either --scenario FILE or --swarm")
@@ -185,12 +185,12 @@ def _on_spark(
     resume: bool,
     shrinks: bool,
 ) -> Summary:
-    from backend.pipeline.missing import PipelineMissing, SparkFailed, SparkUnreachable, needing_packages
+    from quarterdeck.backend.pipeline.missing import PipelineMissing, SparkFailed, SparkUnreachable, needing_packages
 
     with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
-        from backend.pipeline.campaign.running import run_campaign
-        from backend.pipeline.campaign.store import CampaignRefused
-        from backend.pipeline.session import spark_session
+        from quarterdeck.backend.pipeline.campaign.running import run_campaign
+        from quarterdeck.backend.pipeline.campaign.store import CampaignRefused
+        from quarterdeck.backend.pipeline.session import spark_session
     with (
         failing_as(ExitCode.BAD_INPUT, CampaignRefused, PipelineMissing, OSError),
         failing_as(ExitCode.UNREACHABLE, SparkUnreachable),

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import cluster_deeds, cluster_watch
-from cli.connection import Connection, with_connection
-from cli.exits import ExitCode
-from cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli import cluster_deeds, cluster_watch
+from quarterdeck.cli.connection import Connection, with_connection
+from quarterdeck.cli.exits import ExitCode
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from cli.cluster_visit import Answers, Visit
+    from quarterdeck.cli.cluster_visit import Answers, Visit
 
 MemberOption = Annotated[
     str | None, typer.Option("--member", metavar="NAME", help="Whom to ask, by label or address; else the master.")
@@ -43,7 +43,7 @@ def status(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print whether the members agree: which lists and tables there are, and who holds them."""
-    from cli.cluster_visit import visiting
+    from quarterdeck.cli.cluster_visit import visiting
 
     async def look(visit: Visit) -> dict[str, object]:
         return summary(visit)
@@ -58,7 +58,7 @@ def status(
 @with_connection
 def members(connection: Connection, output: FormatOption = Format.TABLE) -> None:
     """Print a row for every member: what it believes, or why it is not reached."""
-    from cli.cluster_visit import visiting
+    from quarterdeck.cli.cluster_visit import visiting
 
     async def look(visit: Visit) -> list[dict[str, object]]:
         return list(member_rows(visit))
@@ -70,7 +70,7 @@ def members(connection: Connection, output: FormatOption = Format.TABLE) -> None
 @with_connection
 def suspicions(connection: Connection, output: FormatOption = Format.TABLE) -> None:
     """Print who suspects whom and why, who reports whom to its master, and whom masters hold back."""
-    from cli.cluster_visit import visiting
+    from quarterdeck.cli.cluster_visit import visiting
 
     async def look(visit: Visit) -> list[dict[str, object]]:
         answers = await visit.get_all(tuple(visit.present), "/suspicions")
@@ -89,7 +89,7 @@ def table(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print one member's partition table: who holds which replica."""
-    from cli.cluster_visit import visiting
+    from quarterdeck.cli.cluster_visit import visiting
 
     async def look(visit: Visit) -> list[dict[str, object]]:
         asked = visit.member(member, "its table")
@@ -112,7 +112,7 @@ def table(
 @with_connection
 def migrations(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print what the masters migrate: running, planned, and how the latest ended."""
-    from cli.cluster_visit import visiting
+    from quarterdeck.cli.cluster_visit import visiting
 
     async def look(visit: Visit) -> list[dict[str, object]]:
         asked = (visit.member(member, "its migrations"),) if member else visit.masters
@@ -129,7 +129,7 @@ def migrations(connection: Connection, member: MemberOption = None, output: Form
 @with_connection
 def why(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print for every master why its cluster does not become one with the others."""
-    from cli.cluster_visit import visiting
+    from quarterdeck.cli.cluster_visit import visiting
 
     async def look(visit: Visit) -> list[dict[str, object]]:
         asked = (visit.member(member, "its reasons"),) if member else visit.masters or tuple(visit.present)

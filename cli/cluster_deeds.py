@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.connection import Connection, with_connection
-from cli.exits import CommandFailed, ExitCode
-from cli.output import Format, FormatOption, say, write_rows
+from quarterdeck.cli.connection import Connection, with_connection
+from quarterdeck.cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
-    from backend.core.commands import Command
-    from cli.cluster_visit import Visit
+    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.cli.cluster_visit import Visit
 
 MemberOption = Annotated[
     str | None, typer.Option("--member", metavar="NAME", help="Through whom, by label or address; else the master.")
@@ -30,7 +30,7 @@ join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode
 @with_connection
 def get_join_list(connection: Connection, output: FormatOption = Format.TABLE) -> None:
     """Print where every member looks for its cluster."""
-    from cli.cluster_visit import visiting
+    from quarterdeck.cli.cluster_visit import visiting
 
     async def look(visit: Visit) -> list[dict[str, object]]:
         return [
@@ -53,7 +53,7 @@ def set_join_list(
     member: MemberOption = None,
 ) -> None:
     """Give a cluster a new join list; it reaches every member of it."""
-    from backend.core.commands import SetJoinList
+    from quarterdeck.backend.core.commands import SetJoinList
 
     words = tuple(word for entry in entries for word in entry.split(",") if word)
     _do(connection, lambda visit: SetJoinList(visit.member(member, "the join list"), words))
@@ -67,9 +67,9 @@ def state(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the state of the cluster as every member holds it, or ask for a NEW one."""
-    from backend.core.cluster_profile import CLUSTER_STATES
-    from backend.core.commands import ChangeState
-    from cli.cluster_visit import visiting
+    from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
+    from quarterdeck.backend.core.commands import ChangeState
+    from quarterdeck.cli.cluster_visit import visiting
 
     if new is not None:
         wanted = next((one for one in CLUSTER_STATES if one == new.upper()), None)
@@ -98,7 +98,7 @@ def fault(
 ) -> None:
     """Do harm on purpose, and heal it, in the words of the console's prompt: cut a b one-way; partition 'a,b | c'; heal."""
     if words[0] not in FAULT_WORDS:
-        from backend.documents.yaml_document import did_you_mean
+        from quarterdeck.backend.documents.yaml_document import did_you_mean
 
         hint = did_you_mean(words[0], FAULT_WORDS)
         raise CommandFailed(ExitCode.BAD_INPUT, f"there is no fault {words[0]!r}; {hint}")
@@ -130,7 +130,7 @@ def register(group: typer.Typer) -> None:
 
 def _parsed(visit: Visit, line: str) -> Command:
     """The command that `line` of the prompt stands for. Raises `CommandFailed`."""
-    from app.prompt_grammar import BadLine, ConsoleRequest, parse_line
+    from quarterdeck.app.prompt_grammar import BadLine, ConsoleRequest, parse_line
 
     try:
         wish = parse_line(line, tuple(visit.sightings), writable=True)
@@ -142,7 +142,7 @@ def _parsed(visit: Visit, line: str) -> Command:
 
 
 def _do(connection: Connection, command_for: Callable[[Visit], Command]) -> None:
-    from cli.cluster_visit import visiting
+    from quarterdeck.cli.cluster_visit import visiting
 
     async def act(visit: Visit) -> None:
         await visit.do(command_for(visit))

@@ -20,7 +20,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-from backend.clusters.remote_access import member_url
+from quarterdeck.backend.clusters.remote_access import member_url
 
 
 def _expanded(path: Path) -> Path:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from backend.clusters.remote_client import Ask, BadAnswer, MemberClient, Refused, Unreachable, decoded
-from backend.clusters.remote_deeds import PartlyDone, carry_out
-from backend.clusters.remote_routes import Contactable
-from backend.clusters.remote_survey import Sighting, survey
-from backend.core.address import Address
-from backend.core.commands import Command, CommandRefused
-from backend.picture.naming import with_names
-from backend.picture.one_line import one_line
-from cli.connection import Connection
-from cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.backend.clusters.remote_client import Ask, BadAnswer, MemberClient, Refused, Unreachable, decoded
+from quarterdeck.backend.clusters.remote_deeds import PartlyDone, carry_out
+from quarterdeck.backend.clusters.remote_routes import Contactable
+from quarterdeck.backend.clusters.remote_survey import Sighting, survey
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.cli.connection import Connection
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
-    from backend.clusters.remote_answers import MemberFacts
+    from quarterdeck.backend.clusters.remote_answers import MemberFacts
 
 Result = TypeVar("Result")
 Answers = dict[str, Any]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.connection import Connection, with_connection
-from cli.journal import RECORD_COLUMNS, record_row
-from cli.output import Format, FormatOption, say, write_rows
+from quarterdeck.cli.connection import Connection, with_connection
+from quarterdeck.cli.journal import RECORD_COLUMNS, record_row
+from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
-    from backend.clusters.reach import Reach
-    from backend.clusters.remote import RemoteCluster
-    from backend.core.events import Record
+    from quarterdeck.backend.clusters.reach import Reach
+    from quarterdeck.backend.clusters.remote import RemoteCluster
+    from quarterdeck.backend.core.events import Record
 
 LOOK_SECONDS = 0.1
 
@@ -57,7 +57,7 @@ class Watching:
     """What a remote cluster tells; who is reached and who is not is said on stderr meanwhile."""
 
     def __init__(self, cluster: RemoteCluster, since_utc_us: int) -> None:
-        from backend.picture.picture import Picture
+        from quarterdeck.backend.picture.picture import Picture
 
         self._cluster, self._since_utc_us = cluster, since_utc_us
         self._picture = Picture()
@@ -77,13 +77,13 @@ class Watching:
 
     def tell(self, records: Iterable[Record]) -> None:
         """Print them in words."""
-        from backend.picture.narration import narrate
+        from quarterdeck.backend.picture.narration import narrate
 
         for record in records:
             print(narrate(record, self._picture.label_of))
 
     def _say_changes(self, reach: Mapping[str, Reach]) -> None:
-        from backend.picture.one_line import one_line
+        from quarterdeck.backend.picture.one_line import one_line
 
         for label, one in reach.items():
             text = one.contact + (f": {one.why}" if one.why else "")

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.output import say
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
-    from backend.clusters.remote import RemoteCluster
-    from backend.clusters.remote_access import Access
+    from quarterdeck.backend.clusters.remote import RemoteCluster
+    from quarterdeck.backend.clusters.remote_access import Access
 
 FIRST_CONTACT_SECONDS = 10.0
 
@@ -45,7 +45,7 @@ class Connection:
     key: Path | None = None
 
     def access(self) -> Access:
-        from backend.clusters.remote_access import Access
+        from quarterdeck.backend.clusters.remote_access import Access
 
         return Access(self.user, self.password, self.token, self.authority, self.certificate, self.key)
 
@@ -63,8 +63,8 @@ class Connection:
 
     def open(self, *, write: bool = False, records: bool = True) -> RemoteCluster:
         """The cluster, with or without what its members record; the caller closes it. Raises `CommandFailed`."""
-        from backend.clusters.remote import RemoteCluster
-        from backend.clusters.remote_access import crosses_the_net_in_the_clear
+        from quarterdeck.backend.clusters.remote import RemoteCluster
+        from quarterdeck.backend.clusters.remote_access import crosses_the_net_in_the_clear
 
         if self.password or self.token:
             for url in filter(crosses_the_net_in_the_clear, self.urls):
@@ -161,9 +161,9 @@ def profile_of(label: str) -> Connection:
 
     Raises `CommandFailed`.
     """
-    from backend.documents.yaml_document import BadDocument
-    from cli.paths import configuration_file
-    from cli.user_configuration import UserConfiguration
+    from quarterdeck.backend.documents.yaml_document import BadDocument
+    from quarterdeck.cli.paths import configuration_file
+    from quarterdeck.cli.user_configuration import UserConfiguration
 
     with failing_as(ExitCode.BAD_INPUT, BadDocument):
         profiles = UserConfiguration().profiles
@@ -186,7 +186,7 @@ def profile_of(label: str) -> Connection:
 
 
 def _urls(texts: list[str]) -> tuple[str, ...]:
-    from backend.clusters.remote_access import BadUrl, member_url
+    from quarterdeck.backend.clusters.remote_access import BadUrl, member_url
 
     with failing_as(ExitCode.BAD_INPUT, BadUrl, about="--connect"):
         return tuple(map(member_url, texts))

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.connection import Connection, with_connection
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.journal import JournalOption, NoJournalOption, new_run, recording
-from cli.live import LogOption, ProcessesOption, write_log
-from cli.paths import configuration_file, console_state_file
+from quarterdeck.cli.connection import Connection, with_connection
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.journal import JournalOption, NoJournalOption, new_run, recording
+from quarterdeck.cli.live import LogOption, ProcessesOption, write_log
+from quarterdeck.cli.paths import configuration_file, console_state_file
 
 if TYPE_CHECKING:
-    from app.settings import ConsoleSettings
-    from backend.core.properties import PropertyValue, Settings
+    from quarterdeck.app.settings import ConsoleSettings
+    from quarterdeck.backend.core.properties import PropertyValue, Settings
 
 CLUSTER_NAME = "dev"
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
@@ -99,9 +99,9 @@ def console(
     if not has_terminal():
         run_headless(journal, wanted=not no_journal)
         return
-    from app.console import run_console
-    from backend.clusters.local import LocalCluster, ProcessCluster
-    from cli.doors import ConfiguredDoors
+    from quarterdeck.app.console import run_console
+    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+    from quarterdeck.cli.doors import ConfiguredDoors
 
     kind = ProcessCluster if processes else LocalCluster
     labels = member_labels(members)
@@ -129,8 +129,8 @@ def watch_running(connection: Connection, *, write: bool, theme: str | None = No
         raise CommandFailed(
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck cluster watch` and `cluster status`"
         )
-    from app.console import run_console
-    from cli.doors import ConfiguredDoors
+    from quarterdeck.app.console import run_console
+    from quarterdeck.cli.doors import ConfiguredDoors
 
     looks = console_settings(theme)
     cluster = connection.open(write=write)
@@ -157,14 +157,14 @@ def watch_run(
     theme: str | None,
 ) -> None:
     """The console on the recorded run `replay` or on the simulated one `simulate`. Raises `CommandFailed`."""
-    from cli.console_runs import recorded_cluster, simulated_cluster
+    from quarterdeck.cli.console_runs import recorded_cluster, simulated_cluster
 
     if not has_terminal():
         raise CommandFailed(
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
         )
-    from app.console import run_console
-    from cli.doors import ConfiguredDoors
+    from quarterdeck.app.console import run_console
+    from quarterdeck.cli.doors import ConfiguredDoors
 
     looks, doors, state = console_settings(theme), ConfiguredDoors(write=False), console_state_file()
     if replay is not None:
@@ -186,13 +186,13 @@ def register(app: typer.Typer) -> None:
 
 def console_settings(theme: str | None) -> ConsoleSettings:
     """How the user wants the console, with the `theme` of the command line before that of the file. Raises `CommandFailed`."""
-    from app.settings import ConsoleSettings
-    from app.themes.registry import NoSuchTheme, theme_called
+    from quarterdeck.app.settings import ConsoleSettings
+    from quarterdeck.app.themes.registry import NoSuchTheme, theme_called
 
     settings = ConsoleSettings()
     if configuration_file().exists():  # else nothing is imported to read it
-        from backend.documents.yaml_document import BadDocument
-        from cli.user_configuration import UserConfiguration
+        from quarterdeck.backend.documents.yaml_document import BadDocument
+        from quarterdeck.cli.user_configuration import UserConfiguration
 
         with failing_as(ExitCode.BAD_INPUT, BadDocument):
             settings = UserConfiguration().console()
@@ -215,7 +215,7 @@ def has_terminal() -> bool:
 
 def run_headless(journal: Path | None, *, wanted: bool) -> None:
     """Run the demo `split` on live members, telling each step on stdout. Exits with 1 when it misses an expectation."""
-    from cli.demo import play, scenario_of
+    from quarterdeck.cli.demo import play, scenario_of
 
     print(f"No terminal here: running the demo `{HEADLESS_DEMO}` on a live cluster without a screen.", flush=True)
     outcome = play(scenario_of(HEADLESS_DEMO), HEADLESS_DEMO, lambda line: print(line, flush=True), journal, wanted)
@@ -230,7 +230,7 @@ def member_labels(count: int) -> tuple[str, ...]:
 
 def read_settings(properties: list[str], preset: PresetName) -> Settings:
     """The preset with ``name=value`` texts on top. Raises `CommandFailed` for one that cannot be taken."""
-    from backend.core.properties import BadProperty, Settings
+    from quarterdeck.backend.core.properties import BadProperty, Settings
 
     wanted: dict[str, PropertyValue] = {}
     for text in properties:

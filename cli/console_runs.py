@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.simulate import load
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.simulate import load
 
 if TYPE_CHECKING:
-    from backend.clusters.recorded import RecordedCluster
-    from backend.clusters.simulated import SimulatedCluster
+    from quarterdeck.backend.clusters.recorded import RecordedCluster
+    from quarterdeck.backend.clusters.simulated import SimulatedCluster
 
 DEFAULT_SPEED = 1.0
 
 
 def recorded_cluster(journal: Path, at: str | None) -> tuple[RecordedCluster, int | None]:
     """The run in `journal`, and the moment that `at` names in it, in microseconds. Raises `CommandFailed`."""
-    from backend.clusters.recorded import RecordedCluster
-    from backend.journal.files import NoJournal
-    from backend.picture.moments import BadMoment, named_event, seconds_of
+    from quarterdeck.backend.clusters.recorded import RecordedCluster
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.picture.moments import BadMoment, named_event, seconds_of
 
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError, about="--replay"):
         cluster = RecordedCluster(journal)
@@ -35,8 +35,8 @@ def recorded_cluster(journal: Path, at: str | None) -> tuple[RecordedCluster, in
 
 def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
     """The scenario in `file`, in simulated time. Raises `CommandFailed`."""
-    from backend.clusters.simulated import SimulatedCluster
-    from backend.picture.playhead import BadSpeed
+    from quarterdeck.backend.clusters.simulated import SimulatedCluster
+    from quarterdeck.backend.picture.playhead import BadSpeed
 
     scenario = load(file)
     with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):

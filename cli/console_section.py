@@ -20,10 +20,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-from app.actions.registry import command_words
-from app.key_map import check_keys, key_named
-from app.settings import Clock, ConsoleSettings
-from app.themes.registry import DEFAULT_THEME, theme_called
+from quarterdeck.app.actions.registry import command_words
+from quarterdeck.app.key_map import check_keys, key_named
+from quarterdeck.app.settings import Clock, ConsoleSettings
+from quarterdeck.app.themes.registry import DEFAULT_THEME, theme_called
 
 
 def _theme(name: str) -> str:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.journal import JournalOption, NoJournalOption, new_run, recording, seeded_run
-from cli.live import LogOption, ProcessesOption, write_log
-from cli.output import Format, FormatOption, say, write_document, write_rows
-from cli.paths import console_state_file
-from cli.simulate import load, report, simulated
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.journal import JournalOption, NoJournalOption, new_run, recording, seeded_run
+from quarterdeck.cli.live import LogOption, ProcessesOption, write_log
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.paths import console_state_file
+from quarterdeck.cli.simulate import load, report, simulated
 
 if TYPE_CHECKING:
-    from backend.core.commands import Command
-    from backend.simulation.run import Outcome
-    from backend.simulation.scenario import Scenario
-    from backend.training.prediction import Summary
+    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.backend.simulation.run import Outcome
+    from quarterdeck.backend.simulation.scenario import Scenario
+    from quarterdeck.backend.training.prediction import Summary
 
 group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
 
@@ -45,7 +45,7 @@ SeedOption = Annotated[int | None, typer.Option(help="Seed of a simulated run; 0
 @group.command("list", hidden=True)
 def list_demos(output: FormatOption = Format.TABLE) -> None:
     """List the built-in demos."""
-    from backend.training.demos import demo_names, load_demo
+    from quarterdeck.backend.training.demos import demo_names, load_demo
 
     def row(name: str) -> dict[str, object]:
         scenario = load_demo(name)
@@ -67,7 +67,7 @@ def list_demos(output: FormatOption = Format.TABLE) -> None:
 @group.command("show")
 def show_demo(demo: DemoArgument, output: FormatOption = Format.TABLE) -> None:
     """Print the steps of a demo, each action with the command lines that do the same."""
-    from app.command_line import lines_of
+    from quarterdeck.app.command_line import lines_of
 
     scenario = scenario_of(demo)
 
@@ -119,7 +119,7 @@ def tutor(
     Without a terminal only questions read a line, and everything else goes on by itself. Exits with 1 when the cluster missed an
     expectation; wrong predictions are no failure. The console's view `demos` does the same with all beliefs in sight.
     """
-    from backend.training.progress import SCORES_FILE, ScoreBook
+    from quarterdeck.backend.training.progress import SCORES_FILE, ScoreBook
 
     _check_kind(simulate, seed, (("--no-journal", no_journal),))
     scenario, name = scenario_of(demo), Path(demo).stem
@@ -145,7 +145,7 @@ def register(app: typer.Typer) -> None:
 
 def scenario_of(demo: str) -> Scenario:
     """The built-in demo of this name, or else the scenario in this file. Raises `CommandFailed` when it is neither."""
-    from backend.training.demos import UnknownDemo, demo_names, load_demo
+    from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
 
     path = Path(demo)
     if demo not in demo_names() and (path.suffix or path.exists()):
@@ -167,8 +167,8 @@ def play(
 
     With `processes`, every member is a process of its own.
     """
-    from backend.clusters.local import LocalCluster, ProcessCluster
-    from backend.training.runner import CommandStuck, run_live
+    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+    from quarterdeck.backend.training.runner import CommandStuck, run_live
 
     with (
         recording(journal, new_run(name), wanted=wanted) as writer,
@@ -188,10 +188,10 @@ def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str,
 
 def _taught_simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Summary:
     """Time passes only while something is waited for."""
-    from backend.training.lesson import Lesson
-    from backend.training.text_lesson import lead
-    from backend.training.tutor import Tutor
-    from backend.training.virtual_stage import VirtualStage
+    from quarterdeck.backend.training.lesson import Lesson
+    from quarterdeck.backend.training.text_lesson import lead
+    from quarterdeck.backend.training.tutor import Tutor
+    from quarterdeck.backend.training.virtual_stage import VirtualStage
 
     run = seeded_run(name, seed)
     with recording(journal, run, wanted=journal is not None) as writer:
@@ -208,8 +208,8 @@ def _taught_simulated(scenario: Scenario, name: str, seed: int, journal: Path | 
 def _taught_live(scenario: Scenario, name: str, journal: Path | None, *, wanted: bool) -> Summary:
     import time
 
-    from backend.training.taught import LiveDemo
-    from backend.training.text_lesson import LessonFailed, lead
+    from quarterdeck.backend.training.taught import LiveDemo
+    from quarterdeck.backend.training.text_lesson import LessonFailed, lead
 
     with (
         recording(journal, new_run(name), wanted=wanted) as writer,
@@ -248,6 +248,6 @@ class _AtTerminal:
 
 
 def _ways_to_say(command: Command) -> Sequence[str]:
-    from app.command_line import lines_of
+    from quarterdeck.app.command_line import lines_of
 
     return lines_of([command])

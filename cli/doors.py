@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from app.doors import DoorClosed, Opened
-from cli.connection import profile_of
-from cli.exits import CommandFailed
-from cli.paths import configuration_file
+from quarterdeck.app.doors import DoorClosed, Opened
+from quarterdeck.cli.connection import profile_of
+from quarterdeck.cli.exits import CommandFailed
+from quarterdeck.cli.paths import configuration_file
 
 
 class ConfiguredDoors:
@@ -22,8 +22,8 @@ class ConfiguredDoors:
         """As they were when they were asked for first: completion asks at every letter."""
         if not configuration_file().exists():
             return ()
-        from backend.documents.yaml_document import BadDocument
-        from cli.user_configuration import UserConfiguration
+        from quarterdeck.backend.documents.yaml_document import BadDocument
+        from quarterdeck.cli.user_configuration import UserConfiguration
 
         try:
             return tuple(UserConfiguration().profiles)

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.output import Format, FormatOption, say, write_rows
-from cli.paths import journal_root
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_rows
+from quarterdeck.cli.paths import journal_root
 
 if TYPE_CHECKING:
-    from backend.core.events import Record
-    from backend.journal.reader import Journal
-    from backend.journal.writer import JournalWriter
-    from backend.picture.picture import Belief, Picture
+    from quarterdeck.backend.core.events import Record
+    from quarterdeck.backend.journal.reader import Journal
+    from quarterdeck.backend.journal.writer import JournalWriter
+    from quarterdeck.backend.picture.picture import Belief, Picture
 
 JournalOption = Annotated[
     Path | None, typer.Option("--journal", metavar="DIR", help="Record into this folder instead of the usual one.")
@@ -42,8 +42,8 @@ def list_runs(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """List the recorded runs."""
-    from backend.journal.files import NoJournal
-    from backend.journal.listing import RunListing, list_runs
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.journal.listing import RunListing, list_runs
 
     def row(listing: RunListing) -> dict[str, object]:
         return {
@@ -75,8 +75,8 @@ def print_records(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the records of a journal in order of time. Exits with 1 when a line could not be read."""
-    from backend.journal.files import NoJournal
-    from backend.journal.reader import read_journal
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.journal.reader import read_journal
 
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
         journal = read_journal(path)
@@ -94,9 +94,9 @@ def print_lists(
     legacy: Annotated[bool, typer.Option("--legacy", help="The text as it was before the list had a version.")] = False,
 ) -> None:
     """Print the list that every member holds, as it stands in members' logs. Exits with 1 when a line could not be read."""
-    from backend.journal.files import NoJournal
-    from backend.journal.reader import read_journal
-    from backend.picture.one_line import one_line
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.journal.reader import read_journal
+    from quarterdeck.backend.picture.one_line import one_line
 
     if at is not None and not 0 <= at < inf:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--at: {at} is no time of a run; write seconds from 0 on")
@@ -127,8 +127,8 @@ def register(app: typer.Typer) -> None:
 
 def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
     """What the members of the one run in `journal` believed at `at_us`, or at its end. Raises `CommandFailed` for many runs."""
-    from backend.journal.files import run_directory
-    from backend.picture.picture import Picture
+    from quarterdeck.backend.journal.files import run_directory
+    from quarterdeck.backend.picture.picture import Picture
 
     picture, run = Picture(), None
     for record in journal:
@@ -145,9 +145,9 @@ def _list_text(belief: Belief, legacy: bool) -> str:
     """The list that `belief` holds as it stands in logs. Raises `ValueError` when the journal has an address that is none."""
     import msgspec
 
-    from backend.core.address import Address
-    from backend.core.membership.member_list import MemberList, member_list_text
-    from backend.picture.one_line import one_line
+    from quarterdeck.backend.core.address import Address
+    from quarterdeck.backend.core.membership.member_list import MemberList, member_list_text
+    from quarterdeck.backend.picture.one_line import one_line
 
     members = tuple(
         msgspec.structs.replace(member, address=Address(one_line(member.address)), uuid=one_line(member.uuid))
@@ -209,8 +209,8 @@ def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[J
     if not wanted:
         yield None
         return
-    from backend.journal.files import run_directory
-    from backend.journal.writer import JournalWriter
+    from quarterdeck.backend.journal.files import run_directory
+    from quarterdeck.backend.journal.writer import JournalWriter
 
     root = root or journal_root()
     directory = run_directory(root, run)

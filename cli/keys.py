@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import typer
 
-from cli.exits import ExitCode, failing_as
-from cli.output import Format, FormatOption, write_rows
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, write_rows
 
 COLUMNS = ("action", "keys", "views", "group", "meaning", "changed")
 
 
 def keys(output: FormatOption = Format.TABLE) -> None:
     """Print every action of the console with its keys, and whether the configuration file has changed them."""
-    from app.key_map import live_key_map
-    from backend.documents.yaml_document import BadDocument
-    from cli.user_configuration import UserConfiguration
+    from quarterdeck.app.key_map import live_key_map
+    from quarterdeck.backend.documents.yaml_document import BadDocument
+    from quarterdeck.cli.user_configuration import UserConfiguration
 
     with failing_as(ExitCode.BAD_INPUT, BadDocument):
         settings = UserConfiguration().console()

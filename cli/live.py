@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.exits import ExitCode, failing_as
+from quarterdeck.cli.exits import ExitCode, failing_as
 
 LogOption = Annotated[
     Path | None,

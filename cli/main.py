@@ -12,8 +12,8 @@ from typing import NoReturn
 
 import typer
 
-from cli import (
-    __version__,
+from quarterdeck import __version__
+from quarterdeck.cli import (
     audit,
     campaign,
     cluster,
@@ -30,8 +30,8 @@ from cli import (
     swarm,
     web,
 )
-from cli.exits import ExitCode, in_one_line
-from cli.output import say
+from quarterdeck.cli.exits import ExitCode, in_one_line
+from quarterdeck.cli.output import say
 
 app = typer.Typer(
     name="quarterdeck",

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.connection import Connection, with_connection
-from cli.console import PresetName, read_settings
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.live import ProcessesOption
-from cli.map_script import DEFAULT_VALUE_BYTES, Line, Load, read_script
-from cli.map_session import MapSession, answer_as_data, map_session
-from cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.connection import Connection, with_connection
+from quarterdeck.cli.console import PresetName, read_settings
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.live import ProcessesOption
+from quarterdeck.cli.map_script import DEFAULT_VALUE_BYTES, Line, Load, read_script
+from quarterdeck.cli.map_session import MapSession, answer_as_data, map_session
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from backend.core.data.operations import Operation
+    from quarterdeck.backend.core.data.operations import Operation
 
 MembersOption = Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")]
 
@@ -71,7 +71,7 @@ def put(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Store VALUE under KEY; print what was there before."""
-    from backend.core.data.operations import Put
+    from quarterdeck.backend.core.data.operations import Put
 
     once(Put(name, key, value.encode()), Load(name, keys), members, processes, properties, connection, output)
 
@@ -89,7 +89,7 @@ def get(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Print the value under KEY."""
-    from backend.core.data.operations import Get
+    from quarterdeck.backend.core.data.operations import Get
 
     once(Get(name, key), Load(name, keys), members, processes, properties, connection, output)
 
@@ -107,7 +107,7 @@ def remove(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Take KEY out; print the value that was there."""
-    from backend.core.data.operations import Remove
+    from quarterdeck.backend.core.data.operations import Remove
 
     once(Remove(name, key), Load(name, keys), members, processes, properties, connection, output)
 
@@ -124,7 +124,7 @@ def size(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Print how many entries the map has."""
-    from backend.core.data.operations import Size
+    from quarterdeck.backend.core.data.operations import Size
 
     once(Size(name), Load(name, keys), members, processes, properties, connection, output)
 
@@ -141,7 +141,7 @@ def print_keys(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Print all keys of the map, sorted."""
-    from backend.core.data.operations import Keys
+    from quarterdeck.backend.core.data.operations import Keys
 
     once(Keys(name), Load(name, keys), members, processes, properties, connection, output)
 
@@ -159,7 +159,7 @@ def load(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Put many entries, 500 at a time, count them, and print how quick that was."""
-    from backend.core.data.operations import Size
+    from quarterdeck.backend.core.data.operations import Size
 
     settings = read_settings(properties or [], PresetName.TRAINING)
     with map_session(members, settings, processes=processes, connection=connection) as session:
@@ -230,7 +230,7 @@ def once(
 
 def results(session: MapSession, lines: list[Line], problems: list[str]) -> Iterator[dict[str, object]]:
     """Do line after line; what is not done is also told in `problems`. Raises `CommandFailed` for a line that is refused."""
-    from backend.core.commands import CommandRefused, KillMember, StartMember, StopMember
+    from quarterdeck.backend.core.commands import CommandRefused, KillMember, StartMember, StopMember
 
     for line in lines:
         try:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.exits import CommandFailed, ExitCode
 
 if TYPE_CHECKING:
-    from backend.core.commands import KillMember, StartMember, StopMember
-    from backend.core.data.operations import Operation
+    from quarterdeck.backend.core.commands import KillMember, StartMember, StopMember
+    from quarterdeck.backend.core.data.operations import Operation
 
 DEFAULT_VALUE_BYTES = 100
 
@@ -48,8 +48,8 @@ def read_script(text: str, source: str) -> list[Line]:
 
 def _wanted(words: Sequence[str]) -> Operation | Load | StartMember | StopMember | KillMember:
     """What these words ask for. Raises ValueError."""
-    from backend.core.commands import KillMember, StartMember, StopMember
-    from backend.core.data.operations import Get, Keys, Put, Remove, Size
+    from quarterdeck.backend.core.commands import KillMember, StartMember, StopMember
+    from quarterdeck.backend.core.data.operations import Get, Keys, Put, Remove, Size
 
     usages: dict[str, tuple[str, Callable[..., Operation | Load | StartMember | StopMember | KillMember]]] = {
         "put": ("MAP KEY VALUE", lambda name, key, value: Put(name, key, value.encode())),

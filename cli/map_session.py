@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.connection import Connection
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.journal import new_run, recording
+from quarterdeck.cli.connection import Connection
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.journal import new_run, recording
 
 if TYPE_CHECKING:
-    from backend.clusters.cluster import Cluster
-    from backend.core.commands import Command
-    from backend.core.data.operations import Answer, Operation
-    from backend.core.properties import Settings
+    from quarterdeck.backend.clusters.cluster import Cluster
+    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.backend.core.data.operations import Answer, Operation
+    from quarterdeck.backend.core.properties import Settings
 
 LONGEST_WAIT_SECONDS = 3600.0
 """Longer than any operation or command of a cluster takes, however it is set up: nobody waits for ever."""
@@ -33,7 +33,7 @@ class MapSession:
 
     def ask(self, operation: Operation) -> Answer:
         """Ask for `operation` and wait for its answer. Raises `CommandRefused` when there is nobody to be asked."""
-        from backend.core.commands import CommandRefused
+        from quarterdeck.backend.core.commands import CommandRefused
 
         if not self.running:
             raise CommandRefused("no member is left to be asked; start one")
@@ -41,7 +41,7 @@ class MapSession:
 
     def do(self, command: Command) -> None:
         """Start, stop or kill a member, and wait until that is done. Raises `CommandRefused`."""
-        from backend.core.commands import KillMember, StartMember, StopMember
+        from quarterdeck.backend.core.commands import KillMember, StartMember, StopMember
 
         self._cluster.execute(command).result(LONGEST_WAIT_SECONDS)
         if isinstance(command, StartMember):
@@ -51,7 +51,7 @@ class MapSession:
 
     def load(self, name: str, entries: int, value_bytes: int) -> dict[str, object]:
         """Put `entries` entries, `BATCH_ENTRIES` at a time, and say how quick that was."""
-        from backend.core.data.operations import PutAll
+        from quarterdeck.backend.core.data.operations import PutAll
 
         value = b"v" * value_bytes
         began = time.perf_counter()
@@ -94,7 +94,7 @@ def map_session(
         with _remote_session(connection) as session:
             yield session
         return
-    from backend.clusters.local import LocalCluster, ProcessCluster
+    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
 
     kind = ProcessCluster if processes else LocalCluster
     with recording(journal, new_run("map"), wanted=journal is not None) as writer:
@@ -113,8 +113,8 @@ def map_session(
 @contextmanager
 def _remote_session(connection: Connection) -> Iterator[MapSession]:
     """Each operation is asked of the first member that was reached."""
-    from backend.clusters.remote_client import BadAnswer, Unreachable
-    from backend.core.commands import CommandRefused
+    from quarterdeck.backend.clusters.remote_client import BadAnswer, Unreachable
+    from quarterdeck.backend.core.commands import CommandRefused
 
     cluster = connection.open(write=not connection.read_only, records=False)
     try:
@@ -131,7 +131,7 @@ def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:
 
     `found` tells an empty value from none; `untouched` stands beside a problem only.
     """
-    from backend.core.data.operations import Get, Keys, Put, Remove, Size
+    from quarterdeck.backend.core.data.operations import Get, Keys, Put, Remove, Size
 
     row: dict[str, object] = {"do": str(operation.__struct_config__.tag), "map": operation.map}
     match operation:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import PresetName
-from cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.console import PresetName
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
-    from backend.service.configuration_sources import Given
+    from quarterdeck.backend.service.configuration_sources import Given
 
 group = typer.Typer(help="Run one member.", rich_markup_mode=None)
 
@@ -68,8 +68,8 @@ def start(
     A flag goes before an environment variable (HZ_…, QUARTERDECK_…), that before the file. Exits with 0 when it has left, 1
     when it has crashed, 2 for a bad configuration, 3 when its port is taken or no cluster would have it.
     """
-    from backend.service.configuration_sources import BadConfiguration, Given, member_configuration
-    from backend.service.foreground_member import CannotRun, run_member
+    from quarterdeck.backend.service.configuration_sources import BadConfiguration, Given, member_configuration
+    from quarterdeck.backend.service.foreground_member import CannotRun, run_member
 
     network = ("hazelcast", "network")
     texts: list[tuple[str, tuple[str, ...], object]] = [
@@ -109,7 +109,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _property(text: str) -> Given:
-    from backend.service.configuration_sources import PROPERTY_PLACE, Given
+    from quarterdeck.backend.service.configuration_sources import PROPERTY_PLACE, Given
 
     name, equals, value = text.partition("=")
     if not equals:

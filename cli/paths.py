@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from cli.output import Format, FormatOption, write_rows
+from quarterdeck.cli.output import Format, FormatOption, write_rows
 
 APPLICATION = "quarterdeck"
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from cli import pipeline_stream
-from cli.campaign import MasterOption, RemoteOption
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli import pipeline_stream
+from quarterdeck.cli.campaign import MasterOption, RemoteOption
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 group = typer.Typer(help="Tables, metrics and a running audit of journals, on Spark.", rich_markup_mode=None)
 
@@ -34,9 +34,9 @@ def make_tables(
     """Make Parquet tables of journals, or bring them up to date: only runs with anything new are made anew."""
     import msgspec
 
-    from backend.journal.files import NoJournal
-    from backend.pipeline.missing import PipelineMissing, SparkUnreachable, needing_packages
-    from backend.pipeline.tables.commit import StoreRefused
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.missing import PipelineMissing, SparkUnreachable, needing_packages
+    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
     _one_of(master, remote)
     with (
@@ -44,8 +44,8 @@ def make_tables(
         failing_as(ExitCode.BAD_INPUT, NoJournal, StoreRefused, PipelineMissing, OSError),
     ):
         with needing_packages():
-            from backend.pipeline.session import spark_session
-            from backend.pipeline.tables.store import fold_in
+            from quarterdeck.backend.pipeline.session import spark_session
+            from quarterdeck.backend.pipeline.tables.store import fold_in
         with spark_session(master, remote=remote) as spark:
             folded = fold_in(spark, paths, out)
     write_document(msgspec.to_builtins(folded), output)
@@ -67,10 +67,10 @@ def print_metrics(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Measure what journals tell: how long faults went unnoticed, members disagreed, data was out of reach."""
-    from backend.journal.files import NoJournal
-    from backend.pipeline.metrics.measuring import MOST_ROWS, TABLE_NAMES, measure
-    from backend.pipeline.missing import PipelineMissing, SparkUnreachable
-    from backend.pipeline.tables.commit import StoreRefused
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.metrics.measuring import MOST_ROWS, TABLE_NAMES, measure
+    from quarterdeck.backend.pipeline.missing import PipelineMissing, SparkUnreachable
+    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
     if table and table not in TABLE_NAMES:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.campaign import MasterOption
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.output import Format, FormatOption, say
+from quarterdeck.cli.campaign import MasterOption
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say
 
 if TYPE_CHECKING:
-    from backend.pipeline.streaming.findings_file import Change
+    from quarterdeck.backend.pipeline.streaming.findings_file import Change
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -49,12 +49,12 @@ def stream(
     """
     if output not in (Format.JSONL, Format.TABLE):
         raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: what comes bit by bit is printed as jsonl or table")
-    from backend.journal.files import NoJournal
-    from backend.pipeline.missing import PipelineMissing, needing_packages
-    from backend.pipeline.tables.commit import StoreRefused
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.missing import PipelineMissing, needing_packages
+    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
     with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
-        from backend.pipeline.streaming import stream as streaming
+        from quarterdeck.backend.pipeline.streaming import stream as streaming
     stop = threading.Event()
     with _ended_by_signals(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
         with failing_as(ExitCode.BAD_INPUT, NoJournal, PipelineMissing, StoreRefused):
@@ -111,7 +111,7 @@ def _end_by_signals(stop: threading.Event) -> None:
 def _tell(change: Change, output: Format) -> None:
     import msgspec
 
-    from backend.picture.one_line import one_line
+    from quarterdeck.backend.picture.one_line import one_line
 
     for one in change.added:
         if output is Format.JSONL:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cli import plan_merge, plan_migrations, plan_rebalance
-from cli.exits import ExitCode, failing_as
-from cli.output import Format, FormatOption, say, write_document
+from quarterdeck.cli import plan_merge, plan_migrations, plan_rebalance
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 group = typer.Typer(help="Work out what a master would decide.", rich_markup_mode=None)
 
@@ -22,7 +22,7 @@ def disconnections(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read members and whom they suspect as JSON from stdin; print who would stay and who would be removed."""
-    from backend.planning.disconnections import BadDisconnections, plan_disconnections, read_disconnections
+    from quarterdeck.backend.planning.disconnections import BadDisconnections, plan_disconnections, read_disconnections
 
     with failing_as(ExitCode.BAD_INPUT, BadDisconnections, about="stdin"):
         given = read_disconnections(sys.stdin.buffer.read())

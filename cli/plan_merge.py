@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cli.exits import ExitCode, failing_as
-from cli.output import Format, FormatOption, write_document
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, write_document
 
 
 def merge(
@@ -18,7 +18,7 @@ def merge(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read what two masters say of their clusters as JSON from stdin; print which one merges into the other, and why."""
-    from backend.planning.merge import BadMeeting, plan_merge, read_meeting
+    from quarterdeck.backend.planning.merge import BadMeeting, plan_merge, read_meeting
 
     with failing_as(ExitCode.BAD_INPUT, BadMeeting, about="stdin"):
         meeting = read_meeting(sys.stdin.buffer.read())

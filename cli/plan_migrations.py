@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from cli.exits import ExitCode, failing_as
-from cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from backend.planning.migrations import Planned
+    from quarterdeck.backend.planning.migrations import Planned
 
 
 def migrations(
@@ -22,7 +22,7 @@ def migrations(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read current and targeted replicas of a partition, or a list of such, as JSON from stdin; print the steps in order."""
-    from backend.planning.migrations import COLUMNS, BadMigrations, explained_plan, read_and_plan, steps_of
+    from quarterdeck.backend.planning.migrations import COLUMNS, BadMigrations, explained_plan, read_and_plan, steps_of
 
     with failing_as(ExitCode.BAD_INPUT, BadMigrations, about="stdin"):
         planned = read_and_plan(sys.stdin.buffer.read())
@@ -49,7 +49,7 @@ def register(plan: typer.Typer) -> None:
 
 
 def _tell_what_was_cancelled(planned: Planned, about: str) -> None:
-    from backend.core.partitions.migration_wording import cancelled
+    from quarterdeck.backend.core.partitions.migration_wording import cancelled
 
     kept = cancelled(planned.target, planned.plan)
     if kept:

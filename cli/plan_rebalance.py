@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cli.exits import ExitCode, failing_as
-from cli.output import Format, FormatOption, write_document
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, write_document
 
 
 def rebalance(
@@ -19,7 +19,7 @@ def rebalance(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read members and the table of partitions as JSON from stdin; print the table that the master would aim at."""
-    from backend.planning.rebalance import BadRebalance, plan_rebalance, read_rebalance
+    from quarterdeck.backend.planning.rebalance import BadRebalance, plan_rebalance, read_rebalance
 
     with failing_as(ExitCode.BAD_INPUT, BadRebalance, about="stdin"):
         given = read_rebalance(sys.stdin.buffer.read())

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.exits import ExitCode, failing_as
-from cli.journal import JournalOption, recording, seeded_run
-from cli.output import Format, FormatOption, write_document
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.journal import JournalOption, recording, seeded_run
+from quarterdeck.cli.output import Format, FormatOption, write_document
 
 if TYPE_CHECKING:
-    from backend.simulation.run import Outcome
-    from backend.simulation.scenario import Scenario
+    from quarterdeck.backend.simulation.run import Outcome
+    from quarterdeck.backend.simulation.scenario import Scenario
 
 
 def simulate(
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 def load(path: Path) -> Scenario:
     """The scenario in the file at `path`. Raises `CommandFailed` when there is none."""
-    from backend.simulation.scenario_file import BadScenario, load_scenario
+    from quarterdeck.backend.simulation.scenario_file import BadScenario, load_scenario
 
     with failing_as(ExitCode.BAD_INPUT, BadScenario):
         return load_scenario(path)
@@ -40,7 +40,7 @@ def load(path: Path) -> Scenario:
 
 def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Outcome:
     """What became of `scenario` under `seed`, recorded when `journal` says where."""
-    from backend.simulation.run import simulate
+    from quarterdeck.backend.simulation.run import simulate
 
     run = seeded_run(name, seed)
     with recording(journal, run, wanted=journal is not None) as writer:

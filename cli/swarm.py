@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.exits import CommandFailed, ExitCode, failing_as
-from cli.output import Format, FormatOption, say, write_document
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
-    from backend.simulation.trial import Trial
+    from quarterdeck.backend.simulation.trial import Trial
 
 GREATEST_SEED = 2**53
 """Every program that reads the JSON reads this number right."""
@@ -73,8 +73,8 @@ def seed_range(text: str) -> range:
 
 def size_bounds(text: str) -> tuple[int, int]:
     """Fewest and most members of ``FEWEST:MOST``. Raises `CommandFailed`."""
-    from backend.simulation.scenario_values import MOST_MEMBERS
-    from backend.simulation.swarm import FEWEST
+    from quarterdeck.backend.simulation.scenario_values import MOST_MEMBERS
+    from quarterdeck.backend.simulation.swarm import FEWEST
 
     fewest, most = _numbers(text, "--sizes", "3:20")
     if not FEWEST <= fewest <= most <= MOST_MEMBERS:
@@ -84,8 +84,8 @@ def size_bounds(text: str) -> tuple[int, int]:
 
 def scenario_of(seed: int, sizes: tuple[int, int], *, data: bool = False) -> str:
     """What `seed` draws, as a scenario file."""
-    from backend.simulation.scenario_text import scenario_text
-    from backend.simulation.trial import drawing_of
+    from quarterdeck.backend.simulation.scenario_text import scenario_text
+    from quarterdeck.backend.simulation.trial import drawing_of
 
     return scenario_text(drawing_of(seed, sizes, data=data).scenario)
 
@@ -94,8 +94,8 @@ def run(
     seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, output: Format, *, data: bool = False
 ) -> bool:
     """Run all seeds and print the summary; whether any failed."""
-    from backend.simulation.campaign import trials
-    from backend.simulation.trial import FAILURES
+    from quarterdeck.backend.simulation.campaign import trials
+    from quarterdeck.backend.simulation.trial import FAILURES
 
     began, told = time.monotonic(), time.monotonic()
     done: list[Trial] = []
@@ -121,7 +121,7 @@ def summary(
     seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial], *, data: bool = False
 ) -> dict[str, object]:
     """What is printed; equal seeds give equal summaries."""
-    from backend.simulation.trial import VERDICTS
+    from quarterdeck.backend.simulation.trial import VERDICTS
 
     counts = Counter(trial.verdict for trial in done)
     slowest = max(
@@ -157,8 +157,8 @@ def reproduction(trial: Trial, sizes: tuple[int, int], *, data: bool = False) ->
 
 
 def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], folder: Path, *, data: bool) -> None:
-    from backend.simulation.campaign import write_shrunk
-    from backend.simulation.shrink import way_of_failing
+    from quarterdeck.backend.simulation.campaign import write_shrunk
+    from quarterdeck.backend.simulation.shrink import way_of_failing
 
     ways: dict[tuple[str, str, str], Trial] = {}
     for trial in failed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from backend.documents.yaml_document import (
+from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
     Place,
     YamlDocument,
@@ -21,11 +21,11 @@ from backend.documents.yaml_document import (
     mistakes,
     text_of,
 )
-from cli.cluster_profiles import Profile
-from cli.paths import configuration_file
+from quarterdeck.cli.cluster_profiles import Profile
+from quarterdeck.cli.paths import configuration_file
 
 if TYPE_CHECKING:
-    from app.settings import ConsoleSettings
+    from quarterdeck.app.settings import ConsoleSettings
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -58,8 +58,8 @@ class UserConfiguration:
 
     def console(self) -> ConsoleSettings:
         """How the console is wanted. Raises `BadDocument`."""
-        from app.key_map import BadKeys
-        from cli.console_section import ConsoleSection, settings_of
+        from quarterdeck.app.key_map import BadKeys
+        from quarterdeck.cli.console_section import ConsoleSection, settings_of
 
         section = self._read(ConsoleSection, {} if self._console is None else self._console, ("console",))
         try:

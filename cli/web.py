@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.console import console_settings
-from cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.console import console_settings
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 DEFAULT_PORT = 8321
 
-CONSOLE = (sys.executable, "-P", "-c", "from cli.main import run; run()", "console")
+CONSOLE = (sys.executable, "-P", "-c", "from quarterdeck.cli.main import run; run()", "console")
 """How the console is started whatever the shell finds under `quarterdeck`, and whatever lies in the folder where one is (-P)."""
 
 
@@ -28,7 +28,7 @@ def web(
     """Serve the console to a browser on this machine and print the URL, which works once. Takes the options of `console` too."""
     options = [*context.args, *mode_options(context, write=write)]
     try:
-        from cli.web_server import serve_console
+        from quarterdeck.cli.web_server import serve_console
     except ImportError as missing:
         remedy = "install it with: pip install 'quarterdeck[web]'"
         raise CommandFailed(ExitCode.BAD_INPUT, f"{missing.name} is missing; {remedy}") from missing

@@ -14,8 +14,8 @@ import jinja2
 from aiohttp import web
 from textual_serve.server import Server
 
-from cli.output import say
-from cli.web_gate import HOST, WEBSOCKET_PATH, Gate, Handler
+from quarterdeck.cli.output import say
+from quarterdeck.cli.web_gate import HOST, WEBSOCKET_PATH, Gate, Handler
 
 PAGES = Path(__file__).parent / "web_pages"
 

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from textual.pilot import Pilot
 
-from app.console import Console
-from app.export import Target, export_screen
-from app.settings import ConsoleSettings
-from backend.clusters.simulated import SimulatedCluster
-from backend.picture.picture import Picture
-from backend.training.demos import load_demo
+from quarterdeck.app.console import Console
+from quarterdeck.app.export import Target, export_screen
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.backend.clusters.simulated import SimulatedCluster
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.training.demos import load_demo
 
 FOLDER = Path(__file__).parent / "screenshots"
 SIZE = (130, 36)

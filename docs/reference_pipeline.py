@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pyspark.sql.types import ArrayType, DataType, StructType
 
-from backend.pipeline.metrics.registry import METRICS
-from backend.pipeline.metrics.summary import SUMMARY
-from backend.pipeline.tables.bronze import NO_RUN
-from backend.pipeline.tables.registry import TABLES
-from backend.pipeline.tables.store import EVENTS, QUARANTINE
+from quarterdeck.backend.pipeline.metrics.registry import METRICS
+from quarterdeck.backend.pipeline.metrics.summary import SUMMARY
+from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
+from quarterdeck.backend.pipeline.tables.registry import TABLES
+from quarterdeck.backend.pipeline.tables.store import EVENTS, QUARANTINE
 
 PAGE = Path(__file__).parent / "reference" / "tables.md"
 LONGEST_TYPE = 40

@@ -11,8 +11,8 @@ from typing import get_args
 
 import msgspec
 
-from backend.core.events import Event, Record
-from backend.core.properties import PROPERTIES, Settings
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.properties import PROPERTIES, Settings
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "This page is written by `python -m docs.reference_tables`."

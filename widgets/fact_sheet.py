@@ -13,8 +13,8 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from backend.picture.fact import Fact
-from widgets.line_table import TONES, TableCell, fit
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.widgets.line_table import TONES, TableCell, fit
 
 HEADING_WIDTH = 13
 MARGIN = 1

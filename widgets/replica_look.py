@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from backend.picture.replica_cell import MARKS, MapCell
+from quarterdeck.backend.picture.replica_cell import MARKS, MapCell
 
 Zoom = Literal["wide", "letters", "halves"]
 

@@ -21,8 +21,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from backend.picture.replica_cell import EMPTY, MARKS, Column, MapCell
-from widgets.replica_look import HUES, Look, Zoom, half_look, letter_look
+from quarterdeck.backend.picture.replica_cell import EMPTY, MARKS, Column, MapCell
+from quarterdeck.widgets.replica_look import HUES, Look, Zoom, half_look, letter_look
 
 GUTTER = 4
 """Cells before the first partition, for the replica index."""

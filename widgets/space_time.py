@@ -17,10 +17,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from backend.picture.amounts import duration_text
-from backend.picture.space_time import Mark, Row, SpaceTime
-from widgets.line_table import TONES, fit
-from widgets.tail_log import CURSOR_MARK, WHEEL_LINES
+from quarterdeck.backend.picture.amounts import duration_text
+from quarterdeck.backend.picture.space_time import Mark, Row, SpaceTime
+from quarterdeck.widgets.line_table import TONES, fit
+from quarterdeck.widgets.tail_log import CURSOR_MARK, WHEEL_LINES
 
 LEAST_LANE, MOST_LANE = 9, 16
 LEAST_WORDS = 24

@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from widgets.line_table import TONES, TableCell
+from quarterdeck.widgets.line_table import TONES, TableCell
 
 GAP = "  "
 

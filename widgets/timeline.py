@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from backend.picture.timeline import LANES, LEVELS, Timeline
-from widgets.line_table import TONES
+from quarterdeck.backend.picture.timeline import LANES, LEVELS, Timeline
+from quarterdeck.widgets.line_table import TONES
 
 LABEL_WIDTH = 12
 BLOCKS = " ▁▂▃▄▅▆▇█"

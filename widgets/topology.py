@@ -13,8 +13,8 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from backend.picture.network_board import Drawing, Edge
-from widgets.line_table import TONES
+from quarterdeck.backend.picture.network_board import Drawing, Edge
+from quarterdeck.widgets.line_table import TONES
 
 BRAILLE = 0x2800
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))

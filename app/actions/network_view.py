@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.actions.action import Action, one_word
-from backend.picture.fault_presets import PRESET_NAMES
+from quarterdeck.app.actions.action import Action, one_word
+from quarterdeck.backend.picture.fault_presets import PRESET_NAMES
 
 ACTIONS: tuple[Action, ...] = (
     Action(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.actions.action import Action, one_word
+from quarterdeck.app.actions.action import Action, one_word
 
 ACTIONS: tuple[Action, ...] = (
     Action(

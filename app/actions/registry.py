@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from app.actions import (
+from quarterdeck.app.actions import (
     audit,
     cluster,
     console,
@@ -20,7 +20,7 @@ from app.actions import (
     time,
     views,
 )
-from app.actions.action import MEMBER_VIEWS, Action, CommandWord, ViewName
+from quarterdeck.app.actions.action import MEMBER_VIEWS, Action, CommandWord, ViewName
 
 ACTIONS: tuple[Action, ...] = (
     *members.ACTIONS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.actions.action import Action, ViewName, one_word
+from quarterdeck.app.actions.action import Action, ViewName, one_word
 
 
 def _view(name: ViewName, key: str, meaning: str, cli: str, *more_keys: str) -> Action:

@@ -9,17 +9,17 @@ from pathlib import Path
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from app.arranged_model import ArrangedModel
-from app.audit_runner import AuditFailed, AuditRunner, Journalled, audited_path, findings_places
-from app.findings import FINDINGS_FILE, AuditReport, Finding, FindingsFile, Origin, of_run, of_violation
-from app.findings_model import FindingsModel
-from app.live_screen import Desk, LiveScreen
-from app.session import Session
-from backend.core.events import Record
-from backend.picture.amounts import counted
-from backend.picture.one_line import one_line
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.audit_runner import AuditFailed, AuditRunner, Journalled, audited_path, findings_places
+from quarterdeck.app.findings import FINDINGS_FILE, AuditReport, Finding, FindingsFile, Origin, of_run, of_violation
+from quarterdeck.app.findings_model import FindingsModel
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
 
 STARTING = "Spark is starting"
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
-from app.arranged_model import ArrangedModel
-from app.event_tones import tone_of
-from app.live_screen import Desk, LiveScreen
-from app.matrix_model import MatrixModel
-from app.session import Session
-from backend.core.events import Record
-from backend.picture.narration import narrate
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
-from widgets.tail_log import TailLine, TailLog
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.event_tones import tone_of
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.matrix_model import MatrixModel
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.narration import narrate
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.tail_log import TailLine, TailLog
 
 MASTERS_QUOTED = 2
 """How many masters are quoted on why they do not merge; each of them takes a line or two."""

@@ -12,8 +12,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.clipboard import copy
-from backend.picture.one_line import one_line
+from quarterdeck.app.clipboard import copy
+from quarterdeck.backend.picture.one_line import one_line
 
 
 class CommandLinesScreen(ModalScreen[None]):

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from backend.picture.one_line import one_line
+from quarterdeck.backend.picture.one_line import one_line
 
 LINES_SHOWN = 3
 

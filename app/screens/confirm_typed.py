@@ -11,8 +11,8 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from app.screens.confirm import spelt_out
-from backend.picture.one_line import one_line
+from quarterdeck.app.screens.confirm import spelt_out
+from quarterdeck.backend.picture.one_line import one_line
 
 
 class ConfirmTypedScreen(ModalScreen[bool]):

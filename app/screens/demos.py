@@ -8,25 +8,25 @@ from functools import partial
 from textual.containers import Container
 from textual.widget import Widget
 
-from app.actions.action import WordKind
-from app.actions.demos import LETTERS
-from app.arranged_model import ArrangedModel
-from app.command_line import line_of
-from app.command_text import describe
-from app.demo_model import DemoModel
-from app.doors import Opened
-from app.live_screen import Desk, LiveScreen
-from app.matrix_model import MatrixModel
-from app.screens.confirm import ConfirmScreen
-from app.session import Session
-from backend.core.commands import Command
-from backend.training.demos import UnknownDemo, load_demo
-from backend.training.lesson import Lesson
-from backend.training.taught import LiveDemo, SimulatedDemo, Taught
-from backend.training.tutor_board import step_text, tutor_facts
-from widgets.fact_sheet import FactSheet
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
+from quarterdeck.app.actions.action import WordKind
+from quarterdeck.app.actions.demos import LETTERS
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.command_line import line_of
+from quarterdeck.app.command_text import describe
+from quarterdeck.app.demo_model import DemoModel
+from quarterdeck.app.doors import Opened
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.matrix_model import MatrixModel
+from quarterdeck.app.screens.confirm import ConfirmScreen
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.training.demos import UnknownDemo, load_demo
+from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.taught import LiveDemo, SimulatedDemo, Taught
+from quarterdeck.backend.training.tutor_board import step_text, tutor_facts
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
 
 WIDE = 150
 """From so many columns on the tutor stands beside the beliefs instead of below them."""

@@ -6,26 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
-from app.event_fields import exported
-from app.event_lines import EventLine, LineFormat, words_of
-from app.event_pane import EventPane
-from app.live_screen import Desk, LiveScreen
-from app.session import RECENT, Session
-from app.settings import Clock
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.picture.amounts import duration_text
-from backend.picture.causes import causes
-from backend.picture.event_order import EventOrder
-from backend.picture.event_selection import kind_of
-from backend.picture.event_trail import Trail, identity
-from backend.picture.narration import clock_text
-from backend.picture.one_line import one_line
-from backend.picture.space_time import ZOOMS_US, Row, SpaceTime
-from backend.picture.story import Subject, subjects_of, tell_story
-from widgets.line_table import TableCell
-from widgets.space_time import SpaceTimeDiagram
-from widgets.tail_log import TailLog
+from quarterdeck.app.event_fields import exported
+from quarterdeck.app.event_lines import EventLine, LineFormat, words_of
+from quarterdeck.app.event_pane import EventPane
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.session import RECENT, Session
+from quarterdeck.app.settings import Clock
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.amounts import duration_text
+from quarterdeck.backend.picture.causes import causes
+from quarterdeck.backend.picture.event_order import EventOrder
+from quarterdeck.backend.picture.event_selection import kind_of
+from quarterdeck.backend.picture.event_trail import Trail, identity
+from quarterdeck.backend.picture.narration import clock_text
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.space_time import ZOOMS_US, Row, SpaceTime
+from quarterdeck.backend.picture.story import Subject, subjects_of, tell_story
+from quarterdeck.widgets.line_table import TableCell
+from quarterdeck.widgets.space_time import SpaceTimeDiagram
+from quarterdeck.widgets.tail_log import TailLog
 
 ZOOM_WORDS = {"event": 0, **{f"{us // 1000}ms" if us < 1_000_000 else f"{us // 1_000_000}s": us for us in ZOOMS_US[1:]}}
 

@@ -14,10 +14,10 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.actions.action import ViewName
-from app.actions.registry import available_actions
-from app.key_map import display_of, keys_of
-from backend.picture.beliefs import CELLS, DISSENT_GLYPH
+from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.actions.registry import available_actions
+from quarterdeck.app.key_map import display_of, keys_of
+from quarterdeck.backend.picture.beliefs import CELLS, DISSENT_GLYPH
 
 MOVING = (
     ("j k ↑ ↓", "move the cursor, or scroll the events"),

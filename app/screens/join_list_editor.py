@@ -12,12 +12,12 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Button, Static, TextArea
 
-from backend.picture.amounts import counted
-from backend.picture.fact import Fact
-from backend.picture.join_list_edit import SIGN_TONES, Draft, EditPlan, plan_edit, read_draft
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from widgets.fact_sheet import FactSheet
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.join_list_edit import SIGN_TONES, Draft, EditPlan, plan_edit, read_draft
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.widgets.fact_sheet import FactSheet
 
 JUDGE_SECONDS = 0.05
 """How long typing has to rest before the list is judged: at a thousand entries that takes a while."""

@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 from textual.widget import Widget
 
-from app.arranged_model import ArrangedModel
-from app.join_list_model import JoinListModel, PairModel
-from app.live_screen import Desk, LiveScreen
-from app.screens.join_list_editor import JoinListEditor
-from app.session import Session
-from backend.core.address import Address
-from backend.core.events import JoinListChanged, Record
-from backend.picture.fact import Fact
-from backend.picture.join_list_board import clusters_text
-from backend.picture.join_list_edit import EditPlan, draft_lines, spread_of, sub_cluster
-from backend.picture.one_line import one_line
-from backend.picture.why_not_merging import TONES, Pair, pairs_left_out, why_not_merging
-from widgets.fact_sheet import FactSheet
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.join_list_model import JoinListModel, PairModel
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.screens.join_list_editor import JoinListEditor
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import JoinListChanged, Record
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.join_list_board import clusters_text
+from quarterdeck.backend.picture.join_list_edit import EditPlan, draft_lines, spread_of, sub_cluster
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.why_not_merging import TONES, Pair, pairs_left_out, why_not_merging
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
 
 SECOND_US = 1_000_000
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
-from app.live_screen import Desk, LiveScreen
-from app.session import Session
-from backend.picture.fact import Fact
-from backend.picture.member_detail import member_detail
-from backend.picture.one_line import one_line
-from widgets.fact_sheet import FactSheet
-from widgets.line_table import TableCell
-from widgets.status_line import StatusLine
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.session import Session
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.member_detail import member_detail
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import TableCell
+from quarterdeck.widgets.status_line import StatusLine
 
 
 class MemberScreen(LiveScreen):

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
-from app.arranged_model import ArrangedModel
-from app.live_screen import Desk, LiveScreen
-from app.member_model import MemberModel
-from app.session import Session
-from backend.picture.member_board import board_facts, member_sentence
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.member_model import MemberModel
+from quarterdeck.app.session import Session
+from quarterdeck.backend.picture.member_board import board_facts, member_sentence
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
 
 SECOND_US = 1_000_000
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
-from app.arranged_model import ArrangedModel
-from app.board_model import BoardModel
-from app.live_screen import Desk, LiveScreen
-from app.session import Session
-from backend.picture.migration_board import Head, migration_board
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.board_model import BoardModel
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.session import Session
+from quarterdeck.backend.picture.migration_board import Head, migration_board
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
 
 HEADS_SHOWN = 8
 """How many sentences stand above the table; each of them takes a line."""

@@ -9,14 +9,14 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 
-from app.arranged_model import ArrangedModel
-from app.live_screen import Desk, LiveScreen
-from app.network_model import FaultModel, LinkModel, undo_text
-from app.session import Session
-from backend.core.commands import BlockMode
-from backend.core.events import LinkChanged, Record
-from backend.picture.fact import Fact
-from backend.picture.fault_presets import (
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.network_model import FaultModel, LinkModel, undo_text
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.commands import BlockMode
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.fault_presets import (
     MEANINGS,
     MOST_SIDES,
     PRESET_NAMES,
@@ -26,9 +26,9 @@ from backend.picture.fault_presets import (
     by_hand,
     preset,
 )
-from backend.picture.fault_preview import preview, preview_facts
-from backend.picture.faults import FaultLedger
-from backend.picture.network_board import (
+from quarterdeck.backend.picture.fault_preview import preview, preview_facts
+from quarterdeck.backend.picture.faults import FaultLedger
+from quarterdeck.backend.picture.network_board import (
     MOST_DRAWN,
     LinkWord,
     by_age,
@@ -38,11 +38,11 @@ from backend.picture.network_board import (
     planned_links,
     zones_of,
 )
-from backend.picture.timing import timing_of
-from widgets.fact_sheet import FactSheet
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
-from widgets.topology import Topology
+from quarterdeck.backend.picture.timing import timing_of
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.topology import Topology
 
 Layout = Literal["both", "matrix", "drawing"]
 

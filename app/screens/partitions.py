@@ -8,21 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.message import Message
 from textual.widget import Widget
 
-from app.arranged_model import ArrangedModel
-from app.holders_model import HoldersModel
-from app.live_screen import Desk, LiveScreen
-from app.session import Session
-from backend.picture.fact import Fact
-from backend.picture.loss import lives_left, loss_facts, loss_of
-from backend.picture.replica_cell import MARKS
-from backend.picture.replica_census import COUNTED_STATES, BadFilter, Census
-from backend.picture.replica_map import NO_ROW, ReplicaMap
-from backend.picture.replica_words import census_facts, map_facts, partition_sentence
-from backend.picture.table_belief import NOBODY
-from widgets.line_table import LineTable, TableCell
-from widgets.replica_look import HUES, ZOOMS
-from widgets.replica_map import ReplicaMapView
-from widgets.status_line import StatusLine
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.holders_model import HoldersModel
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.session import Session
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.loss import lives_left, loss_facts, loss_of
+from quarterdeck.backend.picture.replica_cell import MARKS
+from quarterdeck.backend.picture.replica_census import COUNTED_STATES, BadFilter, Census
+from quarterdeck.backend.picture.replica_map import NO_ROW, ReplicaMap
+from quarterdeck.backend.picture.replica_words import census_facts, map_facts, partition_sentence
+from quarterdeck.backend.picture.table_belief import NOBODY
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.replica_look import HUES, ZOOMS
+from quarterdeck.widgets.replica_map import ReplicaMapView
+from quarterdeck.widgets.status_line import StatusLine
 
 SECOND_US = 1_000_000
 

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
-from app.arranged_model import ArrangedModel
-from app.live_screen import Desk, LiveScreen
-from app.session import Session
-from app.suspicion_model import SuspicionModel
-from backend.core.properties import SECOND_US
-from backend.picture.belief import Belief
-from backend.picture.conflict import Decision, decide, decision_facts
-from backend.picture.fact import Fact
-from backend.picture.one_line import one_line
-from backend.picture.suspicion_board import MOST_WHOLE, suspicion_facts, suspicion_sentence
-from backend.picture.timing import Timing, last_news_us, timing_of
-from widgets.fact_sheet import FactSheet
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.session import Session
+from quarterdeck.app.suspicion_model import SuspicionModel
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.conflict import Decision, decide, decision_facts
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.suspicion_board import MOST_WHOLE, suspicion_facts, suspicion_sentence
+from quarterdeck.backend.picture.timing import Timing, last_news_us, timing_of
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
 
 
 class SuspicionsScreen(LiveScreen):

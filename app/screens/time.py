@@ -7,20 +7,20 @@ from collections.abc import Iterable, Sequence
 from textual.message import Message
 from textual.widget import Widget
 
-from app.arranged_model import ArrangedModel
-from app.live_screen import Desk, LiveScreen
-from app.moments_model import MomentsModel
-from app.session import Session
-from app.time_deeds import TimeDeeds, violation_moments
-from backend.clusters.pace import Noted, Paced
-from backend.picture.amounts import counted
-from backend.picture.landmarks import LETTERS, Landmark, Landmarks
-from backend.picture.narration import clock_text
-from backend.picture.one_line import one_line
-from backend.picture.timeline import Timeline, draw_timeline, greatest_zoom, seconds_text, window
-from widgets.line_table import LineTable, TableCell
-from widgets.status_line import StatusLine
-from widgets.timeline import TimelineStrip
+from quarterdeck.app.arranged_model import ArrangedModel
+from quarterdeck.app.live_screen import Desk, LiveScreen
+from quarterdeck.app.moments_model import MomentsModel
+from quarterdeck.app.session import Session
+from quarterdeck.app.time_deeds import TimeDeeds, violation_moments
+from quarterdeck.backend.clusters.pace import Noted, Paced
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.landmarks import LETTERS, Landmark, Landmarks
+from quarterdeck.backend.picture.narration import clock_text
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.timeline import Timeline, draw_timeline, greatest_zoom, seconds_text, window
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.timeline import TimelineStrip
 
 NOTES_SHOWN = 3
 

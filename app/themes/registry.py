@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
-from app.themes.palette import Palette
+from quarterdeck.app.themes.palette import Palette
 
 DEFAULT_THEME = "dark"
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Literal, Protocol
 
-from backend.core.commands import Command
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import Record
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import Record
 
 Source = Literal["live", "simulated", "recorded", "remote"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from backend.core.events import Record
-from backend.simulation.invariants import Violation, Watch
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.invariants import Violation, Watch
 
 __all__ = ["Judge", "Violation"]
 

@@ -1,8 +1,8 @@
 """The clusters on this machine, for rooms that reach clusters only through this one."""
 
-from backend.journal.writer import JournalWriter
-from backend.live.live_cluster import LiveCluster
-from backend.live.local_cluster import LocalCluster
-from backend.live.process_cluster import ProcessCluster
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.live.live_cluster import LiveCluster
+from quarterdeck.backend.live.local_cluster import LocalCluster
+from quarterdeck.backend.live.process_cluster import ProcessCluster
 
 __all__ = ["JournalWriter", "LiveCluster", "LocalCluster", "ProcessCluster"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Protocol, runtime_checkable
 
-from backend.clusters.cluster import Cluster
-from backend.core.commands import Command
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.core.commands import Command
 
 
 @runtime_checkable

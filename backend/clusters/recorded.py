@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
-from backend.clusters.cluster import Source
-from backend.core.commands import Command, CommandRefused
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import Record
-from backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
-from backend.journal.reader import JournalProblem, read_files
-from backend.picture.amounts import bytes_text, counted
+from quarterdeck.backend.clusters.cluster import Source
+from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
+from quarterdeck.backend.journal.reader import JournalProblem, read_files
+from quarterdeck.backend.picture.amounts import bytes_text, counted
 
 RECORDS_A_DRAIN = 4_000
 """Records read at once, some 20 ms of work: a journal of gigabytes is read in the course of many calls."""

@@ -17,21 +17,21 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, TypeVar
 
-from backend.clusters.reach import Contact, Reach
-from backend.clusters.remote_access import Access, address_in, member_url, url_of_other
-from backend.clusters.remote_answers import MemberFacts
-from backend.clusters.remote_calls import call_map
-from backend.clusters.remote_client import MemberClient
-from backend.clusters.remote_deeds import carry_out
-from backend.clusters.remote_merge import StreamMerge
-from backend.clusters.remote_routes import Contactable
-from backend.clusters.remote_stream import MemberStream, Pace
-from backend.clusters.remote_survey import look_at, urls_known_of
-from backend.core.address import Address
-from backend.core.commands import CallMap, Command, CommandRefused
-from backend.core.data.operations import Answer, Get, Keys, Operation, Size
-from backend.core.events import JoinListChanged, ListInstalled, Record
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.clusters.reach import Contact, Reach
+from quarterdeck.backend.clusters.remote_access import Access, address_in, member_url, url_of_other
+from quarterdeck.backend.clusters.remote_answers import MemberFacts
+from quarterdeck.backend.clusters.remote_calls import call_map
+from quarterdeck.backend.clusters.remote_client import MemberClient
+from quarterdeck.backend.clusters.remote_deeds import carry_out
+from quarterdeck.backend.clusters.remote_merge import StreamMerge
+from quarterdeck.backend.clusters.remote_routes import Contactable
+from quarterdeck.backend.clusters.remote_stream import MemberStream, Pace
+from quarterdeck.backend.clusters.remote_survey import look_at, urls_known_of
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.data.operations import Answer, Get, Keys, Operation, Size
+from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
+from quarterdeck.backend.core.properties import SECOND_US
 
 Result = TypeVar("Result")
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from backend.core.address import Address, BadAddress, host_of, make_address, parse_port, port_of
-from backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_port, port_of
+from quarterdeck.backend.core.join_list import DEFAULT_PORT
 
 API = "/quarterdeck/v1"
 SCHEMES = ("http", "https")

@@ -7,9 +7,9 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.picture.one_line import one_line
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.one_line import one_line
 
 
 class ListedMember(Struct, frozen=True):

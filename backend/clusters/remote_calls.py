@@ -7,10 +7,10 @@ import base64
 from http import HTTPStatus
 from urllib.parse import quote
 
-from backend.clusters.remote_answers import ENTRY, MAP_KEYS, MAP_SIZE
-from backend.clusters.remote_client import Ask, MemberClient, Method, Refused, decoded
-from backend.core.commands import CommandRefused
-from backend.core.data.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
+from quarterdeck.backend.clusters.remote_answers import ENTRY, MAP_KEYS, MAP_SIZE
+from quarterdeck.backend.clusters.remote_client import Ask, MemberClient, Method, Refused, decoded
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.data.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 
 AT_A_TIME = 16
 """How many entries of many are on their way at the same time."""

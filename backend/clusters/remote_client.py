@@ -9,10 +9,10 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from backend.clusters.remote_access import API, Access
-from backend.clusters.remote_answers import FACTS, RECORDS, REFUSAL, MemberFacts, RecordsAnswer, Refusal
-from backend.core.commands import CommandRefused
-from backend.picture.one_line import one_line
+from quarterdeck.backend.clusters.remote_access import API, Access
+from quarterdeck.backend.clusters.remote_answers import FACTS, RECORDS, REFUSAL, MemberFacts, RecordsAnswer, Refusal
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.picture.one_line import one_line
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from backend.clusters.remote_client import MemberClient
-from backend.clusters.remote_routes import Contactable, errands
-from backend.core.commands import Command
+from quarterdeck.backend.clusters.remote_client import MemberClient
+from quarterdeck.backend.clusters.remote_routes import Contactable, errands
+from quarterdeck.backend.core.commands import Command
 
 
 class PartlyDone(Exception):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import NamedTuple
 
-from backend.core.events import Record
+from quarterdeck.backend.core.events import Record
 
 HOLD_US = 150_000
 """How long a record waits for those of other members that happened before it and arrive after it."""

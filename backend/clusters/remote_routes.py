@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.clusters.remote_client import Ask
-from backend.core.address import Address
-from backend.core.command_check import check
-from backend.core.commands import (
+from quarterdeck.backend.clusters.remote_client import Ask
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.command_check import check
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -39,8 +39,8 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.join_list import BadJoinList, resolve_join_list
-from backend.core.links import LinkCommand
+from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
+from quarterdeck.backend.core.links import LinkCommand
 
 LinkOfOne = CutLink | DelayLink | LoseOnLink | DuplicateOnLink | DropMessages | HealLink
 

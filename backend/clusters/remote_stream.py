@@ -13,11 +13,11 @@ from typing import NamedTuple, NoReturn, Protocol
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from backend.clusters.remote_access import API
-from backend.clusters.remote_answers import STREAM_MESSAGE, Gap, Hello, MemberFacts, Records
-from backend.clusters.remote_client import MemberClient, Refused, decoded
-from backend.core.commands import CommandRefused
-from backend.core.events import Record
+from quarterdeck.backend.clusters.remote_access import API
+from quarterdeck.backend.clusters.remote_answers import STREAM_MESSAGE, Gap, Hello, MemberFacts, Records
+from quarterdeck.backend.clusters.remote_client import MemberClient, Refused, decoded
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.events import Record
 
 PAGE_RECORDS = 2_000
 UNWANTED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)

@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from backend.clusters.remote_access import address_in, url_of_other
-from backend.clusters.remote_answers import MemberFacts
-from backend.clusters.remote_client import MemberClient, Refused
-from backend.core.address import Address
-from backend.core.commands import CommandRefused
+from quarterdeck.backend.clusters.remote_access import address_in, url_of_other
+from quarterdeck.backend.clusters.remote_answers import MemberFacts
+from quarterdeck.backend.clusters.remote_client import MemberClient, Refused
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import CommandRefused
 
 MOST_ASKED = 1_000
 """However many a list names: no more are asked."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.picture.amounts import counted
-from backend.simulation.run import StepOutcome
-from backend.simulation.scenario import Scenario, Step
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.simulation.run import StepOutcome
+from quarterdeck.backend.simulation.scenario import Scenario, Step
 
 MISSES_TOLD = 3
 

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from backend.clusters.cluster import Source
-from backend.clusters.scenario_notes import ScenarioNotes
-from backend.clusters.turns import Turns
-from backend.core.commands import CallMap, Command, CommandRefused
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import MemberStopped, ProcessKilled, Record
-from backend.picture.playhead import checked_speed
-from backend.simulation.run import Interpreter, Ledger, SimulatedStage
-from backend.simulation.scenario import Scenario
+from quarterdeck.backend.clusters.cluster import Source
+from quarterdeck.backend.clusters.scenario_notes import ScenarioNotes
+from quarterdeck.backend.clusters.turns import Turns
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.picture.playhead import checked_speed
+from quarterdeck.backend.simulation.run import Interpreter, Ledger, SimulatedStage
+from quarterdeck.backend.simulation.scenario import Scenario
 
 BUDGET_US = 15_000
 """How long one turn may compute, so that keys are never kept waiting."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.address import Address
+from quarterdeck.backend.core.address import Address
 
 ClusterState = Literal["ACTIVE", "NO_MIGRATION", "FROZEN", "PASSIVE"]
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -34,8 +34,8 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.events import EVENT_KINDS
-from backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
 Condition = Literal["down", "running", "paused"]
 """What the process of a member is doing."""

@@ -9,9 +9,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.cluster_profile import ClusterState
-from backend.core.data.operations import Operation
-from backend.core.properties import PropertyValue
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.data.operations import Operation
+from quarterdeck.backend.core.properties import PropertyValue
 
 BlockMode = Literal["blackhole", "reset"]
 

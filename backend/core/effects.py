@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.data.operations import Answer
-from backend.core.events import Record
-from backend.core.messages import Message
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.operations import Answer
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.messages import Message
 
 Deliveries = tuple[tuple[Address, Message], ...]
 

@@ -10,11 +10,11 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterState
-from backend.core.data.events import DataEvent
-from backend.core.membership.identity import Member
-from backend.core.partitions.events import PartitionEvent
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.data.events import DataEvent
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.events import PartitionEvent
 
 # The life of a member
 

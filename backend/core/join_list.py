@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from backend.core.address import Address, BadAddress, make_address, parse_port, split_host_and_port
+from quarterdeck.backend.core.address import Address, BadAddress, make_address, parse_port, split_host_and_port
 
 SEPARATORS = re.compile(r"[,;\s]+")
 

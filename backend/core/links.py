@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     CutLink,
     DelayLink,
     DropMessages,
@@ -21,7 +21,7 @@ from backend.core.commands import (
     LoseOnLink,
     Partition,
 )
-from backend.core.events import LinkChanged
+from quarterdeck.backend.core.events import LinkChanged
 
 Link = tuple[str, str]
 """Labels of the sender and of the receiver."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterState
-from backend.core.commands import CommandRefused
-from backend.core.data import map_calls, merging_entries
-from backend.core.data.map_service import MapService
-from backend.core.data.operations import Operation
-from backend.core.data.rules import DATA_RULES, DATA_TIMED, end_of_life, on_list_changed, on_table_changed
-from backend.core.effects import Effect
-from backend.core.events import MemberStarted, MemberStopped, SettingsChanged
-from backend.core.membership import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.data import map_calls, merging_entries
+from quarterdeck.backend.core.data.map_service import MapService
+from quarterdeck.backend.core.data.operations import Operation
+from quarterdeck.backend.core.data.rules import DATA_RULES, DATA_TIMED, end_of_life, on_list_changed, on_table_changed
+from quarterdeck.backend.core.effects import Effect
+from quarterdeck.backend.core.events import MemberStarted, MemberStopped, SettingsChanged
+from quarterdeck.backend.core.membership import (
     admission,
     cluster_state,
     connection_loss,
@@ -36,10 +36,10 @@ from backend.core.membership import (
     runtime_join_list,
     split_brain,
 )
-from backend.core.membership.identity import Randomness
-from backend.core.membership.member_list import MemberList
-from backend.core.membership.state import Birth, Membership, Stopwatch
-from backend.core.messages import (
+from quarterdeck.backend.core.membership.identity import Randomness
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.state import Birth, Membership, Stopwatch
+from quarterdeck.backend.core.messages import (
     ClaimAccepted,
     ClaimRefused,
     ExplicitSuspicion,
@@ -80,7 +80,7 @@ from backend.core.messages import (
     TriggerExplicitSuspicion,
     WhoIsMaster,
 )
-from backend.core.partitions import (
+from quarterdeck.backend.core.partitions import (
     arranging,
     graceful_shutdown,
     leading,
@@ -90,7 +90,7 @@ from backend.core.partitions import (
     table_publishing,
     table_recovery,
 )
-from backend.core.partitions.messages import (
+from quarterdeck.backend.core.partitions.messages import (
     ArrangeRequest,
     MigrationChunk,
     MigrationChunkAck,
@@ -105,8 +105,8 @@ from backend.core.partitions.messages import (
     TableFetch,
     TableUpdate,
 )
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.properties import PropertyValue, Settings
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.properties import PropertyValue, Settings
 
 __all__ = ["Birth", "MemberMachine"]
 

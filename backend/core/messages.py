@@ -6,12 +6,12 @@ from typing import get_args
 
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
-from backend.core.data.messages import DataMessage
-from backend.core.membership.identity import ListMetadata
-from backend.core.membership.member_list import MemberList
-from backend.core.partitions.messages import PartitionMessage
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
+from quarterdeck.backend.core.data.messages import DataMessage
+from quarterdeck.backend.core.membership.identity import ListMetadata
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.partitions.messages import PartitionMessage
 
 # Joining (behaviour 1.3 to 1.10)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from typing import Any, Literal
 
-from backend.core.partitions.member_groups import group_patterns
+from quarterdeck.backend.core.partitions.member_groups import group_patterns
 
 SECOND_US = 1_000_000
 MILLISECOND_US = 1_000

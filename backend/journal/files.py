@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from backend.core.events import Record
+from quarterdeck.backend.core.events import Record
 
 OPEN_DIRECTORY = "_open"
 OPEN_SUFFIX = ".jsonl.open"

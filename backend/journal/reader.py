@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from backend.core.events import Record
-from backend.journal.files import journal_files, whereabouts
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.files import journal_files, whereabouts
 
 _DECODER = msgspec.json.Decoder(Record)
 

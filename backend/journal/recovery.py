@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backend.journal.files import (
+from quarterdeck.backend.journal.files import (
     OPEN_DIRECTORY,
     SEALED_SUFFIX,
     as_record,

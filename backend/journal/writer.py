@@ -15,9 +15,16 @@ from typing import Self
 
 import msgspec
 
-from backend.core.events import Record
-from backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, checked_name, file_stem, next_number, run_directory
-from backend.journal.recovery import Recovered, is_still, lock_if_free, recover_open_files, seal
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.files import (
+    OPEN_DIRECTORY,
+    OPEN_SUFFIX,
+    checked_name,
+    file_stem,
+    next_number,
+    run_directory,
+)
+from quarterdeck.backend.journal.recovery import Recovered, is_still, lock_if_free, recover_open_files, seal
 
 WRITE_DELAY_SECONDS = 0.02
 """How long a line may wait in memory."""

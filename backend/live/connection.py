@@ -16,9 +16,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from backend.core.address import Address
-from backend.core.messages import Message
-from backend.live.frames import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.live.frames import (
     MAX_FRAME_BYTES,
     MAX_HANDSHAKE_BYTES,
     PREFIX_BYTES,
@@ -27,8 +27,8 @@ from backend.live.frames import (
     content_of,
     frame_of,
 )
-from backend.live.introduction import Agreement, Answering, Calling, HandshakeRefused, Stranger
-from backend.live.tls import tls_reason
+from quarterdeck.backend.live.introduction import Agreement, Answering, Calling, HandshakeRefused, Stranger
+from quarterdeck.backend.live.tls import tls_reason
 
 MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 

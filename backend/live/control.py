@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.commands import KillAt
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import LinkChanged, Record
-from backend.core.member import Birth
-from backend.live.clock import RunClock
-from backend.live.host import MemberCommand
-from backend.live.transport import Patience
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import KillAt
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.member import Birth
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.host import MemberCommand
+from quarterdeck.backend.live.transport import Patience
 
 LONGEST_LINE_BYTES = 64 * 1024 * 1024
 """Room for an event with any list that a frame among members has room for."""

@@ -13,9 +13,9 @@ import ssl
 from collections.abc import Callable
 from typing import Protocol
 
-from backend.live.connection import Connection
-from backend.live.limits import Failures, Limits, Places
-from backend.live.tls import Tls, tls_reason
+from quarterdeck.backend.live.connection import Connection
+from quarterdeck.backend.live.limits import Failures, Limits, Places
+from quarterdeck.backend.live.tls import Tls, tls_reason
 
 HttpHandover = Callable[[asyncio.Transport, bytes], asyncio.Protocol]
 """Makes the protocol that takes over a connection which has begun to speak HTTP, as these bytes show. It is made the

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 
 PROTOCOL_VERSION = 1
 """Raised whenever members of the old and of the new version could not understand one another."""

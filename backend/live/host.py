@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -16,8 +16,8 @@ from backend.core.commands import (
     SetProperties,
     StopMember,
 )
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import LinkChanged, Record
 
 MemberCommand = (
     StopMember

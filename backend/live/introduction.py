@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from msgspec import Struct, structs
 
-from backend.core.address import Address
-from backend.live.frames import BadFrame, content_of
-from backend.live.handshake import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.live.frames import BadFrame, content_of
+from quarterdeck.backend.live.handshake import (
     ANSWER,
     HELLO,
     NO_SECRET_HERE,
@@ -24,7 +24,7 @@ from backend.live.handshake import (
     impostor_reason,
     refusal_of,
 )
-from backend.live.proof import NONCE_BYTES, ClusterSecret, Exchange, new_nonce
+from quarterdeck.backend.live.proof import NONCE_BYTES, ClusterSecret, Exchange, new_nonce
 
 
 class HandshakeRefused(ConnectionError):

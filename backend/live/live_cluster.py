@@ -18,9 +18,9 @@ from uuid import uuid4
 
 import msgspec
 
-from backend.core.address import Address, make_address
-from backend.core.command_check import Condition, check
-from backend.core.commands import (
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.command_check import Condition, check
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -37,20 +37,20 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
-from backend.core.join_list import BadJoinList, resolve_join_list
-from backend.core.links import LinkCommand
-from backend.core.member import Birth
-from backend.core.properties import Settings
-from backend.journal.writer import JournalWriter
-from backend.live.clock import RunClock
-from backend.live.host import Host
-from backend.live.labels import checked_join_lists, checked_labels
-from backend.live.network import Network
-from backend.live.ports import HeldPorts
-from backend.live.run_record import RunRecord
-from backend.live.transport import DEFAULT_PATIENCE, Patience
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
+from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
+from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.core.member import Birth
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.host import Host
+from quarterdeck.backend.live.labels import checked_join_lists, checked_labels
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.live.ports import HeldPorts
+from quarterdeck.backend.live.run_record import RunRecord
+from quarterdeck.backend.live.transport import DEFAULT_PATIENCE, Patience
 
 HOST = "127.0.0.1"
 BASE_PORT = 5701

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Unpack
 
-from backend.core.commands import KillAt
-from backend.core.member import Birth, MemberMachine
-from backend.core.membership.identity import Randomness
-from backend.core.membership.state import Stopwatch
-from backend.live.host import Host
-from backend.live.live_cluster import LiveCluster, Options
-from backend.live.member_host import Machine, MemberHost
+from quarterdeck.backend.core.commands import KillAt
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.membership.identity import Randomness
+from quarterdeck.backend.core.membership.state import Stopwatch
+from quarterdeck.backend.live.host import Host
+from quarterdeck.backend.live.live_cluster import LiveCluster, Options
+from quarterdeck.backend.live.member_host import Machine, MemberHost
 
 
 class LocalCluster(LiveCluster):

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterState
-from backend.core.commands import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -22,18 +22,18 @@ from backend.core.commands import (
     SetProperties,
     StopMember,
 )
-from backend.core.data.operations import Answer, Operation
-from backend.core.effects import Answered, Effect, Halt, Happened, Reconnect, Transmit
-from backend.core.events import Event, LinkChanged
-from backend.core.messages import Message
-from backend.core.properties import BadProperty, PropertyValue
-from backend.live.clock import RunClock
-from backend.live.door import HttpHandover
-from backend.live.host import Keeper, MemberCommand, TakeAnswer
-from backend.live.limits import DEFAULT_LIMITS, Limits
-from backend.live.network import Network
-from backend.live.security import OPEN, WireSecurity
-from backend.live.transport import DEFAULT_PATIENCE, MemberTransport, Patience
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.effects import Answered, Effect, Halt, Happened, Reconnect, Transmit
+from quarterdeck.backend.core.events import Event, LinkChanged
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.properties import BadProperty, PropertyValue
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.door import HttpHandover
+from quarterdeck.backend.live.host import Keeper, MemberCommand, TakeAnswer
+from quarterdeck.backend.live.limits import DEFAULT_LIMITS, Limits
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.live.security import OPEN, WireSecurity
+from quarterdeck.backend.live.transport import DEFAULT_PATIENCE, MemberTransport, Patience
 
 _LOG = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 
-from backend.core.events import ListInstalled, Record, SuspicionCleared, SuspicionRaised
-from backend.core.membership.member_list import MemberList, member_list_text
+from quarterdeck.backend.core.events import ListInstalled, Record, SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.membership.member_list import MemberList, member_list_text
 
 _LOG = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from backend.core.address import Address
-from backend.core.events import LinkChanged
-from backend.core.links import LinkConditions
-from backend.core.messages import Message
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.messages import Message
 
 
 class Network:

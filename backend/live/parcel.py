@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, get_args
 
-from backend.core.data.messages import DataMessage
-from backend.core.messages import Message
-from backend.core.partitions.messages import PartitionMessage
-from backend.live.connection import Connection
-from backend.live.frames import frame_of
+from quarterdeck.backend.core.data.messages import DataMessage
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.partitions.messages import PartitionMessage
+from quarterdeck.backend.live.connection import Connection
+from quarterdeck.backend.live.frames import frame_of
 
 BULK = frozenset((*get_args(PartitionMessage), *get_args(DataMessage)))
 """What is said about tables and data. It may be long, and stays in order among itself; everything else goes ahead of it."""

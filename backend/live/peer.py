@@ -6,10 +6,10 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 
-from backend.core.address import Address
-from backend.core.messages import Message
-from backend.live.connection import Connection
-from backend.live.parcel import NOTHING, Parcel
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.live.connection import Connection
+from quarterdeck.backend.live.parcel import NOTHING, Parcel
 
 QUEUE_MESSAGES = 256
 """How many messages to one address wait for its dial; the oldest give way."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from backend.core.address import HIGHEST_PORT
+from quarterdeck.backend.core.address import HIGHEST_PORT
 
 PORTS_TRIED = 100
 """How many ports from the base port on are looked at, as the product does (``network.port.port-count``)."""

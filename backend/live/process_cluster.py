@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-import backend
-from backend.core.commands import CommandRefused, KillAt
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import LinkChanged, ListInstalled
-from backend.core.member import Birth
-from backend.live.control import (
+import quarterdeck
+from quarterdeck.backend.core.commands import CommandRefused, KillAt
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import LinkChanged, ListInstalled
+from quarterdeck.backend.core.member import Birth
+from quarterdeck.backend.live.control import (
     LONGEST_LINE_BYTES,
     REPORT,
     Answered,
@@ -35,13 +35,13 @@ from backend.live.control import (
     Stranger,
     line_of,
 )
-from backend.live.host import Host, Keeper, MemberCommand, TakeAnswer
-from backend.live.live_cluster import LiveCluster
+from quarterdeck.backend.live.host import Host, Keeper, MemberCommand, TakeAnswer
+from quarterdeck.backend.live.live_cluster import LiveCluster
 
-ROOT = str(Path(backend.__file__).parents[1])
+ROOT = str(Path(quarterdeck.__file__).parents[1])
 """Where a new process finds the code that this one runs."""
 
-CHILD = "backend.service.local_member"
+CHILD = "quarterdeck.backend.service.local_member"
 """What such a process runs. Its name only: this room knows nothing of what serves HTTP."""
 
 PATIENCE_SECONDS = 10.0

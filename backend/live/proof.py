@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from backend.core.address import Address
+from quarterdeck.backend.core.address import Address
 
 NONCE_BYTES = 32
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections import deque
 
-from backend.core.events import Event, Record
-from backend.journal.writer import JournalFailed, JournalWriter
-from backend.live.clock import RunClock
-from backend.live.member_log import log_record
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.member_log import log_record
 
 _LOG = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from backend.live.tls import TlsFiles
+from quarterdeck.backend.live.tls import TlsFiles
 
 
 @dataclass(frozen=True)

@@ -16,20 +16,20 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from backend.core.address import Address, host_of, numeric_order, port_of
-from backend.core.events import LinkChanged
-from backend.core.messages import Message
-from backend.live.connection import Connection, reason_of
-from backend.live.door import TLS_SHUTDOWN_SECONDS, Door, HttpHandover
-from backend.live.handshake import PROTOCOL_VERSION, Hello, Refused
-from backend.live.introduction import Answering, Calling, HandshakeRefused
-from backend.live.limits import DEFAULT_LIMITS, Limits
-from backend.live.network import Network
-from backend.live.parcel import NOTHING, Parcel, parcel_of
-from backend.live.peer import Peer
-from backend.live.proof import ClusterSecret
-from backend.live.security import OPEN, WireSecurity
-from backend.live.tls import Tls, stranger_by_certificate
+from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.live.connection import Connection, reason_of
+from quarterdeck.backend.live.door import TLS_SHUTDOWN_SECONDS, Door, HttpHandover
+from quarterdeck.backend.live.handshake import PROTOCOL_VERSION, Hello, Refused
+from quarterdeck.backend.live.introduction import Answering, Calling, HandshakeRefused
+from quarterdeck.backend.live.limits import DEFAULT_LIMITS, Limits
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.live.parcel import NOTHING, Parcel, parcel_of
+from quarterdeck.backend.live.peer import Peer
+from quarterdeck.backend.live.proof import ClusterSecret
+from quarterdeck.backend.live.security import OPEN, WireSecurity
+from quarterdeck.backend.live.tls import Tls, stranger_by_certificate
 
 BUFFER_BYTES = 64 * 1024
 """How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 
 
 def duration_text(length_us: int) -> str:

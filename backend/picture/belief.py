@@ -7,12 +7,12 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterState
-from backend.core.membership.identity import Member
-from backend.core.partitions.events import MigrationAccepted
-from backend.picture.migrations import Leading
-from backend.picture.table_belief import TableBelief
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.events import MigrationAccepted
+from quarterdeck.backend.picture.migrations import Leading
+from quarterdeck.backend.picture.table_belief import TableBelief
 
 Status = Literal["joining", "member", "paused", "stopped", "killed"]
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.core.address import Address
-from backend.core.membership.identity import Member
-from backend.picture.naming import with_names
-from backend.picture.one_line import one_line
-from backend.picture.picture import Belief, Picture
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Belief, Picture
 
 CellState = Literal["member", "master", "suspected", "removed", "held", "unknown"]
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from backend.core.cluster_profile import ClusterState, allows_joins
-from backend.core.commands import ChangeState, Command, KillAt, KillMember, SearchClusters, SetJoinList, StopMember
-from backend.picture.amounts import counted
-from backend.picture.join_list_edit import edit_sentences
-from backend.picture.loss import lives_by_table, lives_left
-from backend.picture.narration import VERDICTS
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.cluster_profile import ClusterState, allows_joins
+from quarterdeck.backend.core.commands import (
+    ChangeState,
+    Command,
+    KillAt,
+    KillMember,
+    SearchClusters,
+    SetJoinList,
+    StopMember,
+)
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.join_list_edit import edit_sentences
+from quarterdeck.backend.picture.loss import lives_by_table, lives_left
+from quarterdeck.backend.picture.narration import VERDICTS
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
 
 
 def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from backend.core.events import Record
-from backend.picture.event_trail import Because, Effect, Identity, Trail, identity
-from backend.picture.healing_causes import HEALING_RULES
-from backend.picture.membership_causes import MEMBERSHIP_RULES
-from backend.picture.naming import NameOf
-from backend.picture.partition_causes import PARTITION_RULES
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.event_trail import Because, Effect, Identity, Trail, identity
+from quarterdeck.backend.picture.healing_causes import HEALING_RULES
+from quarterdeck.backend.picture.membership_causes import MEMBERSHIP_RULES
+from quarterdeck.backend.picture.naming import NameOf
+from quarterdeck.backend.picture.partition_causes import PARTITION_RULES
 
 RULES = {**MEMBERSHIP_RULES, **HEALING_RULES, **PARTITION_RULES}
 

@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backend.core.address import Address
-from backend.core.membership.conflict_graph import Candidate, settle
-from backend.core.membership.conflict_wording import SHOWN_ALTERNATIVES, Dispute, equals_of
-from backend.core.membership.independent_set import components
-from backend.core.membership.shrinking_graph import vertices_of
-from backend.picture.amounts import age_text, counted
-from backend.picture.belief import Belief
-from backend.picture.fact import Fact
-from backend.picture.naming import names_text, with_names
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from backend.picture.timing import Timing
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.conflict_graph import Candidate, settle
+from quarterdeck.backend.core.membership.conflict_wording import SHOWN_ALTERNATIVES, Dispute, equals_of
+from quarterdeck.backend.core.membership.independent_set import components
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.naming import names_text, with_names
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.timing import Timing
 
 RULE = "the greatest set without a conflict: most data members, then most members, then the oldest"
 """The rule by which `settle` of the core chooses."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CutLink,
@@ -16,8 +16,8 @@ from backend.core.commands import (
     SearchClusters,
     StopMember,
 )
-from backend.picture.loss import lives_by_table, lives_left
-from backend.picture.picture import Picture
+from quarterdeck.backend.picture.loss import lives_by_table, lives_left
+from quarterdeck.backend.picture.picture import Picture
 
 Danger = Literal["none", "confirm", "type-name"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from backend.core.events import Record
+from quarterdeck.backend.core.events import Record
 
 
 class EventOrder:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from backend.core.events import Record
+from quarterdeck.backend.core.events import Record
 
 TERM = re.compile(r'(?P<turned>!?)(?:(?P<field>kind|member|life):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S*))')
 """A term of a selection. A quote that is not closed yet holds the rest: somebody is still typing."""

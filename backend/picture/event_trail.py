@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from backend.core.address import Address
-from backend.core.events import Event, MemberStarted, OperatorAsked, Record
-from backend.picture.naming import NameOf
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event, MemberStarted, OperatorAsked, Record
+from quarterdeck.backend.picture.naming import NameOf
 
 LOOK_BACK = 2_000
 """Records of one kind and one member that are looked at, latest first, before a search is given up."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-from backend.core.membership.conflict_graph import Candidate, settle
-from backend.core.membership.shrinking_graph import vertices_of
-from backend.picture.hearing import Hearing
+from quarterdeck.backend.core.membership.conflict_graph import Candidate, settle
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.picture.hearing import Hearing
 
 QUICK_BUDGET = 60_000
 """Vertex visits spent on a decision that is only looked at; some 30 ms. The master may spend ten times as many."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from backend.core.address import Address, numeric_order
-from backend.core.commands import Command, CutLink, Partition
-from backend.core.membership.shrinking_graph import vertices_of
-from backend.core.properties import SECOND_US
-from backend.picture.amounts import counted
-from backend.picture.belief import Belief
-from backend.picture.conflict import RULE
-from backend.picture.fact import Fact, Tone
-from backend.picture.fault_outcome import Standing, outcome
-from backend.picture.hearing import Hearing
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from backend.picture.timing import Timing
+from quarterdeck.backend.core.address import Address, numeric_order
+from quarterdeck.backend.core.commands import Command, CutLink, Partition
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.conflict import RULE
+from quarterdeck.backend.picture.fact import Fact, Tone
+from quarterdeck.backend.picture.fault_outcome import Standing, outcome
+from quarterdeck.backend.picture.hearing import Hearing
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.timing import Timing
 
 UNKNOWN = Address("~:0")
 """In place of an address that was never told; it comes after all others."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
 
 Rows = dict[int, int]
 """By source, the set of targets. No set is empty."""

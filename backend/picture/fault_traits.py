@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, cast
 
-from backend.core.commands import BlockMode, Command, CutLink, DelayLink, DropMessages, DuplicateOnLink, LoseOnLink
-from backend.core.events import LinkChanged
-from backend.picture.amounts import duration_text
+from quarterdeck.backend.core.commands import (
+    BlockMode,
+    Command,
+    CutLink,
+    DelayLink,
+    DropMessages,
+    DuplicateOnLink,
+    LoseOnLink,
+)
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.picture.amounts import duration_text
 
 TraitKind = Literal["cut", "slow", "lossy", "doubling", "dropping"]
 

@@ -10,15 +10,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.core import events
-from backend.core.commands import Command, HealLink, ResumeMember, StartMember
-from backend.core.events import LinkChanged, Record
-from backend.core.membership.shrinking_graph import vertices_of
-from backend.picture.amounts import age_text, counted
-from backend.picture.fault_shapes import Rows, Shape, alike, common, links_in, shapes_of, turned, united, without
-from backend.picture.fault_traits import GLYPHS, Trait, TraitKind, doing, neutral, trait_text, traits_of
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.commands import Command, HealLink, ResumeMember, StartMember
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.fault_shapes import (
+    Rows,
+    Shape,
+    alike,
+    common,
+    links_in,
+    shapes_of,
+    turned,
+    united,
+    without,
+)
+from quarterdeck.backend.picture.fault_traits import GLYPHS, Trait, TraitKind, doing, neutral, trait_text, traits_of
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
 
 BURST_US = 100_000
 """Links that got worse within so much of one another did so at one time: by one command, as far as can be known."""

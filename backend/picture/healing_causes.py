@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.picture.event_trail import Because, Effect, Rule, asked_for, event_of, heard, since
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.event_trail import Because, Effect, Rule, asked_for, event_of, heard, since
 
 # Partial disconnections
 

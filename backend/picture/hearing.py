@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from backend.core.commands import Command, CutLink, Heal, HealLink, Partition
-from backend.core.events import LinkChanged
-from backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.core.commands import Command, CutLink, Heal, HealLink, Partition
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
 
 
 def is_dead(condition: LinkChanged) -> bool:

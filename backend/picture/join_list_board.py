@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.core.address import Address
-from backend.picture.amounts import age_text, counted
-from backend.picture.fact import Fact
-from backend.picture.join_list_edit import spelt
-from backend.picture.naming import names_text
-from backend.picture.one_line import one_line
-from backend.picture.picture import Belief, Picture
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.join_list_edit import spelt
+from quarterdeck.backend.picture.naming import names_text
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Belief, Picture
 
 NAMES_SHOWN = 6
 """How many names a cell spells out before it only counts the rest."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from backend.core.address import Address, BadAddress, host_of, parse_address
-from backend.core.commands import SetJoinList
-from backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list, resolve_join_list
-from backend.picture.amounts import counted
-from backend.picture.fact import Tone
-from backend.picture.naming import names_text
-from backend.picture.one_line import one_line
-from backend.picture.picture import Belief, Picture
+from quarterdeck.backend.core.address import Address, BadAddress, host_of, parse_address
+from quarterdeck.backend.core.commands import SetJoinList
+from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list, resolve_join_list
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.naming import names_text
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Belief, Picture
 
 Sign = Literal["+", "−", "="]
 

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import LinkChanged, Record
-from backend.picture.fact import Tone
-from backend.picture.tape import Tape
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.tape import Tape
 
 Lane = Literal["bookmarks", "violations", "splits", "claims", "faults"]
 

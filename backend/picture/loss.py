@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from backend.picture.amounts import counted
-from backend.picture.fact import Fact
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from backend.picture.table_belief import Loss, TableBelief
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.table_belief import Loss, TableBelief
 
 NAMED = 12
 """How many partitions a sentence names before it only counts the rest."""

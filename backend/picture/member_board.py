@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backend.core.address import Address
-from backend.core.membership.identity import Member
-from backend.picture.amounts import age_text, counted
-from backend.picture.belief import Belief, Silence
-from backend.picture.beliefs import DISSENT_GLYPH, differs_from_master, state_word
-from backend.picture.fact import Fact, Tone
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.belief import Belief, Silence
+from quarterdeck.backend.picture.beliefs import DISSENT_GLYPH, differs_from_master, state_word
+from quarterdeck.backend.picture.fact import Fact, Tone
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
 
 OBSERVERS_NAMED = 3
 """How many observers a text names before it only says that there are more."""

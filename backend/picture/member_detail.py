@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.core.membership.member_list import MemberList, member_list_text
-from backend.picture.amounts import age_text
-from backend.picture.belief import Belief
-from backend.picture.beliefs import CELLS, state_word
-from backend.picture.fact import Fact, Tone
-from backend.picture.join_list_board import join_list_facts
-from backend.picture.member_events import recent_facts
-from backend.picture.member_links import heartbeat_facts, link_facts
-from backend.picture.naming import with_names
-from backend.picture.narration import VERDICTS
-from backend.picture.one_line import one_line
-from backend.picture.partition_detail import partition_facts
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.member_list import MemberList, member_list_text
+from quarterdeck.backend.picture.amounts import age_text
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.beliefs import CELLS, state_word
+from quarterdeck.backend.picture.fact import Fact, Tone
+from quarterdeck.backend.picture.join_list_board import join_list_facts
+from quarterdeck.backend.picture.member_events import recent_facts
+from quarterdeck.backend.picture.member_links import heartbeat_facts, link_facts
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.narration import VERDICTS
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.partition_detail import partition_facts
+from quarterdeck.backend.picture.picture import Picture
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

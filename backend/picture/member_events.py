@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from backend.core import events
-from backend.core.events import Record
-from backend.picture.fact import Fact
-from backend.picture.naming import with_names
-from backend.picture.narration import clock_text, tell
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.narration import clock_text, tell
+from quarterdeck.backend.picture.picture import Picture
 
 EVENTS_TOLD = 20
 

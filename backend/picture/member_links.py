@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from backend.picture.amounts import age_text, counted
-from backend.picture.belief import Belief
-from backend.picture.fact import Fact
-from backend.picture.member_board import heartbeat, watchers
-from backend.picture.narration import condition_text
-from backend.picture.picture import Picture
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.member_board import heartbeat, watchers
+from quarterdeck.backend.picture.narration import condition_text
+from quarterdeck.backend.picture.picture import Picture
 
 LINKS_SPELT_OUT = 12
 """How many links are told of before the rest is only counted."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.core.partitions.events import DrainFinished
-from backend.core.properties import SECOND_US
-from backend.picture.event_trail import Because, Effect, Rule, asked_for, event_of, heard, since
-from backend.picture.silence_causes import distrusted, silenced
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import DrainFinished
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.event_trail import Because, Effect, Rule, asked_for, event_of, heard, since
+from quarterdeck.backend.picture.silence_causes import distrusted, silenced
 
 NAMES_IT = " names it"
 

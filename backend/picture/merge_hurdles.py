@@ -10,16 +10,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterProfile, ProfiledMember, allows_joins
-from backend.core.commands import ChangeState, Command, HealLink, SearchClusters
-from backend.core.events import LinkChanged
-from backend.core.membership.merge_decision import decide_merge
-from backend.core.properties import SECOND_US
-from backend.picture.amounts import age_text, counted
-from backend.picture.join_list_edit import EditPlan, members_of, plan_edit, spelt
-from backend.picture.naming import names_text, with_names
-from backend.picture.picture import Belief, Picture
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, ProfiledMember, allows_joins
+from quarterdeck.backend.core.commands import ChangeState, Command, HealLink, SearchClusters
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.membership.merge_decision import decide_merge
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.join_list_edit import EditPlan, members_of, plan_edit, spelt
+from quarterdeck.backend.picture.naming import names_text, with_names
+from quarterdeck.backend.picture.picture import Belief, Picture
 
 PairState = Literal["merging", "due", "waits", "blocked"]
 """Whether it has begun, only takes time, waits for something to pass, or waits for an operator."""

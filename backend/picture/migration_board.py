@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
-from backend.core.partitions.events import MigrationStarted, PlannedMigration
-from backend.picture.amounts import age_text, bytes_text, counted, duration_text
-from backend.picture.belief import Belief
-from backend.picture.fact import Tone
-from backend.picture.migration_progress import plan_text
-from backend.picture.migrations import Copied, Ended, Lost, RunningMigration
-from backend.picture.naming import names_text, with_names
-from backend.picture.one_line import one_line
-from backend.picture.partition_narration import NOBODY_TEXT, way_text
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
+from quarterdeck.backend.picture.amounts import age_text, bytes_text, counted, duration_text
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.migration_progress import plan_text
+from quarterdeck.backend.picture.migrations import Copied, Ended, Lost, RunningMigration
+from quarterdeck.backend.picture.naming import names_text, with_names
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.partition_narration import NOBODY_TEXT, way_text
+from quarterdeck.backend.picture.picture import Picture
 
 Entry = RunningMigration | PlannedMigration | Lost | Ended
 """What one row is about."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 
 WINDOW_S = 10
 """Seconds that the pace is taken over."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from backend.core.properties import SECOND_US
-from backend.picture.amounts import age_text, bytes_text
-from backend.picture.migration_pace import WINDOW_S, Pace
-from backend.picture.migrations import Leading
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.amounts import age_text, bytes_text
+from quarterdeck.backend.picture.migration_pace import WINDOW_S, Pace
+from quarterdeck.backend.picture.migrations import Leading
+from quarterdeck.backend.picture.picture import Picture
 
 BAR_LENGTH = 10
 

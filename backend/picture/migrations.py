@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.core.partitions import events as told
-from backend.core.partitions.events import MigrationStarted, PlannedMigration
-from backend.picture.migration_pace import Paces
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
+from quarterdeck.backend.picture.migration_pace import Paces
 
 ENDED_KEPT = 100
 """Ended migrations of each kind that are remembered; all of them are counted."""

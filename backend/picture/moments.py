@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from backend.picture.playhead import Playhead
-from backend.picture.tape import Tape
+from quarterdeck.backend.picture.playhead import Playhead
+from quarterdeck.backend.picture.tape import Tape
 
 SECONDS = re.compile(r"(?:(?P<minutes>\d+):)?(?P<seconds>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|)")
 UNIT_US = {"": 1_000_000, "s": 1_000_000, "ms": 1_000, "m": 60_000_000}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from backend.core.address import Address
+from quarterdeck.backend.core.address import Address
 
 NameOf = Callable[[Address], str]
 """Gives the name that people know an address by; `Picture.label_of` does."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from backend.core import events
-from backend.core.data.events import DataEvent
-from backend.core.events import Record
-from backend.core.partitions.events import PartitionEvent
-from backend.core.properties import SECOND_US
-from backend.picture.amounts import duration_text
-from backend.picture.belief import Decision
-from backend.picture.naming import NameOf, names_text, with_names
-from backend.picture.one_line import one_line
-from backend.picture.partition_narration import tell_partition_or_data
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import DataEvent
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import PartitionEvent
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.amounts import duration_text
+from quarterdeck.backend.picture.belief import Decision
+from quarterdeck.backend.picture.naming import NameOf, names_text, with_names
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.partition_narration import tell_partition_or_data
 
 PartitionOrDataEvent = PartitionEvent | DataEvent
 

@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.core.commands import CutLink, Partition
-from backend.core.events import LinkChanged
-from backend.core.links import LinkConditions
-from backend.picture.beliefs import state_word
-from backend.picture.fact import Tone
-from backend.picture.fault_traits import GLYPHS, trait_text, traits_of
-from backend.picture.faults import FaultLedger
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from backend.picture.replica_cell import letter_of
+from quarterdeck.backend.core.commands import CutLink, Partition
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.picture.beliefs import state_word
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.fault_traits import GLYPHS, trait_text, traits_of
+from quarterdeck.backend.picture.faults import FaultLedger
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.replica_cell import letter_of
 
 LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down"]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from backend.core import events
-from backend.core.data.events import (
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import (
     BackupInStep,
     BackupOutOfStep,
     CallFinished,
     CallStarted,
     EntriesMerged,
 )
-from backend.core.events import Record
-from backend.core.partitions import events as told
-from backend.picture.event_trail import Because, Effect, Rule, event_of, first, heard, since
-from backend.picture.silence_causes import silenced
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.picture.event_trail import Because, Effect, Rule, event_of, first, heard, since
+from quarterdeck.backend.picture.silence_causes import silenced
 
 # The table
 

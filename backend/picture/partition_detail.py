@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from backend.picture.amounts import age_text, counted
-from backend.picture.belief import Belief
-from backend.picture.beliefs import DISSENT_GLYPH, differs_from_master
-from backend.picture.fact import Fact
-from backend.picture.migration_board import led_by
-from backend.picture.naming import with_names
-from backend.picture.picture import Picture
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.beliefs import DISSENT_GLYPH, differs_from_master
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.migration_board import led_by
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.picture import Picture
 
 PARTITIONS_NAMED = 12
 """How many partitions a fact names before it only counts the rest."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from backend.core.data import events as data
-from backend.core.data.events import DataEvent
-from backend.core.partitions import events as told
-from backend.core.partitions.events import MigrationStarted, PartitionEvent
-from backend.picture.amounts import bytes_text, counted, duration_text
-from backend.picture.naming import NameOf, names_text
+from quarterdeck.backend.core.data import events as data
+from quarterdeck.backend.core.data.events import DataEvent
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.core.partitions.events import MigrationStarted, PartitionEvent
+from quarterdeck.backend.picture.amounts import bytes_text, counted, duration_text
+from quarterdeck.backend.picture.naming import NameOf, names_text
 
 TEXT_SHOWN = 60
 """Letters of a key or a value that a line shows."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from backend.core import events
-from backend.core.data import events as data
-from backend.core.partitions import events as told
-from backend.picture.belief import Belief, OutOfStep
-from backend.picture.migrations import LEADING_FOLDS
-from backend.picture.table_belief import TableBelief
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data import events as data
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.picture.belief import Belief, OutOfStep
+from quarterdeck.backend.picture.migrations import LEADING_FOLDS
+from quarterdeck.backend.picture.table_belief import TableBelief
 
 
 def on_table_changed(belief: Belief, event: told.TableChanged, at: int) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import LinkChanged, Record
-from backend.core.membership.identity import Member
-from backend.picture.belief import Belief, Silence, Status, Suspicion
-from backend.picture.migrations import HISTORY_KINDS, MigrationHistory
-from backend.picture.partitions import PARTITION_FOLDS, settle_leading
-from backend.picture.recovery import RECOVERY_FOLDS, inherit, settle_with_list
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.picture.belief import Belief, Silence, Status, Suspicion
+from quarterdeck.backend.picture.migrations import HISTORY_KINDS, MigrationHistory
+from quarterdeck.backend.picture.partitions import PARTITION_FOLDS, settle_leading
+from quarterdeck.backend.picture.recovery import RECOVERY_FOLDS, inherit, settle_with_list
 
 __all__ = ["Belief", "Picture", "Status", "Suspicion"]
 

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Literal
 
-from backend.picture.tape import Tape
+from quarterdeck.backend.picture.tape import Tape
 
 Mode = Literal["following", "paused", "playing"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from backend.core import events
-from backend.picture.belief import Belief, JoinDelay, Resolution, SearchPlan, Verdict
-from backend.picture.partitions import settle_leading
+from quarterdeck.backend.core import events
+from quarterdeck.backend.picture.belief import Belief, JoinDelay, Resolution, SearchPlan, Verdict
+from quarterdeck.backend.picture.partitions import settle_leading
 
 
 def on_disconnection_reported(belief: Belief, event: events.DisconnectionReported, at: int) -> None:

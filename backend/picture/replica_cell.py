@@ -6,11 +6,11 @@ from collections.abc import Set
 from string import ascii_lowercase, ascii_uppercase
 from typing import Literal, NamedTuple
 
-from backend.core.address import Address
-from backend.picture.belief import Belief
-from backend.picture.fact import Tone
-from backend.picture.picture import Picture
-from backend.picture.table_belief import NOBODY
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.table_belief import NOBODY
 
 CellState = Literal["held", "gap", "gone", "single", "doubtful", "behind", "migrating", "differs", "vacant"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from backend.picture.naming import NAMES_SPELT_OUT
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
-from backend.picture.replica_cell import CellState
-from backend.picture.replica_map import NO_ROW, NO_SCENE, ReplicaMap, Row
-from backend.picture.table_belief import NOBODY
+from quarterdeck.backend.picture.naming import NAMES_SPELT_OUT
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.replica_cell import CellState
+from quarterdeck.backend.picture.replica_map import NO_ROW, NO_SCENE, ReplicaMap, Row
+from quarterdeck.backend.picture.table_belief import NOBODY
 
 COUNTED_A_TIME = 10_000
 """Rows that are counted at one time: so long a painter may be kept waiting."""

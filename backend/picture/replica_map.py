@@ -10,13 +10,13 @@ from collections.abc import Mapping, Set
 from itertools import islice
 from typing import NamedTuple
 
-from backend.core.address import Address
-from backend.core.properties import SECOND_US
-from backend.picture.belief import Belief
-from backend.picture.migrations import RunningMigration
-from backend.picture.picture import Picture
-from backend.picture.replica_cell import EMPTY, Column, MapCell, letter_of, state_of_holder, suspected_with
-from backend.picture.table_belief import NOBODY, TableBelief
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.migrations import RunningMigration
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.replica_cell import EMPTY, Column, MapCell, letter_of, state_of_holder, suspected_with
+from quarterdeck.backend.picture.table_belief import NOBODY, TableBelief
 
 Row = tuple[int, ...]
 """The version of a partition, then the number of the holder at each replica index."""

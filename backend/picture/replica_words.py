@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from backend.picture.amounts import age_text, counted
-from backend.picture.belief import Belief
-from backend.picture.beliefs import DISSENT_GLYPH, differs_from_master, state_word
-from backend.picture.fact import Fact, Tone
-from backend.picture.one_line import one_line
-from backend.picture.partition_narration import way_text
-from backend.picture.picture import Picture
-from backend.picture.replica_cell import MARKS, MEANINGS, TONES, letter_of
-from backend.picture.replica_census import COUNTED_STATES, FILTER_WORDS, Census
-from backend.picture.replica_map import NO_ROW, ReplicaMap
-from backend.picture.table_belief import NOBODY
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.beliefs import DISSENT_GLYPH, differs_from_master, state_word
+from quarterdeck.backend.picture.fact import Fact, Tone
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.partition_narration import way_text
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.replica_cell import MARKS, MEANINGS, TONES, letter_of
+from quarterdeck.backend.picture.replica_census import COUNTED_STATES, FILTER_WORDS, Census
+from quarterdeck.backend.picture.replica_map import NO_ROW, ReplicaMap
+from quarterdeck.backend.picture.table_belief import NOBODY
 
 DIGEST_SHOWN = 8
 """Letters of a digest that tell tables apart at a glance."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     DisconnectionResolved,
     ExplicitSuspicionReceived,
     LinkChanged,
@@ -19,8 +19,8 @@ from backend.core.events import (
     Record,
     SuspicionRaised,
 )
-from backend.core.properties import SECOND_US
-from backend.picture.event_trail import Because, Effect, heard, since
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.event_trail import Because, Effect, heard, since
 
 SECONDS = re.compile(r" for (\d+(?:\.\d+)?) s\b")
 """How long the silence lasted, as a reason tells it."""

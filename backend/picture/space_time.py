@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.data.events import CallFinished, CallStarted
-from backend.core.events import Record
-from backend.core.partitions import events as told
-from backend.picture.causes import direct_causes
-from backend.picture.event_trail import Identity, Trail, identity
-from backend.picture.fact import Tone
-from backend.picture.one_line import one_line
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.picture.causes import direct_causes
+from quarterdeck.backend.picture.event_trail import Identity, Trail, identity
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.one_line import one_line
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

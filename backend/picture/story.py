@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.data.events import EntriesMerged
-from backend.core.events import Event, Record
-from backend.core.partitions.events import MigrationStarted
-from backend.picture.amounts import counted, duration_text
-from backend.picture.causes import direct_causes
-from backend.picture.event_trail import Identity, Trail, event_of, identity
-from backend.picture.naming import names_text
-from backend.picture.partition_narration import way_text
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.partitions.events import MigrationStarted
+from quarterdeck.backend.picture.amounts import counted, duration_text
+from quarterdeck.backend.picture.causes import direct_causes
+from quarterdeck.backend.picture.event_trail import Identity, Trail, event_of, identity
+from quarterdeck.backend.picture.naming import names_text
+from quarterdeck.backend.picture.partition_narration import way_text
 
 SubjectKind = Literal["migration", "claim", "merge", "member"]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from backend.core.address import Address
-from backend.picture.amounts import age_text, counted
-from backend.picture.belief import Belief
-from backend.picture.fact import Fact, Tone
-from backend.picture.naming import with_names
-from backend.picture.one_line import one_line
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.amounts import age_text, counted
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.fact import Fact, Tone
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Picture
 
 SUSPECTS_GLYPH = "?"
 MUTUAL_GLYPH = "⇄"

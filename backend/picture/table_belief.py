@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from typing import NamedTuple
 
-from backend.core.partitions.events import Holder, TableChanged
+from quarterdeck.backend.core.partitions.events import Holder, TableChanged
 
 NOBODY = -1
 """In place of a holder's number."""

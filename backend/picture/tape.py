@@ -13,8 +13,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from backend.core.events import Record
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.picture import Picture
 
 CAPACITY = 200_000
 """Records remembered when nobody says otherwise: at 50 events a second more than an hour."""

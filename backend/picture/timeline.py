@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
 
-from backend.picture.fact import Tone
-from backend.picture.landmarks import Landmark, Lane
-from backend.picture.tape import Tape
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.landmarks import Landmark, Lane
+from quarterdeck.backend.picture.tape import Tape
 
 LANES: tuple[Lane, ...] = ("bookmarks", "violations", "splits", "claims", "faults")
 

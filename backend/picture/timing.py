@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     DisconnectionReported,
     DisconnectionResolved,
     MemberRemoved,
@@ -15,8 +15,8 @@ from backend.core.events import (
     SettingsChanged,
     SuspicionRaised,
 )
-from backend.core.properties import DOCUMENTED, SECOND_US
-from backend.picture.belief import Belief
+from quarterdeck.backend.core.properties import DOCUMENTED, SECOND_US
+from quarterdeck.backend.picture.belief import Belief
 
 TIMEOUT = "hazelcast.max.no.heartbeat.seconds"
 INTERVAL = "hazelcast.heartbeat.interval.seconds"

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from backend.core.address import Address
-from backend.core.commands import Command
-from backend.core.membership.merge_decision import RULES
-from backend.picture.fact import Tone
-from backend.picture.join_list_edit import EditPlan
-from backend.picture.merge_hurdles import Hurdle, Meeting, PairState, profile
-from backend.picture.naming import with_names
-from backend.picture.one_line import one_line
-from backend.picture.picture import Belief, Picture
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.membership.merge_decision import RULES
+from quarterdeck.backend.picture.fact import Tone
+from quarterdeck.backend.picture.join_list_edit import EditPlan
+from quarterdeck.backend.picture.merge_hurdles import Hurdle, Meeting, PairState, profile
+from quarterdeck.backend.picture.naming import with_names
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.picture import Belief, Picture
 
 PAIRS_SHOWN = 100
 """Of very many clusters only so many pairs are judged, those of the largest clusters first."""

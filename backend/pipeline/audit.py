@@ -13,18 +13,25 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from backend.journal.files import OPEN_SUFFIX, RUN_PREFIX, SEALED_SUFFIX, NoJournal, journal_files, run_of_file
-from backend.pipeline.missing import JavaMissing, PipelineMissing, needing_packages
-from backend.pipeline.product_logs.reading import log_files, may_be_log
-from backend.pipeline.rules.finding import Finding, Witness, by_weight, linked
-from backend.pipeline.rules.names import UnknownRule, judged_without_the_rest, wanted_rules
-from backend.pipeline.tables import commit
+from quarterdeck.backend.journal.files import (
+    OPEN_SUFFIX,
+    RUN_PREFIX,
+    SEALED_SUFFIX,
+    NoJournal,
+    journal_files,
+    run_of_file,
+)
+from quarterdeck.backend.pipeline.missing import JavaMissing, PipelineMissing, needing_packages
+from quarterdeck.backend.pipeline.product_logs.reading import log_files, may_be_log
+from quarterdeck.backend.pipeline.rules.finding import Finding, Witness, by_weight, linked
+from quarterdeck.backend.pipeline.rules.names import UnknownRule, judged_without_the_rest, wanted_rules
+from quarterdeck.backend.pipeline.tables import commit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from backend.pipeline.audit_reading import Reading
-    from backend.pipeline.rules.evidence import Evidence
+    from quarterdeck.backend.pipeline.audit_reading import Reading
+    from quarterdeck.backend.pipeline.rules.evidence import Evidence
 
 __all__ = [
     "AuditResult",
@@ -112,7 +119,7 @@ def audit(
     source = source_of(paths) if source == "auto" else source
     listed = [file for path in paths for file in journal_files(path)] if source == "journal" else []
     with needing_packages():
-        from backend.pipeline import audit_reading, session, tuning
+        from quarterdeck.backend.pipeline import audit_reading, session, tuning
     blind: list[str] = []
     if source == "logs":
         blind = sorted(name for name in names if not judged_without_the_rest(name))
@@ -145,7 +152,7 @@ class _Task(NamedTuple):
 def _read_and_audited(
     spark: SparkSession, source: Source, files: Mapping[Path, Path], size_bytes: int, task: _Task
 ) -> AuditResult:
-    from backend.pipeline import audit_reading, tuning
+    from quarterdeck.backend.pipeline import audit_reading, tuning
 
     with tuning.tuned(spark, size_bytes):
         if source == "logs":
@@ -159,9 +166,9 @@ def _read_and_audited(
 
 
 def _audited(reading: Reading, task: _Task) -> AuditResult:
-    from backend.pipeline.audit_reading import counted
-    from backend.pipeline.rules import all_rules
-    from backend.pipeline.rules.evidence import PATIENCE_US, Evidence
+    from quarterdeck.backend.pipeline.audit_reading import counted
+    from quarterdeck.backend.pipeline.rules import all_rules
+    from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US, Evidence
 
     contents = counted(reading.lines)
     counts = {"files": len(reading.names), **contents.counts, **reading.counts}
@@ -241,9 +248,9 @@ def _check_output(out_dir: Path) -> None:
 
 
 def _tables(evidence: Evidence, findings: Sequence[Finding]) -> dict[str, DataFrame]:
-    from backend.pipeline.schemas import FINDINGS
-    from backend.pipeline.tables.suspicions import suspicions
-    from backend.pipeline.tables.views import views
+    from quarterdeck.backend.pipeline.schemas import FINDINGS
+    from quarterdeck.backend.pipeline.tables.suspicions import suspicions
+    from quarterdeck.backend.pipeline.tables.views import views
 
     # By way of JSON: Spark Connect takes lists for arrays, and no tuples.
     rows = [msgspec.json.decode(msgspec.json.encode(one)) for one in findings]

@@ -11,11 +11,11 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from backend.pipeline.product_logs.reader import ProductLogs, read_product_logs
-from backend.pipeline.rules.evidence import DISTURBANCES
-from backend.pipeline.schemas import RECORD
-from backend.pipeline.tables import bronze, sources
-from backend.pipeline.tuning import SMALL_BYTES, kept
+from quarterdeck.backend.pipeline.product_logs.reader import ProductLogs, read_product_logs
+from quarterdeck.backend.pipeline.rules.evidence import DISTURBANCES
+from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.tables import bronze, sources
+from quarterdeck.backend.pipeline.tuning import SMALL_BYTES, kept
 
 MOST_QUARANTINED = 1_000
 

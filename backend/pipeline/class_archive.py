@@ -17,7 +17,7 @@ from pathlib import Path
 import platformdirs
 import pyspark
 
-from backend.pipeline.java import Java
+from quarterdeck.backend.pipeline.java import Java
 
 OLDEST_VERSION_OF_AOT = 25
 """From then on Java makes its archives in another form, and speaks of that on stdout whatever it is told: those get none."""

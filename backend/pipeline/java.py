@@ -20,7 +20,7 @@ from typing import Literal
 import platformdirs
 from msgspec import Struct
 
-from backend.pipeline.missing import JavaMissing
+from quarterdeck.backend.pipeline.missing import JavaMissing
 
 OLDEST_VERSION = 17
 ANSWER_SECONDS = 20

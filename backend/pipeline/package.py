@@ -7,10 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-import backend
+import quarterdeck
 
-ROOT = Path(next(iter(backend.__path__))).resolve()
-"""The folder `backend`: all that a worker may need, whose drawings and screens stay here."""
+ROOT = Path(next(iter(quarterdeck.__path__)))
+"""The folder of this package."""
+
+SHIPPED = ("__init__.py", "backend")
+"""All that a worker may need: drawings and screens stay here."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can state; a real one would make equal sources differ."""
@@ -37,6 +40,8 @@ def sources_digest() -> str:
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    for path in sorted(ROOT.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            yield f"{ROOT.name}/{path.relative_to(ROOT).as_posix()}", path.read_bytes()
+    for name in SHIPPED:
+        top = ROOT / name
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield f"quarterdeck/{path.relative_to(ROOT).as_posix()}", path.read_bytes()

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from backend.core.events import Record
+from quarterdeck.backend.core.events import Record
 
 
 class SchemaConflict(TypeError):

@@ -22,11 +22,11 @@ from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
-from backend.pipeline.class_archive import archive_options
-from backend.pipeline.java import find_java, quiet_home
-from backend.pipeline.missing import RemoteMissing, SparkFailed, SparkUnreachable
-from backend.pipeline.package import ROOT, write_package
-from backend.pipeline.quiet import hush, own_interrupts
+from quarterdeck.backend.pipeline.class_archive import archive_options
+from quarterdeck.backend.pipeline.java import find_java, quiet_home
+from quarterdeck.backend.pipeline.missing import RemoteMissing, SparkFailed, SparkUnreachable
+from quarterdeck.backend.pipeline.package import ROOT, write_package
+from quarterdeck.backend.pipeline.quiet import hush, own_interrupts
 
 Profile = Literal["interactive", "throughput"]
 """`interactive` answers sooner: audits of a few gigabytes, streams, tests. `throughput` is for sorting very much."""

@@ -8,10 +8,18 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from backend.core.membership.conflict_graph import Candidate, settle
-from backend.core.membership.conflict_wording import shortened as shortened_list
-from backend.documents.yaml_document import did_you_mean
-from backend.planning.input import BadInput, Name, Strict, check_each_once, explained, shortened, shortened_text
+from quarterdeck.backend.core.membership.conflict_graph import Candidate, settle
+from quarterdeck.backend.core.membership.conflict_wording import shortened as shortened_list
+from quarterdeck.backend.documents.yaml_document import did_you_mean
+from quarterdeck.backend.planning.input import (
+    BadInput,
+    Name,
+    Strict,
+    check_each_once,
+    explained,
+    shortened,
+    shortened_text,
+)
 
 
 class BadDisconnections(BadInput):

@@ -9,17 +9,17 @@ import msgspec
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from backend.core.address import Address, parse_address
-from backend.core.cluster_profile import ClusterProfile, ClusterState, ProfiledMember
-from backend.core.membership.merge_decision import (
+from quarterdeck.backend.core.address import Address, parse_address
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterState, ProfiledMember
+from quarterdeck.backend.core.membership.merge_decision import (
     NO_ANSWER,
     NO_ANSWER_PASSED,
     MergeDecision,
     decide_merge,
     passed_before,
 )
-from backend.documents.yaml_document import did_you_mean
-from backend.planning.input import BadInput, Strict, check_each_once, explained, shortened
+from quarterdeck.backend.documents.yaml_document import did_you_mean
+from quarterdeck.backend.planning.input import BadInput, Strict, check_each_once, explained, shortened
 
 NOT_MASTER = "not-master"
 NOT_MASTER_PASSED = "both are masters of their clusters"

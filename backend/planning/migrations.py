@@ -6,11 +6,11 @@ import msgspec
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from backend.core.partitions.migration_planner import BadRows, Plan, plan_migrations
-from backend.core.partitions.migration_wording import why_each_step
-from backend.core.partitions.replica_row import Row
-from backend.documents.yaml_document import did_you_mean
-from backend.planning.input import BadInput, Name, Strict, shortened, usual_problem
+from quarterdeck.backend.core.partitions.migration_planner import BadRows, Plan, plan_migrations
+from quarterdeck.backend.core.partitions.migration_wording import why_each_step
+from quarterdeck.backend.core.partitions.replica_row import Row
+from quarterdeck.backend.documents.yaml_document import did_you_mean
+from quarterdeck.backend.planning.input import BadInput, Name, Strict, shortened, usual_problem
 
 COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
 """The fields of a step."""

@@ -9,9 +9,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from backend.core.partitions.arrangement import arrange
-from backend.documents.yaml_document import did_you_mean
-from backend.planning.input import BadInput, Name, Strict, check_each_once, explained, shortened
+from quarterdeck.backend.core.partitions.arrangement import arrange
+from quarterdeck.backend.documents.yaml_document import did_you_mean
+from quarterdeck.backend.planning.input import BadInput, Name, Strict, check_each_once, explained, shortened
 
 EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 

@@ -17,11 +17,11 @@ from collections import OrderedDict, deque
 
 from starlette.requests import HTTPConnection
 
-from backend.core.address import BadAddress, host_of, split_host_and_port
-from backend.core.properties import SECOND_US
-from backend.service.answers import Denied
-from backend.service.configuration import User
-from backend.service.face import Caller, Face, Role
+from quarterdeck.backend.core.address import BadAddress, host_of, split_host_and_port
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.service.answers import Denied
+from quarterdeck.backend.service.configuration import User
+from quarterdeck.backend.service.face import Caller, Face, Role
 
 RANKS: dict[Role, int] = {"read": 0, "write": 1, "fault": 2}
 """Each role includes those before it."""

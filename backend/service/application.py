@@ -12,13 +12,13 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from backend.service import rest_cluster, rest_config, rest_health, rest_management, rest_maps
-from backend.service.answers import Denied, failure
-from backend.service.console_api import console_routes
-from backend.service.face import Face
-from backend.service.metrics import metrics_route
-from backend.service.operator_path import operator_routes
-from backend.service.request_guard import Limits, RequestGuard
+from quarterdeck.backend.service import rest_cluster, rest_config, rest_health, rest_management, rest_maps
+from quarterdeck.backend.service.answers import Denied, failure
+from quarterdeck.backend.service.console_api import console_routes
+from quarterdeck.backend.service.face import Face
+from quarterdeck.backend.service.metrics import metrics_route
+from quarterdeck.backend.service.operator_path import operator_routes
+from quarterdeck.backend.service.request_guard import Limits, RequestGuard
 
 OPERATOR_PATHS = (
     *rest_health.PATHS,

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 
-from backend.service.answers import Denied
+from quarterdeck.backend.service.answers import Denied
 
 MOST_BYTES = 64 * 1024
 """Of a body that is not a value of a map."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from backend.core.membership.identity import Member
-from backend.core.partitions.member_groups import grouped
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.properties import Settings
-from backend.picture.belief import Belief
-from backend.service.face import Face
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.member_groups import grouped
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.service.face import Face
 
 
 def why_not_ready(face: Face) -> str:

@@ -15,11 +15,11 @@ from ruamel.yaml.composer import Composer, MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent
 
-from backend.core.address import Address
-from backend.core.join_list import BadJoinList, parse_join_list
-from backend.core.properties import FIXED_AT_START, PROPERTIES, BadProperty, PropertyValue, Settings
-from backend.documents.yaml_document import DEEPEST_NESTING
-from backend.service.answers import Denied
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, BadProperty, PropertyValue, Settings
+from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING
+from quarterdeck.backend.service.answers import Denied
 
 LONGEST_NAME = 100
 """Characters of a name that are told back."""

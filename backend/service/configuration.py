@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from backend.core.address import Address
-from backend.core.properties import Settings
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.properties import Settings
 
 EndpointGroup = Literal["CLUSTER_READ", "CLUSTER_WRITE", "HEALTH_CHECK", "DATA"]
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
-from backend.core.address import HIGHEST_PORT
-from backend.core.join_list import DEFAULT_PORT, SEPARATORS
-from backend.service.configuration import ENDPOINT_GROUPS, GROUPS_BY_DEFAULT, OPEN_TO_ALL, EndpointGroup
-from backend.service.face import Role
+from quarterdeck.backend.core.address import HIGHEST_PORT
+from quarterdeck.backend.core.join_list import DEFAULT_PORT, SEPARATORS
+from quarterdeck.backend.service.configuration import ENDPOINT_GROUPS, GROUPS_BY_DEFAULT, OPEN_TO_ALL, EndpointGroup
+from quarterdeck.backend.service.face import Role
 
 PORTS_TRIED = 100
 """As the product does (``network.port.port-count``)."""

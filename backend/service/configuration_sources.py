@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from backend.core.address import BadAddress, make_address, parse_port, split_host_and_port
-from backend.core.join_list import BadJoinList, parse_join_list
-from backend.core.properties import PROPERTIES, BadProperty, Settings
-from backend.documents.yaml_document import (
+from quarterdeck.backend.core.address import BadAddress, make_address, parse_port, split_host_and_port
+from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Settings
+from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
     Place,
     YamlDocument,
@@ -27,8 +27,8 @@ from backend.documents.yaml_document import (
     mistakes,
     text_of,
 )
-from backend.service.configuration import MemberConfiguration, Security, User
-from backend.service.configuration_file import MemberFile, Section
+from quarterdeck.backend.service.configuration import MemberConfiguration, Security, User
+from quarterdeck.backend.service.configuration_file import MemberFile, Section
 
 LOOPBACK = "127.0.0.1"
 

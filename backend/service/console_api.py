@@ -14,14 +14,14 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute, Mount
 
-from backend.core.events import Record
-from backend.core.links import LinkCommand
-from backend.service import console_commands, console_maps, console_plans, console_reading
-from backend.service.console_requests import answer_failures
-from backend.service.console_views import process_started_utc_us
-from backend.service.event_stream import event_stream
-from backend.service.face import Face
-from backend.service.software import software_version
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.service import console_commands, console_maps, console_plans, console_reading
+from quarterdeck.backend.service.console_requests import answer_failures
+from quarterdeck.backend.service.console_views import process_started_utc_us
+from quarterdeck.backend.service.event_stream import event_stream
+from quarterdeck.backend.service.face import Face
+from quarterdeck.backend.service.software import software_version
 
 PREFIX = "/quarterdeck/v1"
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from fastapi import APIRouter, Request
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     ChangeState,
     Heal,
@@ -19,13 +19,13 @@ from backend.core.commands import (
     SearchClusters,
     SetJoinList,
 )
-from backend.core.events import LinkChanged
-from backend.core.join_list import BadJoinList, resolve_join_list
-from backend.core.links import LinkCommand
-from backend.service import console_models as shown
-from backend.service.answers import JSON_TYPE, Denied
-from backend.service.console_reading import properties_of
-from backend.service.console_requests import (
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
+from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.service import console_models as shown
+from quarterdeck.backend.service.answers import JSON_TYPE, Denied
+from quarterdeck.backend.service.console_reading import properties_of
+from quarterdeck.backend.service.console_requests import (
     JOINED,
     CallerHere,
     FaceHere,

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import ConfigDict, model_validator
 
-from backend.core.partitions.migration_service import Endpoint
-from backend.core.partitions.migration_steps import Kind
-from backend.service.console_models import Handed, Shown
+from quarterdeck.backend.core.partitions.migration_service import Endpoint
+from quarterdeck.backend.core.partitions.migration_steps import Kind
+from quarterdeck.backend.service.console_models import Handed, Shown
 
 
 class HolderEntry(Shown):

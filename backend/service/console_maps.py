@@ -10,11 +10,18 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.convertors import Convertor, register_url_convertor
 
-from backend.core.data.operations import Answer, Get, Keys, Operation, Put, Remove, Size
-from backend.service import console_data_models as data
-from backend.service.answers import Denied
-from backend.service.console_requests import JOINED, CallerHere, FaceHere, GuardedRoute, WritingRoute, with_failures
-from backend.service.face import Caller, Face
+from quarterdeck.backend.core.data.operations import Answer, Get, Keys, Operation, Put, Remove, Size
+from quarterdeck.backend.service import console_data_models as data
+from quarterdeck.backend.service.answers import Denied
+from quarterdeck.backend.service.console_requests import (
+    JOINED,
+    CallerHere,
+    FaceHere,
+    GuardedRoute,
+    WritingRoute,
+    with_failures,
+)
+from quarterdeck.backend.service.face import Caller, Face
 
 reading = APIRouter(
     prefix="/maps", route_class=GuardedRoute, responses=with_failures(409, 503, 504), dependencies=JOINED

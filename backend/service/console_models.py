@@ -9,9 +9,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.core.cluster_profile import ClusterState
-from backend.picture.belief import Decision, Status
-from backend.service.face import NodeState
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.picture.belief import Decision, Status
+from quarterdeck.backend.service.face import NodeState
 
 EXAMPLE_ADDRESS = "127.0.0.1:5701"
 

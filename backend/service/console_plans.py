@@ -16,13 +16,13 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from backend.planning.disconnections import Disconnections, plan_disconnections, read_disconnections
-from backend.planning.input import BadInput
-from backend.planning.merge import Meeting, plan_merge, read_meeting
-from backend.planning.migrations import Rows, explained_plan, read_and_plan, steps_of
-from backend.planning.rebalance import Rebalance, plan_rebalance, read_rebalance
-from backend.service.answers import JSON_TYPE, Denied
-from backend.service.console_requests import GuardedRoute, with_failures
+from quarterdeck.backend.planning.disconnections import Disconnections, plan_disconnections, read_disconnections
+from quarterdeck.backend.planning.input import BadInput
+from quarterdeck.backend.planning.merge import Meeting, plan_merge, read_meeting
+from quarterdeck.backend.planning.migrations import Rows, explained_plan, read_and_plan, steps_of
+from quarterdeck.backend.planning.rebalance import Rebalance, plan_rebalance, read_rebalance
+from quarterdeck.backend.service.answers import JSON_TYPE, Denied
+from quarterdeck.backend.service.console_requests import GuardedRoute, with_failures
 
 MOST_BYTES = 1024 * 1024
 """Of input for one plan."""

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from backend.core.properties import FIXED_AT_START
-from backend.service import console_data_models as data
-from backend.service import console_models as shown
-from backend.service import console_views as views
-from backend.service.answers import JSON_TYPE
-from backend.service.console_requests import FaceHere, GuardedRoute, with_failures
-from backend.service.encoded_records import encoded, first_of
-from backend.service.face import Face
+from quarterdeck.backend.core.properties import FIXED_AT_START
+from quarterdeck.backend.service import console_data_models as data
+from quarterdeck.backend.service import console_models as shown
+from quarterdeck.backend.service import console_views as views
+from quarterdeck.backend.service.answers import JSON_TYPE
+from quarterdeck.backend.service.console_requests import FaceHere, GuardedRoute, with_failures
+from quarterdeck.backend.service.encoded_records import encoded, first_of
+from quarterdeck.backend.service.face import Face
 
 MOST_RECORDS = 10_000
 MOST_RECORD_BYTES = 8 * 1024 * 1024

@@ -13,12 +13,12 @@ from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from backend.core.commands import CommandRefused
-from backend.core.properties import BadProperty
-from backend.service.access import require
-from backend.service.answers import Denied, failure
-from backend.service.console_models import Fail
-from backend.service.face import Caller, Face, Role
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.service.access import require
+from quarterdeck.backend.service.answers import Denied, failure
+from quarterdeck.backend.service.console_models import Fail
+from quarterdeck.backend.service.face import Caller, Face, Role
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 

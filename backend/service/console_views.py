@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 
-from backend.core.address import Address
-from backend.core.membership.identity import Member
-from backend.core.partitions.replica import packed
-from backend.picture import belief as believed
-from backend.picture.migrations import Ended
-from backend.service import console_data_models as data
-from backend.service import console_models as shown
-from backend.service.face import Face
-from backend.service.software import software_version
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.replica import packed
+from quarterdeck.backend.picture import belief as believed
+from quarterdeck.backend.picture.migrations import Ended
+from quarterdeck.backend.service import console_data_models as data
+from quarterdeck.backend.service import console_models as shown
+from quarterdeck.backend.service.face import Face
+from quarterdeck.backend.service.software import software_version
 
 PLANNED_SHOWN = 100
 ENDED_SHOWN = 50

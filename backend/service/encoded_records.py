@@ -7,7 +7,7 @@ from itertools import islice
 
 import msgspec
 
-from backend.core.events import Record
+from quarterdeck.backend.core.events import Record
 
 _encode = msgspec.json.Encoder().encode
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from backend.core.events import Record
-from backend.service.encoded_records import encoded
-from backend.service.face import Face
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.service.encoded_records import encoded
+from quarterdeck.backend.service.face import Face
 
 LOOK_SECONDS = 0.05
 """How often the member's records are looked at while there are clients."""

@@ -18,11 +18,11 @@ from starlette.routing import WebSocketRoute
 from starlette.status import WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from backend.service.access import require
-from backend.service.answers import Denied, failure
-from backend.service.console_views import utc_now_us
-from backend.service.event_feed import EventFeed, Place
-from backend.service.face import Face
+from quarterdeck.backend.service.access import require
+from quarterdeck.backend.service.answers import Denied, failure
+from quarterdeck.backend.service.console_views import utc_now_us
+from quarterdeck.backend.service.event_feed import EventFeed, Place
+from quarterdeck.backend.service.face import Face
 
 MOST_CLIENTS = 100
 """Streams at a time; more than that are asked to come again."""

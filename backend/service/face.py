@@ -7,13 +7,13 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.commands import Command
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import LinkChanged, Record
-from backend.core.member import MemberMachine
-from backend.picture.picture import Picture
-from backend.service.configuration import MemberConfiguration
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.service.configuration import MemberConfiguration
 
 Role = Literal["read", "write", "fault"]
 """What somebody may do: look, change what operators change, or harm on purpose. Each includes the one before."""

@@ -18,19 +18,19 @@ from pathlib import Path
 from random import SystemRandom
 from typing import NoReturn
 
-from backend.core.address import HIGHEST_PORT, host_of, make_address, port_of
-from backend.core.events import JoinFailed, Record
-from backend.core.join_list import parse_join_list
-from backend.core.member import Birth
-from backend.journal.writer import JournalFailed, JournalWriter
-from backend.live.clock import RunClock
-from backend.live.network import Network
-from backend.live.tls import BadCertificate
-from backend.service.configuration import MemberConfiguration
-from backend.service.member_service import MemberService
-from backend.service.readiness import ReadyFile, tell_systemd
-from backend.service.software import software_version
-from backend.service.structured_log import LOGGER, MemberLog, begin_log
+from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address, port_of
+from quarterdeck.backend.core.events import JoinFailed, Record
+from quarterdeck.backend.core.join_list import parse_join_list
+from quarterdeck.backend.core.member import Birth
+from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.live.tls import BadCertificate
+from quarterdeck.backend.service.configuration import MemberConfiguration
+from quarterdeck.backend.service.member_service import MemberService
+from quarterdeck.backend.service.readiness import ReadyFile, tell_systemd
+from quarterdeck.backend.service.software import software_version
+from quarterdeck.backend.service.structured_log import LOGGER, MemberLog, begin_log
 
 PARTING_SECONDS = 2.0
 """How long a member that has left waits for its last words and answers to be under way."""

@@ -130,8 +130,8 @@ def _loaded(
     import uvicorn
     from uvicorn.server import ServerState
 
-    from backend.service.http_protocol import BoundedProtocol
-    from backend.service.shared_deflate import SharedDeflateProtocol
+    from quarterdeck.backend.service.http_protocol import BoundedProtocol
+    from quarterdeck.backend.service.shared_deflate import SharedDeflateProtocol
 
     config = uvicorn.Config(
         make_application(),

@@ -14,11 +14,11 @@ import sys
 from functools import partial
 from random import Random
 
-from backend.core.address import host_of
-from backend.core.commands import CommandRefused
-from backend.core.data.operations import Answer
-from backend.core.events import Record, StrangerRefused
-from backend.live.control import (
+from quarterdeck.backend.core.address import host_of
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.data.operations import Answer
+from quarterdeck.backend.core.events import Record, StrangerRefused
+from quarterdeck.backend.live.control import (
     LONGEST_LINE_BYTES,
     ORDER,
     Answered,
@@ -34,9 +34,9 @@ from backend.live.control import (
     Stranger,
     line_of,
 )
-from backend.live.network import Network
-from backend.service.configuration import ENDPOINT_GROUPS, MemberConfiguration
-from backend.service.member_service import MemberService
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.service.configuration import ENDPOINT_GROUPS, MemberConfiguration
+from quarterdeck.backend.service.member_service import MemberService
 
 PARTING_SECONDS = 1.0
 """How long a member that has stopped waits for its last words to be under way."""

@@ -14,9 +14,9 @@ from uuid import uuid4
 
 import msgspec
 
-from backend.core.address import Address, BadAddress, parse_address
-from backend.core.command_check import Condition, check
-from backend.core.commands import (
+from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.command_check import Condition, check
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     CutLink,
@@ -35,8 +35,8 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import (
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import (
     Event,
     LinkChanged,
     ListInstalled,
@@ -46,23 +46,23 @@ from backend.core.events import (
     Record,
     StrangerRefused,
 )
-from backend.core.join_list import BadJoinList, resolve_join_list
-from backend.core.links import LinkCommand
-from backend.core.member import Birth, MemberMachine
-from backend.core.properties import BadProperty
-from backend.journal.writer import JournalFailed, JournalWriter
-from backend.live.clock import RunClock
-from backend.live.host import Host
-from backend.live.member_host import MemberHost
-from backend.live.network import Network
-from backend.live.security import WireSecurity
-from backend.live.tls import TlsFiles
-from backend.live.transport import DEFAULT_PATIENCE, Patience
-from backend.picture.picture import Picture
-from backend.service.configuration import MemberConfiguration, Security
-from backend.service.face import Caller, NodeState
-from backend.service.http_server import HttpServer
-from backend.service.record_buffer import RecordBuffer
+from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
+from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.host import Host
+from quarterdeck.backend.live.member_host import MemberHost
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.live.security import WireSecurity
+from quarterdeck.backend.live.tls import TlsFiles
+from quarterdeck.backend.live.transport import DEFAULT_PATIENCE, Patience
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.service.configuration import MemberConfiguration, Security
+from quarterdeck.backend.service.face import Caller, NodeState
+from quarterdeck.backend.service.http_server import HttpServer
+from quarterdeck.backend.service.record_buffer import RecordBuffer
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -163,7 +163,7 @@ class MemberService:
         await asyncio.gather(self.http.close(within_seconds), self.host.closed(within_seconds))
 
     def _application(self) -> ASGIApp:
-        from backend.service.application import application
+        from quarterdeck.backend.service.application import application
 
         return application(self)
 

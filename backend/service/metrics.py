@@ -18,12 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from backend.core.cluster_profile import CLUSTER_STATES
-from backend.core.events import EVENT_KINDS, Event
-from backend.service.access import require
-from backend.service.console_views import own_belief
-from backend.service.face import Face
-from backend.service.software import software_version
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
+from quarterdeck.backend.core.events import EVENT_KINDS, Event
+from quarterdeck.backend.service.access import require
+from quarterdeck.backend.service.console_views import own_belief
+from quarterdeck.backend.service.face import Face
+from quarterdeck.backend.service.software import software_version
 
 LOST = "lost"
 """In place of the kind of events that were not seen: the member records more between two scrapes than it keeps."""

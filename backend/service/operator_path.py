@@ -16,13 +16,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from backend.core.commands import CommandRefused
-from backend.core.properties import BadProperty
-from backend.service.access import access_of, require
-from backend.service.answers import Denied, failure
-from backend.service.bodies import Body, Value, read_body
-from backend.service.configuration import GROUPS_BY_DEFAULT, EndpointGroup
-from backend.service.face import Caller, Face, Role
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.service.access import access_of, require
+from quarterdeck.backend.service.answers import Denied, failure
+from quarterdeck.backend.service.bodies import Body, Value, read_body
+from quarterdeck.backend.service.configuration import GROUPS_BY_DEFAULT, EndpointGroup
+from quarterdeck.backend.service.face import Caller, Face, Role
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import islice
 
 import msgspec
 
-from backend.core.events import Record
+from quarterdeck.backend.core.events import Record
 
 MOST_RECORDS = 20_000
 MOST_BYTES = 8 * 1024 * 1024

@@ -14,9 +14,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from backend.service.access import Access
-from backend.service.answers import Denied, failure
-from backend.service.face import Face
+from quarterdeck.backend.service.access import Access
+from quarterdeck.backend.service.answers import Denied, failure
+from quarterdeck.backend.service.face import Face
 
 
 @dataclass(frozen=True)

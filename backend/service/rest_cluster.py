@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from backend.core.address import bracketed
-from backend.core.membership.identity import Member
-from backend.service.answers import json_answer
-from backend.service.operator_path import Asked, OperatorPath
-from backend.service.software import software_version
+from quarterdeck.backend.core.address import bracketed
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.service.answers import json_answer
+from quarterdeck.backend.service.operator_path import Asked, OperatorPath
+from quarterdeck.backend.service.software import software_version
 
 
 async def cluster(asked: Asked) -> Response:

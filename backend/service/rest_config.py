@@ -6,12 +6,12 @@ import asyncio
 
 from starlette.responses import Response
 
-from backend.core.commands import SetJoinList
-from backend.documents.yaml_document import BadDocument, YamlDocument, text_of
-from backend.service.answers import Denied, success
-from backend.service.config_document import Plan, parse_document, plan_of, read_member_list
-from backend.service.face import Face
-from backend.service.operator_path import Asked, OperatorPath
+from quarterdeck.backend.core.commands import SetJoinList
+from quarterdeck.backend.documents.yaml_document import BadDocument, YamlDocument, text_of
+from quarterdeck.backend.service.answers import Denied, success
+from quarterdeck.backend.service.config_document import Plan, parse_document, plan_of, read_member_list
+from quarterdeck.backend.service.face import Face
+from quarterdeck.backend.service.operator_path import Asked, OperatorPath
 
 NO_TCP_IP = "TCP-IP join mechanism is not enabled in the cluster."
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 from starlette.responses import Response
 
-from backend.core.cluster_profile import ClusterState
-from backend.service.answers import Denied, json_answer
-from backend.service.cluster_safety import migration_queue_size, why_not_ready, why_unsafe
-from backend.service.face import Face, NodeState
-from backend.service.operator_path import Asked, OperatorPath
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.service.answers import Denied, json_answer
+from quarterdeck.backend.service.cluster_safety import migration_queue_size, why_not_ready, why_unsafe
+from quarterdeck.backend.service.face import Face, NodeState
+from quarterdeck.backend.service.operator_path import Asked, OperatorPath
 
 
 class Health(Struct, frozen=True, rename="camel"):

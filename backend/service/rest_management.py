@@ -8,17 +8,17 @@ import platform
 
 from starlette.responses import Response
 
-from backend.core.address import bracketed
-from backend.core.cluster_profile import CLUSTER_STATES, ClusterProfile, ClusterState
-from backend.core.commands import ChangeState
-from backend.core.events import ClusterStateRefused
-from backend.core.membership.identity import Member
-from backend.core.properties import SECOND_US
-from backend.service.answers import Denied, json_answer, success
-from backend.service.face import Face
-from backend.service.operator_path import Answering, Asked, OperatorPath, afterwards
-from backend.service.software import software_version
-from backend.service.structured_log import LEVEL_LOGGER
+from quarterdeck.backend.core.address import bracketed
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterProfile, ClusterState
+from quarterdeck.backend.core.commands import ChangeState
+from quarterdeck.backend.core.events import ClusterStateRefused
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.service.answers import Denied, json_answer, success
+from quarterdeck.backend.service.face import Face
+from quarterdeck.backend.service.operator_path import Answering, Asked, OperatorPath, afterwards
+from quarterdeck.backend.service.software import software_version
+from quarterdeck.backend.service.structured_log import LEVEL_LOGGER
 
 _LOG = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from urllib.parse import unquote_to_bytes
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 
-from backend.core.data.map_calls import MOST_ENTRY_BYTES
-from backend.core.data.operations import Answer, Get, Operation, Put, Remove
-from backend.service.answers import Denied
-from backend.service.bodies import BAD_ESCAPE, request_bytes
-from backend.service.operator_path import Asked, OperatorPath
+from quarterdeck.backend.core.data.map_calls import MOST_ENTRY_BYTES
+from quarterdeck.backend.core.data.operations import Answer, Get, Operation, Put, Remove
+from quarterdeck.backend.service.answers import Denied
+from quarterdeck.backend.service.bodies import BAD_ESCAPE, request_bytes
+from quarterdeck.backend.service.operator_path import Asked, OperatorPath
 
 PREFIX = "/hazelcast/rest/maps/"
 

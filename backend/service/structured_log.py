@@ -11,19 +11,19 @@ from typing import Any, Literal, TextIO
 
 import msgspec
 
-from backend.core import events
-from backend.core.address import Address, bracketed
-from backend.core.data import events as data_events
-from backend.core.events import Event, ListInstalled, Record
-from backend.core.membership.member_list import MemberList, member_list_text
-from backend.core.partitions import events as partition_events
-from backend.picture.narration import tell
-from backend.picture.one_line import one_line
-from backend.service.software import software_version
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address, bracketed
+from quarterdeck.backend.core.data import events as data_events
+from quarterdeck.backend.core.events import Event, ListInstalled, Record
+from quarterdeck.backend.core.membership.member_list import MemberList, member_list_text
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.picture.narration import tell
+from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.service.software import software_version
 
-LEVEL_LOGGER = "backend"
+LEVEL_LOGGER = "quarterdeck"
 
-LOGGER = logging.getLogger("backend.member")
+LOGGER = logging.getLogger("quarterdeck.member")
 """What the member itself tells."""
 
 LEVELS: dict[type[Event], int] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from backend.core.events import MemberMerging, MemberStarted, MergeStarted, Record
-from backend.core.partitions.events import ALL_LOST, PartitionLost
-from backend.picture.picture import Picture
-from backend.simulation.expectations import list_labels, running, suspect_labels
-from backend.simulation.invariants.watch import Watch
-from backend.simulation.scenario_questions import Ask, Right, words_of
+from quarterdeck.backend.core.events import MemberMerging, MemberStarted, MergeStarted, Record
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.simulation.expectations import list_labels, running, suspect_labels
+from quarterdeck.backend.simulation.invariants.watch import Watch
+from quarterdeck.backend.simulation.scenario_questions import Ask, Right, words_of
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from backend.simulation.scenario import Scenario
-from backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
-from backend.simulation.trial import Trial, drawing_of, run_seed, try_out
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
+from quarterdeck.backend.simulation.trial import Trial, drawing_of, run_seed, try_out
 
 CHUNK = 10
 """Seeds that a process is given at a time."""

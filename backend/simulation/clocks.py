@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from backend.core.timers import NEVER
+from quarterdeck.backend.core.timers import NEVER
 
 MILLION = 1_000_000
 

@@ -6,11 +6,11 @@ shows a fault and not an impatient checker.
 
 from __future__ import annotations
 
-from backend.core.membership.joining import REQUESTS_BEFORE_NEW_SEARCH, ROUND_US
-from backend.core.partitions.migration_queue import FAILURE_PAUSE_US, MOST_PAUSES
-from backend.core.properties import MILLISECOND_US, SECOND_US, Settings
-from backend.picture.picture import Picture
-from backend.simulation.expectations import list_labels, running, suspect_labels
+from quarterdeck.backend.core.membership.joining import REQUESTS_BEFORE_NEW_SEARCH, ROUND_US
+from quarterdeck.backend.core.partitions.migration_queue import FAILURE_PAUSE_US, MOST_PAUSES
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.simulation.expectations import list_labels, running, suspect_labels
 
 CLOCK_SLACK = 1.06
 """The slowest clock of a swarm run shows a time so much later."""

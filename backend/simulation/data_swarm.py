@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from backend.core.properties import MILLISECOND_US, SECOND_US, PropertyValue, Settings
-from backend.simulation.convergence import convergence_bound_us, table_bound_us
-from backend.simulation.fault_mix import POINTS
-from backend.simulation.scenario_text import scenario_of_tree
-from backend.simulation.scenario_values import duration_text
-from backend.simulation.swarm import Drawing
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, PropertyValue, Settings
+from quarterdeck.backend.simulation.convergence import convergence_bound_us, table_bound_us
+from quarterdeck.backend.simulation.fault_mix import POINTS
+from quarterdeck.backend.simulation.scenario_text import scenario_of_tree
+from quarterdeck.backend.simulation.scenario_values import duration_text
+from quarterdeck.backend.simulation.swarm import Drawing
 
 FEWEST, MOST = 3, 8
 """Members of a run, unless told otherwise."""

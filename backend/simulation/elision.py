@@ -17,11 +17,11 @@ from bisect import bisect_right
 from collections.abc import Callable
 from operator import itemgetter
 
-from backend.core.address import Address
-from backend.core.effects import Deliveries
-from backend.core.properties import Settings
-from backend.simulation.latency import Latency
-from backend.simulation.node import Arrival, Flight, Node
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.effects import Deliveries
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.simulation.latency import Latency
+from quarterdeck.backend.simulation.node import Arrival, Flight, Node
 
 GOLDEN = 0.6180339887498949
 """Steps of the golden ratio spread a round's messages evenly over the possible latencies, wherever the first one lies."""

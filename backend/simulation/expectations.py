@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.core.membership.identity import Member
-from backend.picture.picture import Belief, Picture
-from backend.simulation.scenario import Expect, event_text
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.picture.picture import Belief, Picture
+from quarterdeck.backend.simulation.scenario import Expect, event_text
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from itertools import combinations, pairwise
 from random import Random
 from typing import Any
 
-from backend.core.messages import MESSAGE_KINDS
-from backend.core.properties import MILLISECOND_US, Settings
-from backend.simulation.scenario_values import duration_text
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
+from quarterdeck.backend.simulation.scenario_values import duration_text
 
 LASTING_PROBABILITY = 0.2
 """How probable it is that an episode lasts until the end."""

@@ -7,8 +7,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from backend.core.events import ListInstalled, Record
-from backend.core.membership.identity import Member
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.membership.identity import Member
 
 DIGEST_BYTES = 16
 BATCH = 4096

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backend.core.address import Address
-from backend.core.commands import KillAt
-from backend.core.effects import Deliveries
-from backend.core.member import Birth, MemberMachine
-from backend.core.messages import Message
-from backend.core.timers import NEVER
-from backend.simulation.clocks import Clock
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import KillAt
+from quarterdeck.backend.core.effects import Deliveries
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.timers import NEVER
+from quarterdeck.backend.simulation.clocks import Clock
 
 if TYPE_CHECKING:
-    from backend.simulation.elision import Aims
+    from quarterdeck.backend.simulation.elision import Aims
 
 CLOCK_BITS = 52
 """A number of the fingerprint holds virtual microseconds (142 years of them), above them the member."""

@@ -5,8 +5,8 @@ This looks into the members, as only a simulation can; everything else is judged
 
 from __future__ import annotations
 
-from backend.simulation.invariants.table_watch import Tables
-from backend.simulation.world import World
+from quarterdeck.backend.simulation.invariants.table_watch import Tables
+from quarterdeck.backend.simulation.world import World
 
 
 def what_is_misplaced(world: World, tables: Tables) -> str:

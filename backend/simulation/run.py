@@ -13,18 +13,18 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
-from backend.core.commands import CallMap, Command, CommandRefused, StartMember
-from backend.core.data.operations import Answer, Get
-from backend.core.events import Record
-from backend.picture.picture import Belief, Picture
-from backend.simulation.answers import OpenQuestion, Truth, asked_now
-from backend.simulation.expectations import forbidden, judge, list_labels, running, suspect_labels
-from backend.simulation.invariants import Violation, Watch
-from backend.simulation.scenario import Ask, Expect, Scenario, Step
-from backend.simulation.scenario_actions import Action
-from backend.simulation.table_expectations import data_missing, why_not_balanced, writes_missing
-from backend.simulation.workload import Workloads
-from backend.simulation.world import World
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused, StartMember
+from quarterdeck.backend.core.data.operations import Answer, Get
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.picture import Belief, Picture
+from quarterdeck.backend.simulation.answers import OpenQuestion, Truth, asked_now
+from quarterdeck.backend.simulation.expectations import forbidden, judge, list_labels, running, suspect_labels
+from quarterdeck.backend.simulation.invariants import Violation, Watch
+from quarterdeck.backend.simulation.scenario import Ask, Expect, Scenario, Step
+from quarterdeck.backend.simulation.scenario_actions import Action
+from quarterdeck.backend.simulation.table_expectations import data_missing, why_not_balanced, writes_missing
+from quarterdeck.backend.simulation.workload import Workloads
+from quarterdeck.backend.simulation.world import World
 
 SECOND_US = 1_000_000
 JOIN_PATIENCE_US = 3 * SECOND_US

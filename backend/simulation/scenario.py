@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from backend.core.cluster_profile import ClusterState
-from backend.core.properties import Settings
-from backend.simulation.clocks import Clock
-from backend.simulation.latency import Latency, LatencyModel
-from backend.simulation.scenario_actions import Action
-from backend.simulation.scenario_questions import Ask
-from backend.simulation.scenario_values import (
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.simulation.clocks import Clock
+from quarterdeck.backend.simulation.latency import Latency, LatencyModel
+from quarterdeck.backend.simulation.scenario_actions import Action
+from quarterdeck.backend.simulation.scenario_questions import Ask
+from quarterdeck.backend.simulation.scenario_values import (
     AnyLabels,
     Duration,
     EventKinds,

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from backend.core.cluster_profile import ClusterState
-from backend.core.commands import (
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     BlockMode,
     CallMap,
@@ -33,8 +33,8 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Get, Put, Remove
-from backend.simulation.scenario_values import (
+from quarterdeck.backend.core.data.operations import Get, Put, Remove
+from quarterdeck.backend.simulation.scenario_values import (
     Duration,
     Entries,
     EventKind,

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from backend.core.events import EVENT_KINDS
-from backend.core.properties import BadProperty
-from backend.documents.yaml_document import (
+from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
     Place,
     YamlDocument,
@@ -20,7 +20,7 @@ from backend.documents.yaml_document import (
     mistakes,
     text_of,
 )
-from backend.simulation.scenario import (
+from quarterdeck.backend.simulation.scenario import (
     Ask,
     ClockSettings,
     Expect,
@@ -31,7 +31,7 @@ from backend.simulation.scenario import (
     Scenario,
     Step,
 )
-from backend.simulation.scenario_actions import (
+from quarterdeck.backend.simulation.scenario_actions import (
     Action,
     Cut,
     Delay,
@@ -46,8 +46,8 @@ from backend.simulation.scenario_actions import (
     NewValue,
     Patience,
 )
-from backend.simulation.scenario_questions import Right
-from backend.simulation.scenario_values import Members, Part
+from quarterdeck.backend.simulation.scenario_questions import Right
+from quarterdeck.backend.simulation.scenario_values import Members, Part
 
 
 class BadScenario(BadDocument):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from backend.simulation.scenario_values import EventKind, Label, Name, Part
+from quarterdeck.backend.simulation.scenario_values import EventKind, Label, Name, Part
 
 LETTERS = "abcdef"
 """By which choices go."""

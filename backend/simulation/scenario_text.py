@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_values import Members
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_values import Members
 
 LINE_WIDTH = 118
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
 
-from backend.core.events import EVENT_KINDS
-from backend.core.messages import MESSAGE_KINDS
-from backend.core.properties import BadProperty, PropertyValue, Settings
-from backend.documents.yaml_document import did_you_mean
+from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
+from quarterdeck.backend.documents.yaml_document import did_you_mean
 
 LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 DURATION_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h)")

@@ -13,12 +13,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from backend.simulation.convergence import convergence_bound_us, table_bound_us
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import read_scenario
-from backend.simulation.scenario_text import scenario_of_tree, scenario_text, scenario_tree
-from backend.simulation.scenario_values import duration_text, parse_duration
-from backend.simulation.trial import Trial, try_out
+from quarterdeck.backend.simulation.convergence import convergence_bound_us, table_bound_us
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import read_scenario
+from quarterdeck.backend.simulation.scenario_text import scenario_of_tree, scenario_text, scenario_tree
+from quarterdeck.backend.simulation.scenario_values import duration_text, parse_duration
+from quarterdeck.backend.simulation.trial import Trial, try_out
 
 MOST_ATTEMPTS = 600
 """Runs spent on one scenario, unless told otherwise."""

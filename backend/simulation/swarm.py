@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from backend.core.properties import MILLISECOND_US, PropertyValue, Settings
-from backend.simulation.convergence import convergence_bound_us
-from backend.simulation.fault_mix import FAULTS, Planned, Plot
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_text import scenario_of_tree
-from backend.simulation.scenario_values import duration_text
+from quarterdeck.backend.core.properties import MILLISECOND_US, PropertyValue, Settings
+from quarterdeck.backend.simulation.convergence import convergence_bound_us
+from quarterdeck.backend.simulation.fault_mix import FAULTS, Planned, Plot
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_text import scenario_of_tree
+from quarterdeck.backend.simulation.scenario_values import duration_text
 
 FEWEST, MOST = 3, 20
 """Members of a run, unless told otherwise."""

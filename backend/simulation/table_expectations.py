@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from backend.core.data.events import CallFinished
-from backend.core.events import Record
-from backend.core.partitions.events import MigrationStarted
-from backend.picture.picture import Picture
-from backend.simulation.expectations import running
-from backend.simulation.invariants.table_watch import Tables
-from backend.simulation.invariants.watch import Watch
-from backend.simulation.scenario import Expect, Found
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import MigrationStarted
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.simulation.expectations import running
+from quarterdeck.backend.simulation.invariants.table_watch import Tables
+from quarterdeck.backend.simulation.invariants.watch import Watch
+from quarterdeck.backend.simulation.scenario import Expect, Found
 
 
 def data_missing(expect: Expect, picture: Picture, watch: Watch, records: Sequence[Record]) -> str:

@@ -12,18 +12,18 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.commands import ChangeState, Command, CommandRefused, Heal, ResumeMember, SetJoinList
-from backend.core.events import Record
-from backend.simulation.convergence import convergence_bound_us, table_bound_us, what_differs
-from backend.simulation.data_swarm import draw_with_data, members_with_data
-from backend.simulation.expectations import running
-from backend.simulation.invariants import Violation
-from backend.simulation.replica_check import what_is_misplaced
-from backend.simulation.run import SECOND_US, Interpreter, Journal, Ledger, SimulatedStage, read_everything
-from backend.simulation.scenario import Scenario
-from backend.simulation.swarm import FEWEST, MOST, Drawing, draw, members_drawn
-from backend.simulation.table_expectations import why_not_balanced
-from backend.simulation.world import PLAIN_LATENCY
+from quarterdeck.backend.core.commands import ChangeState, Command, CommandRefused, Heal, ResumeMember, SetJoinList
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.convergence import convergence_bound_us, table_bound_us, what_differs
+from quarterdeck.backend.simulation.data_swarm import draw_with_data, members_with_data
+from quarterdeck.backend.simulation.expectations import running
+from quarterdeck.backend.simulation.invariants import Violation
+from quarterdeck.backend.simulation.replica_check import what_is_misplaced
+from quarterdeck.backend.simulation.run import SECOND_US, Interpreter, Journal, Ledger, SimulatedStage, read_everything
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.swarm import FEWEST, MOST, Drawing, draw, members_drawn
+from quarterdeck.backend.simulation.table_expectations import why_not_balanced
+from quarterdeck.backend.simulation.world import PLAIN_LATENCY
 
 Verdict = Literal["ok", "violation", "no-convergence", "crash", "unknown"]
 VERDICTS: tuple[Verdict, ...] = ("ok", "violation", "no-convergence", "crash", "unknown")

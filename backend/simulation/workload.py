@@ -7,9 +7,9 @@ from heapq import merge
 from itertools import chain
 from random import Random
 
-from backend.core.commands import CallMap
-from backend.core.data.operations import Get, Put, Remove
-from backend.simulation.scenario_actions import Load
+from quarterdeck.backend.core.commands import CallMap
+from quarterdeck.backend.core.data.operations import Get, Put, Remove
+from quarterdeck.backend.simulation.scenario_actions import Load
 
 SECOND_US = 1_000_000
 

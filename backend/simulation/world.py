@@ -12,9 +12,9 @@ from heapq import heappop, heappush
 
 import msgspec
 
-from backend.core.address import Address, make_address
-from backend.core.command_check import Condition, check
-from backend.core.commands import (
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.command_check import Condition, check
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -31,22 +31,22 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.map_service import entries_of, held_partitions
-from backend.core.data.operations import Answer, Operation
-from backend.core.effects import Answered, Deliveries, Effect, Halt, Happened, Transmit
-from backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
-from backend.core.join_list import BadJoinList, resolve_join_list
-from backend.core.links import LinkConditions
-from backend.core.member import Birth, MemberMachine
-from backend.core.membership.failure_detector import late_after_us
-from backend.core.messages import Heartbeat, Message
-from backend.core.properties import BadProperty, PropertyValue, Settings
-from backend.core.timers import NEVER
-from backend.simulation.clocks import Clock
-from backend.simulation.elision import Aims, Elision, Round, can_leave_out
-from backend.simulation.fingerprint import BATCH, Fingerprint
-from backend.simulation.latency import Latency
-from backend.simulation.node import MOST_NODES, Arrival, Flight, Node, Refusal
+from quarterdeck.backend.core.data.map_service import entries_of, held_partitions
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.effects import Answered, Deliveries, Effect, Halt, Happened, Transmit
+from quarterdeck.backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.membership.failure_detector import late_after_us
+from quarterdeck.backend.core.messages import Heartbeat, Message
+from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
+from quarterdeck.backend.core.timers import NEVER
+from quarterdeck.backend.simulation.clocks import Clock
+from quarterdeck.backend.simulation.elision import Aims, Elision, Round, can_leave_out
+from quarterdeck.backend.simulation.fingerprint import BATCH, Fingerprint
+from quarterdeck.backend.simulation.latency import Latency
+from quarterdeck.backend.simulation.node import MOST_NODES, Arrival, Flight, Node, Refusal
 
 PLAIN_LATENCY = Latency()
 

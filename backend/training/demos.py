@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from importlib.resources import files
 
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import read_scenario
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import read_scenario
 
 __all__ = ["Scenario", "UnknownDemo", "demo_names", "load_demo"]
 
@@ -19,7 +19,7 @@ class UnknownDemo(LookupError):
 
 def demo_names() -> tuple[str, ...]:
     """The names of all built-in demos, in alphabetical order."""
-    scripts = files("backend.training") / "scripts"
+    scripts = files("quarterdeck.backend.training") / "scripts"
     return tuple(sorted(one.name.removesuffix(SUFFIX) for one in scripts.iterdir() if one.name.endswith(SUFFIX)))
 
 
@@ -30,5 +30,5 @@ def load_demo(name: str) -> Scenario:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
         raise UnknownDemo(f"there is no demo {name!r}; {hint}")
-    script = files("backend.training") / "scripts" / f"{name}{SUFFIX}"
+    script = files("quarterdeck.backend.training") / "scripts" / f"{name}{SUFFIX}"
     return read_scenario(script.read_text(encoding="utf-8"), f"{name}{SUFFIX}")

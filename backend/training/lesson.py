@@ -8,9 +8,9 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Protocol
 
-from backend.core.commands import Command, CommandRefused
-from backend.core.events import Record
-from backend.training.tutor import Order, Tutor
+from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.training.tutor import Order, Tutor
 
 JOINING_US = 3_000_000
 """How long each member may take to join before the lesson begins without it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from backend.training.prediction import Summary
+from quarterdeck.backend.training.prediction import Summary
 
 FORMAT = 1
 

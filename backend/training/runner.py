@@ -13,14 +13,14 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Protocol
 
-from backend.clusters.cluster import Cluster
-from backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
-from backend.core.commands import Command, StopMember
-from backend.core.events import Record
-from backend.simulation.answers import OpenQuestion
-from backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
-from backend.simulation.scenario import Scenario, Step
-from backend.simulation.scenario_questions import LETTERS
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
+from quarterdeck.backend.core.commands import Command, StopMember
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.answers import OpenQuestion
+from quarterdeck.backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
+from quarterdeck.backend.simulation.scenario import Scenario, Step
+from quarterdeck.backend.simulation.scenario_questions import LETTERS
 
 Narrate = Callable[[str], None]
 

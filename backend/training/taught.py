@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from backend.clusters.local import JournalWriter, LocalCluster
-from backend.clusters.simulated import SimulatedCluster
-from backend.core.events import Record
-from backend.simulation.scenario import Scenario
-from backend.training.lesson import Lesson
-from backend.training.tutor import Tutor
+from quarterdeck.backend.clusters.local import JournalWriter, LocalCluster
+from quarterdeck.backend.clusters.simulated import SimulatedCluster
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.tutor import Tutor
 
 
 @runtime_checkable

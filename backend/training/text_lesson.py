@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from backend.simulation.scenario_questions import LETTERS
-from backend.training.lesson import Lesson
-from backend.training.prediction import Summary
-from backend.training.tutor_board import HEADINGS, Lines, plain
+from quarterdeck.backend.simulation.scenario_questions import LETTERS
+from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.prediction import Summary
+from quarterdeck.backend.training.tutor_board import HEADINGS, Lines, plain
 
 LEAVE = "q"
 """What a trainee answers who wants to leave."""

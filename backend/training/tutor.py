@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from backend.core.commands import Command, StopMember
-from backend.core.events import Record
-from backend.simulation.answers import OpenQuestion, Truth
-from backend.simulation.run import Ledger
-from backend.simulation.scenario import Ask, Expect, Scenario, Step
-from backend.simulation.workload import Workloads
-from backend.training.prediction import Prediction, Summary, Waited
+from quarterdeck.backend.core.commands import Command, StopMember
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.answers import OpenQuestion, Truth
+from quarterdeck.backend.simulation.run import Ledger
+from quarterdeck.backend.simulation.scenario import Ask, Expect, Scenario, Step
+from quarterdeck.backend.simulation.workload import Workloads
+from quarterdeck.backend.training.prediction import Prediction, Summary, Waited
 
 LEAVING_US = 200_000
 """How long a graceful stop is waited for before the next step: enough to hear of a refusal."""

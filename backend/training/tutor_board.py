@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from backend.core.commands import Command
-from backend.picture.amounts import counted
-from backend.picture.fact import Fact, Tone
-from backend.simulation.scenario_questions import LETTERS
-from backend.training.lesson import Lesson
-from backend.training.tutor import Kind, Told, Tutor
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.picture.amounts import counted
+from quarterdeck.backend.picture.fact import Fact, Tone
+from quarterdeck.backend.simulation.scenario_questions import LETTERS
+from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.tutor import Kind, Told, Tutor
 
 SECOND_US = 1_000_000
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
-from backend.core.commands import Command, CommandRefused
-from backend.core.events import Record
-from backend.simulation.run import Journal, Ledger, SimulatedStage
-from backend.simulation.scenario import Scenario
+from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.run import Journal, Ledger, SimulatedStage
+from quarterdeck.backend.simulation.scenario import Scenario
 
 
 class VirtualStage:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
-from backend.clusters.cluster import Source
-from backend.core import events
-from backend.core.address import Address
-from backend.core.commands import Command, CommandRefused
-from backend.core.data.operations import Answer, Operation
-from backend.core.events import Event, Record
-from backend.core.membership.identity import Member
-from backend.core.partitions.events import Holder, MigrationStarted, TableCause, TableChanged
+from quarterdeck.backend.clusters.cluster import Source
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted, TableCause, TableChanged
 
 SECOND_US = 1_000_000
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.core.partitions.events import MigrationCommitting
-from backend.simulation.run import simulate
-from backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import MigrationCommitting
+from quarterdeck.backend.simulation.run import simulate
+from quarterdeck.backend.simulation.scenario_file import load_scenario
 from tests.app.fake_cluster import FakeCluster
 from tests.picture.played import Recorder
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.arranged_model import ArrangedModel, natural
-from widgets.line_table import Column, TableCell
+from quarterdeck.app.arranged_model import ArrangedModel, natural
+from quarterdeck.widgets.line_table import Column, TableCell
 
 COLUMNS = (Column("name", 8), Column("age", 6), Column("note", 10))
 

@@ -12,10 +12,10 @@ from typing import cast
 import pytest
 from textual.pilot import Pilot
 
-from app.audit_runner import AUDIT, AuditFailed, AuditRunner, audited_path, findings_places
-from app.console import Console
-from app.screens.audit import AuditScreen
-from backend.core import events
+from quarterdeck.app.audit_runner import AUDIT, AuditFailed, AuditRunner, audited_path, findings_places
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.audit import AuditScreen
+from quarterdeck.backend.core import events
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 from tests.app.test_findings import line

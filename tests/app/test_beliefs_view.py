@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from app.console import Console
+from quarterdeck.app.console import Console
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 

@@ -10,9 +10,9 @@ import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.actions.registry import ACTIONS
-from app.command_line import TO_A_MEMBER, line_of, line_of_action, lines_of
-from backend.core.commands import (
+from quarterdeck.app.actions.registry import ACTIONS
+from quarterdeck.app.command_line import TO_A_MEMBER, line_of, line_of_action, lines_of
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -36,8 +36,8 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Get, Keys, Put, Remove, Size
-from cli.main import app
+from quarterdeck.backend.core.data.operations import Get, Keys, Put, Remove, Size
+from quarterdeck.cli.main import app
 
 LINES: list[tuple[Command, str]] = [
     (StartMember("athens"), "quarterdeck member start --name=athens"),

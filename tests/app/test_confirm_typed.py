@@ -8,7 +8,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Button
 
-from app.screens.confirm_typed import ConfirmTypedScreen
+from quarterdeck.app.screens.confirm_typed import ConfirmTypedScreen
 from tests.app.screen_text import screen_text
 
 

@@ -12,13 +12,13 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from app.console import Console
-from app.screens.confirm import ConfirmScreen
-from app.screens.help import HelpScreen
-from app.screens.member import MemberScreen
-from app.screens.migrations import MigrationsScreen
-from backend.core import events
-from backend.core.commands import (
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.confirm import ConfirmScreen
+from quarterdeck.app.screens.help import HelpScreen
+from quarterdeck.app.screens.member import MemberScreen
+from quarterdeck.app.screens.migrations import MigrationsScreen
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -37,10 +37,10 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.events import CallFinished
-from backend.core.data.operations import Get, Put
-from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
-from backend.core.partitions.events import MigrationDecided
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.data.operations import Get, Put
+from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.partitions.events import MigrationDecided
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from app.console import Console
-from app.screens.confirm import ConfirmScreen
-from app.screens.demos import DemosScreen
-from backend.clusters.simulated import SimulatedCluster
-from backend.training.progress import SCORES_FILE, ScoreBook
-from backend.training.taught import SimulatedDemo
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.confirm import ConfirmScreen
+from quarterdeck.app.screens.demos import DemosScreen
+from quarterdeck.backend.clusters.simulated import SimulatedCluster
+from quarterdeck.backend.training.progress import SCORES_FILE, ScoreBook
+from quarterdeck.backend.training.taught import SimulatedDemo
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text
 from tests.app.test_console import type_line

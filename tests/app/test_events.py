@@ -8,9 +8,9 @@ from typing import cast
 
 from textual.pilot import Pilot
 
-from app.console import Console
-from app.screens.events import EventsScreen
-from backend.core import events
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.events import EventsScreen
+from quarterdeck.backend.core import events
 from tests.app.fake_cluster import FakeCluster
 from tests.app.played_cluster import PlayedCluster
 from tests.app.screen_text import screen_text, settle

@@ -15,22 +15,22 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from app.actions.action import VIEW_NAMES, ViewName
-from app.actions.registry import ACTIONS, action_called, available_actions, command_words
-from app.console import Console
-from app.key_map import display_of, keys_for, keys_of
-from app.palette import ActionsProvider
-from app.screens.command_lines import CommandLinesScreen
-from app.screens.confirm import ConfirmScreen
-from app.screens.confirm_typed import ConfirmTypedScreen
-from app.screens.events import EventsScreen
-from app.screens.help import HelpScreen
-from app.screens.join_list_editor import JoinListEditor
-from app.screens.network import NetworkScreen
-from app.screens.partitions import PartitionsScreen
-from app.screens.suspicions import SuspicionsScreen
-from backend.core import commands as core
-from backend.core.commands import Command
+from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
+from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions, command_words
+from quarterdeck.app.console import Console
+from quarterdeck.app.key_map import display_of, keys_for, keys_of
+from quarterdeck.app.palette import ActionsProvider
+from quarterdeck.app.screens.command_lines import CommandLinesScreen
+from quarterdeck.app.screens.confirm import ConfirmScreen
+from quarterdeck.app.screens.confirm_typed import ConfirmTypedScreen
+from quarterdeck.app.screens.events import EventsScreen
+from quarterdeck.app.screens.help import HelpScreen
+from quarterdeck.app.screens.join_list_editor import JoinListEditor
+from quarterdeck.app.screens.network import NetworkScreen
+from quarterdeck.app.screens.partitions import PartitionsScreen
+from quarterdeck.app.screens.suspicions import SuspicionsScreen
+from quarterdeck.backend.core import commands as core
+from quarterdeck.backend.core.commands import Command
 from tests.app.screen_text import screen_text, settle
 from tests.app.story_cluster import StoryCluster
 

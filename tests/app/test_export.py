@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from app.clipboard import LONGEST_BASE64, as_much_as_fits, copy, osc_52, through_tmux
-from app.export import BadExport, Target, as_csv, as_json, as_text, export_rows, export_screen, target_of
+from quarterdeck.app.clipboard import LONGEST_BASE64, as_much_as_fits, copy, osc_52, through_tmux
+from quarterdeck.app.export import BadExport, Target, as_csv, as_json, as_text, export_rows, export_screen, target_of
 
 ROWS = [{"member": "athens", "state": "= member"}, {"member": 'a "b", c', "state": "∅", "note": "new\nline"}]
 

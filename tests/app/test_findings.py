@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from app.findings import Finding, FindingsFile, of_run, of_violation
-from backend.clusters.judging import Violation
-from backend.core.events import ProcessKilled, Record
+from quarterdeck.app.findings import Finding, FindingsFile, of_run, of_violation
+from quarterdeck.backend.clusters.judging import Violation
+from quarterdeck.backend.core.events import ProcessKilled, Record
 
 
 def line(seq: int, run: str = "run-1") -> bytes:

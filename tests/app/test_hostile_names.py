@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from app.actions.action import VIEW_NAMES
-from app.console import Console
-from app.screens.confirm import ConfirmScreen
-from app.screens.help import HelpScreen
-from backend.core import events
-from backend.core.commands import KillMember
-from backend.core.data.events import CallFinished
-from backend.core.events import LinkChanged
-from backend.core.partitions.events import MigrationDecided, PartitionLost
+from quarterdeck.app.actions.action import VIEW_NAMES
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.confirm import ConfirmScreen
+from quarterdeck.app.screens.help import HelpScreen
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.commands import KillMember
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.partitions.events import MigrationDecided, PartitionLost
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 from textual.pilot import Pilot
 
-from app.console import Console
-from app.screens.confirm import ConfirmScreen
-from app.screens.join_list_editor import JoinListEditor
-from app.screens.join_lists import JoinListsScreen
-from backend.core import events
-from backend.core.commands import ChangeState, Command, HealLink, SetJoinList
-from backend.core.events import LinkChanged, ProcessKilled
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.confirm import ConfirmScreen
+from quarterdeck.app.screens.join_list_editor import JoinListEditor
+from quarterdeck.app.screens.join_lists import JoinListsScreen
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.commands import ChangeState, Command, HealLink, SetJoinList
+from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 

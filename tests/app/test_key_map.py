@@ -7,9 +7,9 @@ import string
 import pytest
 from textual.keys import _character_to_key
 
-from app.actions.action import VIEW_NAMES, Action
-from app.actions.registry import ACTIONS
-from app.key_map import (
+from quarterdeck.app.actions.action import VIEW_NAMES, Action
+from quarterdeck.app.actions.registry import ACTIONS
+from quarterdeck.app.key_map import (
     NAMED_KEYS,
     TAKEN_ELSEWHERE,
     BadKeys,
@@ -22,9 +22,9 @@ from app.key_map import (
     live_key_map,
     written,
 )
-from app.screens.member import MemberScreen
-from widgets.fact_sheet import FactSheet
-from widgets.line_table import LineTable
+from quarterdeck.app.screens.member import MemberScreen
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable
 
 
 @pytest.mark.parametrize("character", string.punctuation + string.ascii_letters + string.digits)

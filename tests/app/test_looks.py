@@ -11,14 +11,14 @@ from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
-from app.actions.action import VIEW_NAMES, ViewName
-from app.console import Console
-from app.screens.demos import DemosScreen
-from app.settings import ConsoleSettings
-from backend.core import events
-from backend.core.data.events import BackupOutOfStep, CallFinished
-from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
-from backend.core.partitions.events import (
+from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.demos import DemosScreen
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import BackupOutOfStep, CallFinished
+from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.partitions.events import (
     DrainStarted,
     MigrationAccepted,
     MigrationCommitting,

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 from textual.pilot import Pilot
 
-from app.console import Console
-from app.screens.members import MembersScreen
-from backend.core.events import HeartbeatLate, ProcessKilled
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.members import MembersScreen
+from quarterdeck.backend.core.events import HeartbeatLate, ProcessKilled
 from tests.app.fake_cluster import SECOND_US, FakeCluster
 from tests.app.screen_text import screen_text, settle
 

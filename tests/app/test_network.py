@@ -8,9 +8,9 @@ from concurrent.futures import Future
 
 from textual.pilot import Pilot
 
-from app.console import Console
-from app.screens.network import NetworkScreen
-from backend.core.commands import (
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.network import NetworkScreen
+from quarterdeck.backend.core.commands import (
     Command,
     CutLink,
     DelayLink,
@@ -19,9 +19,9 @@ from backend.core.commands import (
     Partition,
     ResumeMember,
 )
-from backend.core.events import ProcessPaused, SettingsChanged
-from backend.core.links import LinkConditions
-from backend.picture.timing import TIMEOUT
+from quarterdeck.backend.core.events import ProcessPaused, SettingsChanged
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.picture.timing import TIMEOUT
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text
 

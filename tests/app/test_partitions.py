@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from textual.pilot import Pilot
 
-from app.console import Console
-from app.screens.partitions import PartitionsScreen
-from backend.core.events import ProcessKilled
-from backend.core.partitions.events import Holder, TableChanged
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.partitions import PartitionsScreen
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.partitions.events import Holder, TableChanged
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 

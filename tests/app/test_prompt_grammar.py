@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.actions.action import VIEW_NAMES
-from app.actions.registry import ACTIONS, available_actions
-from app.command_text import describe, question
-from app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
-from backend.core.cluster_profile import CLUSTER_STATES
-from backend.core.commands import (
+from quarterdeck.app.actions.action import VIEW_NAMES
+from quarterdeck.app.actions.registry import ACTIONS, available_actions
+from quarterdeck.app.command_text import describe, question
+from quarterdeck.app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -34,9 +34,9 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Get, Put, Remove
-from backend.core.events import EVENT_KINDS
-from backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.data.operations import Get, Put, Remove
+from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
 LABELS = ("n1", "n2", "n3", "n4", "[/]x")
 

@@ -12,12 +12,12 @@ import pytest
 from textual.events import Key
 from textual.keys import key_to_character
 
-from app.actions.registry import ACTIONS
-from app.console import Console
-from app.key_map import keys_for
-from backend.core import events
-from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed
-from backend.core.partitions.events import MigrationDecided
+from quarterdeck.app.actions.registry import ACTIONS
+from quarterdeck.app.console import Console
+from quarterdeck.app.key_map import keys_for
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed
+from quarterdeck.backend.core.partitions.events import MigrationDecided
 from tests.app.screen_text import screen_text, settle
 from tests.app.story_cluster import SIX, StoryCluster
 
@@ -114,7 +114,7 @@ def stream(cluster: StoryCluster, draw: random.Random, step: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("app.screens.demos.LiveDemo", nobody_is_started)
+    monkeypatch.setattr("quarterdeck.app.screens.demos.LiveDemo", nobody_is_started)
 
     async def scenario() -> None:
         draw = random.Random(f"{seed}/{os.environ.get('QUARTERDECK_SEED', '')}")

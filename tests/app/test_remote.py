@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from app.console import Console
-from backend.clusters.reach import Reach
-from backend.core import events
-from backend.core.address import Address
-from backend.core.membership.identity import Member
+from quarterdeck.app.console import Console
+from quarterdeck.backend.clusters.reach import Reach
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.identity import Member
 from tests.app.fake_cluster import SECOND_US, FakeCluster
 from tests.app.screen_text import screen_text, settle
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.session import Session
-from backend.core.address import Address
-from backend.core.events import ListInstalled, ProcessKilled, ProcessPaused, Record
-from backend.core.membership.identity import Member
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ListInstalled, ProcessKilled, ProcessPaused, Record
+from quarterdeck.backend.core.membership.identity import Member
 from tests.app.fake_cluster import FakeCluster
 
 

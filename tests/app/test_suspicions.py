@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 from textual.pilot import Pilot
 
-from app.console import Console
-from app.screens.suspicions import SuspicionsScreen
-from backend.core.events import DisconnectionReported, DisconnectionResolved
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.suspicions import SuspicionsScreen
+from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text
 

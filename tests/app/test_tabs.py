@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from app.console import Console
-from app.doors import DoorClosed, Opened
-from backend.core.commands import StopMember
+from quarterdeck.app.console import Console
+from quarterdeck.app.doors import DoorClosed, Opened
+from quarterdeck.backend.core.commands import StopMember
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 from tests.app.test_console import formed, type_line

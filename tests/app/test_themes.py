@@ -7,8 +7,8 @@ import colorsys
 import pytest
 from textual.color import Color
 
-from app.themes.palette import Palette
-from app.themes.registry import ANSI, DEFAULT_THEME, PALETTES, THEMES, NoSuchTheme, theme_called
+from quarterdeck.app.themes.palette import Palette
+from quarterdeck.app.themes.registry import ANSI, DEFAULT_THEME, PALETTES, THEMES, NoSuchTheme, theme_called
 
 TONE_VARIABLES = {
     "good": "text-success", "strong": "text-primary", "warning": "text-warning", "bad": "text-error",

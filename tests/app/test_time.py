@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from app.console import Console
-from backend.clusters.simulated import SimulatedCluster
-from backend.core.commands import KillMember
-from backend.core.events import ClaimStarted, LinkChanged, ProcessKilled
-from backend.simulation.scenario_file import load_scenario
+from quarterdeck.app.console import Console
+from quarterdeck.backend.clusters.simulated import SimulatedCluster
+from quarterdeck.backend.core.commands import KillMember
+from quarterdeck.backend.core.events import ClaimStarted, LinkChanged, ProcessKilled
+from quarterdeck.backend.simulation.scenario_file import load_scenario
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 from tests.app.test_console import formed, type_line

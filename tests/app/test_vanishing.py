@@ -8,10 +8,10 @@ from random import Random
 
 from textual.pilot import Pilot
 
-from app.actions.action import VIEW_NAMES
-from app.console import Console
-from backend.clusters.remote import RemoteCluster
-from backend.clusters.remote_stream import Pace
+from quarterdeck.app.actions.action import VIEW_NAMES
+from quarterdeck.app.console import Console
+from quarterdeck.backend.clusters.remote import RemoteCluster
+from quarterdeck.backend.clusters.remote_stream import Pace
 from tests.app.screen_text import screen_text, settle
 from tests.clusters.fake_members import FakeMember, form, serving
 

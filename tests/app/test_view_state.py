@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.arranged_model import Arrangement
-from app.view_state import HISTORY_LENGTH, ViewState
+from quarterdeck.app.arranged_model import Arrangement
+from quarterdeck.app.view_state import HISTORY_LENGTH, ViewState
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from app.clipboard import osc_52
-from app.console import Console
-from app.screens.confirm import ConfirmScreen
-from app.screens.confirm_typed import ConfirmTypedScreen
-from app.settings import ConsoleSettings
-from app.themes.registry import THEMES
-from backend.clusters.reach import Reach
-from backend.core.commands import KillMember, Partition, StopMember
+from quarterdeck.app.clipboard import osc_52
+from quarterdeck.app.console import Console
+from quarterdeck.app.screens.confirm import ConfirmScreen
+from quarterdeck.app.screens.confirm_typed import ConfirmTypedScreen
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.app.themes.registry import THEMES
+from quarterdeck.backend.clusters.reach import Reach
+from quarterdeck.backend.core.commands import KillMember, Partition, StopMember
 from tests.app.fake_cluster import FakeCluster
 from tests.app.screen_text import screen_text, settle
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from backend.journal.writer import JournalWriter
-from backend.pipeline.audit import audit
-from backend.pipeline.streaming.consumed import Consumed
-from backend.pipeline.streaming.findings_file import FindingsFile
-from backend.pipeline.streaming.live_audit import Line, LiveAudit
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.streaming.consumed import Consumed
+from quarterdeck.backend.pipeline.streaming.findings_file import FindingsFile
+from quarterdeck.backend.pipeline.streaming.live_audit import Line, LiveAudit
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.oracle import Told, in_order, told, watched
 

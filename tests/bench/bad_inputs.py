@@ -27,20 +27,20 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from uvicorn.server import ServerState
 
-from backend.core.address import Address, make_address
-from backend.core.events import Event, ListInstalled, MemberRemoved, Record, SuspicionRaised
-from backend.core.member import Birth, MemberMachine
-from backend.core.properties import Settings
-from backend.live.clock import RunClock
-from backend.live.host import Host
-from backend.live.limits import DEFAULT_LIMITS, Limits
-from backend.live.member_host import MemberHost
-from backend.live.network import Network
-from backend.live.ports import HeldPorts
-from backend.live.security import OPEN, WireSecurity
-from backend.live.tls import TlsFiles
-from backend.live.transport import Patience
-from backend.service.http_protocol import BoundedProtocol
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.events import Event, ListInstalled, MemberRemoved, Record, SuspicionRaised
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.host import Host
+from quarterdeck.backend.live.limits import DEFAULT_LIMITS, Limits
+from quarterdeck.backend.live.member_host import MemberHost
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.live.ports import HeldPorts
+from quarterdeck.backend.live.security import OPEN, WireSecurity
+from quarterdeck.backend.live.tls import TlsFiles
+from quarterdeck.backend.live.transport import Patience
+from quarterdeck.backend.service.http_protocol import BoundedProtocol
 from tests.live.bad_inputs import resident_bytes, throw_many
 from tests.live.certificates import Authority
 

@@ -11,11 +11,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.pipeline.campaign.attempt import attempt
-from backend.pipeline.campaign.plan import Campaign, Errand, in_order
-from backend.pipeline.campaign.verdicts import VerdictRow, digest
-from backend.pipeline.campaign.waves import play
-from backend.pipeline.session import start_session
+from quarterdeck.backend.pipeline.campaign.attempt import attempt
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, in_order
+from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
+from quarterdeck.backend.pipeline.campaign.waves import play
+from quarterdeck.backend.pipeline.session import start_session
 from tests.pipeline.campaign.clusters import standalone, worker_python
 
 MEMBERS = (3, 20)

@@ -30,9 +30,9 @@ from typing import Any
 
 import httpx
 
-from backend.core.events import SuspicionRaised
-from backend.core.partitions.events import PartitionLost
-from backend.journal.reader import read_journal
+from quarterdeck.backend.core.events import SuspicionRaised
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.journal.reader import read_journal
 from tests.service.processes import Started, end
 
 MINUTES = 3.0

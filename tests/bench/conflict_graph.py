@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Iterator
 
-from backend.core.membership.conflict_graph import WORK_BUDGET, Candidate, settle
+from quarterdeck.backend.core.membership.conflict_graph import WORK_BUDGET, Candidate, settle
 
 ROUNDS = 3
 """The shortest of so many is told: what else the machine does only ever adds."""

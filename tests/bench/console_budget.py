@@ -92,10 +92,10 @@ class LoadedCluster:
     def __init__(
         self, setting: Setting, *, speed: float = 1.0, seconds: float = float("inf"), seldom_lists: bool = False
     ) -> None:
-        from backend.core import events
-        from backend.core.address import Address
-        from backend.core.events import Record
-        from backend.core.membership.identity import Member
+        from quarterdeck.backend.core import events
+        from quarterdeck.backend.core.address import Address
+        from quarterdeck.backend.core.events import Record
+        from quarterdeck.backend.core.membership.identity import Member
 
         self.source = setting.source
         self.labels: Sequence[str] = [f"m{place}" for place in range(setting.members)]
@@ -175,7 +175,7 @@ class LoadedCluster:
 
 def show_console(setting: Setting, report: Path, *, hour: bool) -> None:
     """The measured process: the console on whatever terminal it was given. Writes down what only it can know."""
-    from app.console import Console
+    from quarterdeck.app.console import Console
 
     # An hour at the rate at which a console takes records in at most, so that it has some time left to paint.
     speed = 20_000 / setting.events_a_second if hour else 1.0
@@ -312,7 +312,7 @@ def first_paint(setting: Setting) -> dict[str, float]:
     """The medians of some starts of `quarterdeck console` on five new members: what they took, and how much of a processor."""
     walls, cpus = [], []
     for _ in range(1 + STARTS):
-        terminal = Terminal(["-m", "cli", "console", "--no-journal"], setting.width, setting.height)
+        terminal = Terminal(["-m", "quarterdeck", "console", "--no-journal"], setting.width, setting.height)
         walls.append(terminal.first_paint_seconds)
         cpus.append(terminal.first_paint_cpu_seconds)
         terminal.close()

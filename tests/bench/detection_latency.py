@@ -11,10 +11,10 @@ import json
 from random import Random
 from statistics import median
 
-from backend.core.commands import Command, KillMember, PauseMember, StartMember
-from backend.core.events import MemberRemoved, Record, SuspicionRaised
-from backend.core.properties import SECOND_US, Settings
-from backend.simulation.world import PLAIN_LATENCY, World
+from quarterdeck.backend.core.commands import Command, KillMember, PauseMember, StartMember
+from quarterdeck.backend.core.events import MemberRemoved, Record, SuspicionRaised
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.world import PLAIN_LATENCY, World
 
 RUNS = 1_000
 SETTINGS = Settings.of({"hazelcast.max.no.heartbeat.seconds": 5}, preset="training")

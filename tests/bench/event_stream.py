@@ -24,17 +24,17 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
-from backend.core.address import Address, make_address
-from backend.core.effects import Effect
-from backend.core.events import StrangerRefused
-from backend.core.member import Birth, MemberMachine
-from backend.core.messages import Heartbeat, Message
-from backend.core.properties import Settings
-from backend.live.clock import RunClock
-from backend.live.network import Network
-from backend.service import member_service
-from backend.service.configuration import MemberConfiguration
-from backend.service.member_service import MemberService
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.effects import Effect
+from quarterdeck.backend.core.events import StrangerRefused
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.messages import Heartbeat, Message
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.service import member_service
+from quarterdeck.backend.service.configuration import MemberConfiguration
+from quarterdeck.backend.service.member_service import MemberService
 
 HOST, PORTS = "127.0.0.1", (28_701, 28_702)
 INTERVAL_SECONDS = 0.05

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any, Literal
 
-from backend.core.events import ClaimFinished, ClaimStarted, ListInstalled, Record, SuspicionRaised
-from backend.core.properties import SECOND_US, Settings
-from backend.live.process_cluster import ProcessCluster, ProcessHost
+from quarterdeck.backend.core.events import ClaimFinished, ClaimStarted, ListInstalled, Record, SuspicionRaised
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.live.process_cluster import ProcessCluster, ProcessHost
 
 ROUNDS = 5
 MEMBERS = 5

@@ -12,13 +12,13 @@ import sys
 import time
 from collections.abc import Sequence
 
-from backend.core.address import Address
-from backend.core.effects import Effect
-from backend.core.events import ListInstalled
-from backend.core.member import MemberMachine
-from backend.core.messages import Heartbeat, Message
-from backend.core.properties import Settings
-from backend.live.local_cluster import LocalCluster
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.effects import Effect
+from quarterdeck.backend.core.events import ListInstalled
+from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.messages import Heartbeat, Message
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.local_cluster import LocalCluster
 
 BASE_PORT = 25_701
 

@@ -16,14 +16,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from backend.core.commands import ArrangePartitions, KillMember, StartMember, StopMember
-from backend.core.data.operations import Put, PutAll, Size
-from backend.core.events import ListInstalled, Record
-from backend.core.partitions.events import MigrationCopied, MigrationDecided
-from backend.core.properties import Settings
-from backend.live.live_cluster import LiveCluster
-from backend.live.local_cluster import LocalCluster
-from backend.live.process_cluster import ProcessCluster
+from quarterdeck.backend.core.commands import ArrangePartitions, KillMember, StartMember, StopMember
+from quarterdeck.backend.core.data.operations import Put, PutAll, Size
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.live_cluster import LiveCluster
+from quarterdeck.backend.live.local_cluster import LocalCluster
+from quarterdeck.backend.live.process_cluster import ProcessCluster
 from tests.live.tables import Tables
 
 BASE_PORT = 26_701

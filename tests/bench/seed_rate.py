@@ -11,10 +11,10 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
-from backend.core.commands import Command, CommandRefused, CutLink, Heal, KillMember, Partition, StartMember
-from backend.core.properties import SECOND_US, Settings
-from backend.simulation.invariants import Watch
-from backend.simulation.world import World
+from quarterdeck.backend.core.commands import Command, CommandRefused, CutLink, Heal, KillMember, Partition, StartMember
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.invariants import Watch
+from quarterdeck.backend.simulation.world import World
 
 SEEDS = 10_000
 PROCESSES = 2

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import time
 
-from backend.core.commands import KillMember, StartMember
-from backend.core.properties import Settings
-from backend.simulation.invariants import Watch
-from backend.simulation.world import World
+from quarterdeck.backend.core.commands import KillMember, StartMember
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.simulation.invariants import Watch
+from quarterdeck.backend.simulation.world import World
 
 SIZES = (5, 50, 200)
 CALM_SIZES = (5, 50, 200)

@@ -21,10 +21,10 @@ from statistics import median, quantiles
 
 import msgspec
 
-from backend.core.address import Address
-from backend.core.events import Event, ListInstalled, MasterChanged, Record
-from backend.core.membership.identity import Member
-from backend.journal.writer import JournalWriter
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event, ListInstalled, MasterChanged, Record
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.journal.writer import JournalWriter
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 15
@@ -105,7 +105,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def measure(root: Path, seconds: int) -> dict[str, object]:
-    command = [sys.executable, "-m", "cli", "pipeline", "stream", str(root)]
+    command = [sys.executable, "-m", "quarterdeck", "pipeline", "stream", str(root)]
     with (root / "said.txt").open("wb") as said, ExitStack() as stack:
         stream = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said)
         try:

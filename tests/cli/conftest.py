@@ -20,7 +20,7 @@ def quarterdeck(tmp_path: Path) -> Quarterdeck:
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", "from cli.main import run; run()", *map(str, arguments)],
+            [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", *map(str, arguments)],
             env=environment,
             text=True,
             capture_output=True,

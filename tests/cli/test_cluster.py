@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from backend.core import events
+from quarterdeck.backend.core import events
 from tests.clusters.fake_members import FakeMember, form, serving
 
 Quarterdeck = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -25,7 +25,7 @@ def quarterdeck(tmp_path: Path) -> Quarterdeck:
     def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("QUARTERDECK_")}
         return subprocess.run(
-            [sys.executable, "-c", "from cli.main import run; run()", *map(str, arguments)],
+            [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", *map(str, arguments)],
             env={
                 **kept,
                 "HOME": str(tmp_path),

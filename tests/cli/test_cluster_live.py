@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.clusters.remote import RemoteCluster
-from backend.core.commands import CutLink, Heal
-from backend.core.data.operations import Get, Put
-from backend.core.events import Record
+from quarterdeck.backend.clusters.remote import RemoteCluster
+from quarterdeck.backend.core.commands import CutLink, Heal
+from quarterdeck.backend.core.data.operations import Get, Put
+from quarterdeck.backend.core.events import Record
 
 CITIES = ("athens", "byzantium", "cyrene")
-PROGRAM = (sys.executable, "-c", "from cli.main import run; run()")
+PROGRAM = (sys.executable, "-c", "from quarterdeck.cli.main import run; run()")
 WAIT_SECONDS = 60.0
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.console_runs import recorded_cluster, simulated_cluster
-from cli.exits import CommandFailed
+from quarterdeck.cli.console_runs import recorded_cluster, simulated_cluster
+from quarterdeck.cli.exits import CommandFailed
 from tests.clusters.test_recorded_cluster import read, records_of, write
 
 

@@ -18,7 +18,7 @@ from tests.cli.conftest import Quarterdeck
 def taught(home: Path, answers: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A tutor who reads `answers` from a pipe."""
     return subprocess.run(
-        [sys.executable, "-c", "from cli.main import run; run()", "demo", "tutor", *arguments],
+        [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", "demo", "tutor", *arguments],
         env={**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")},
         input=answers,
         text=True,

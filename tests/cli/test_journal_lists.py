@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.core.address import Address
-from backend.core.events import Event, ListInstalled, MemberStarted, ProcessKilled, Record
-from backend.core.membership.identity import Member
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event, ListInstalled, MemberStarted, ProcessKilled, Record
+from quarterdeck.backend.core.membership.identity import Member
 from tests.cli.conftest import Quarterdeck
 
 LABELS = ("athens", "byzantium", "cyrene")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.exits import CommandFailed
-from cli.map_script import Line, Load, read_script
+from quarterdeck.cli.exits import CommandFailed
+from quarterdeck.cli.map_script import Line, Load, read_script
 from tests.cli.conftest import Quarterdeck
 
 

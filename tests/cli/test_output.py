@@ -9,7 +9,7 @@ import json
 import pytest
 from ruamel.yaml import YAML
 
-from cli.output import TABLE_CHUNK_ROWS, Format, write_document, write_rows
+from quarterdeck.cli.output import TABLE_CHUNK_ROWS, Format, write_document, write_rows
 from tests.cli.conftest import Quarterdeck
 
 ROWS: list[dict[str, object]] = [

@@ -11,8 +11,8 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
-from cli.exits import CommandFailed
-from cli.main import app
+from quarterdeck.cli.exits import CommandFailed
+from quarterdeck.cli.main import app
 from tests.cli.conftest import Quarterdeck
 
 FIGURE_5: dict[str, Any] = {

@@ -10,8 +10,8 @@ import typer
 from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
-from cli import plan_merge
-from cli.exits import CommandFailed
+from quarterdeck.cli import plan_merge
+from quarterdeck.cli.exits import CommandFailed
 
 ATHENS: dict[str, Any] = {
     "address": "10.0.0.1:5701",

@@ -10,8 +10,8 @@ import typer
 from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
-from cli import plan_migrations
-from cli.exits import CommandFailed
+from quarterdeck.cli import plan_migrations
+from quarterdeck.cli.exits import CommandFailed
 
 MOVED = {"current": ["A", "B", "C"], "target": ["D", "B", "C"]}
 SHRUNK = {"current": ["A", "B"], "target": ["B", None]}

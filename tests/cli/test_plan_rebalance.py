@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.exits import CommandFailed
-from cli.main import app
+from quarterdeck.cli.exits import CommandFailed
+from quarterdeck.cli.main import app
 
 CRASH: dict[str, Any] = {
     "partitions": 3,

@@ -99,7 +99,7 @@ def test_a_reader_that_leaves_early_is_no_failure(quarterdeck: Quarterdeck, tmp_
     file, root = tmp_path / "three.yaml", tmp_path / "journal"
     file.write_text(PASSING)
     quarterdeck("simulate", file, "--seed", "7", "--journal", root)
-    code = f"from cli.main import run; import sys; sys.argv = ['quarterdeck', 'journal', 'cat', {str(root)!r}]; run()"
+    code = f"from quarterdeck.cli.main import run; import sys; sys.argv = ['quarterdeck', 'journal', 'cat', {str(root)!r}]; run()"
     reading, writing = os.pipe()
     os.close(reading)
     child = subprocess.run([sys.executable, "-c", code], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)

@@ -56,9 +56,9 @@ def test_failures_exit_with_1_and_are_shrunk_to_files_that_can_be_run(
     """In this process, with an invariant that nothing satisfies: nobody may ever be killed."""
     from typer.testing import CliRunner
 
-    import backend.simulation.trial as trial
-    from backend.simulation.invariants import Violation
-    from cli.main import app
+    import quarterdeck.backend.simulation.trial as trial
+    from quarterdeck.backend.simulation.invariants import Violation
+    from quarterdeck.cli.main import app
 
     judge = trial._Judged.trial
 

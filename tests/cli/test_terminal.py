@@ -32,7 +32,7 @@ def test_console_opens_and_quits(tmp_path: Path) -> None:
     terminal, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     child = subprocess.Popen(
-        [sys.executable, "-c", "from cli.main import run; run()", "console", "--members", "2"],
+        [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", "console", "--members", "2"],
         stdin=side,
         stdout=side,
         stderr=side,

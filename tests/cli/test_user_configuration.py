@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import ConsoleSettings
-from backend.documents.yaml_document import BadDocument
-from cli.user_configuration import UserConfiguration
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.backend.documents.yaml_document import BadDocument
+from quarterdeck.cli.user_configuration import UserConfiguration
 from tests.cli.conftest import Quarterdeck
 
 WHOLE = """\

@@ -21,10 +21,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import Event, Record
-from backend.core.membership.identity import Member
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.identity import Member
 
 HOST = "127.0.0.1"
 WAIT_SECONDS = 20.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from backend.clusters.judging import HOLD_US, Judge
-from backend.core.address import Address
-from backend.core.events import ListInstalled, Record
-from backend.core.membership.identity import Member
+from quarterdeck.backend.clusters.judging import HOLD_US, Judge
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.membership.identity import Member
 
 HERE = Address("10.0.0.1:5701")
 

@@ -9,14 +9,14 @@ from random import Random
 import msgspec
 import pytest
 
-from backend.clusters.cluster import Cluster
-from backend.clusters.pace import Noted
-from backend.clusters.recorded import RECORDS_A_DRAIN, RecordedCluster
-from backend.core.commands import CommandRefused, Heal
-from backend.core.data.operations import Get
-from backend.core.events import Event, Record
-from backend.journal.files import NoJournal
-from backend.journal.writer import JournalWriter
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.pace import Noted
+from quarterdeck.backend.clusters.recorded import RECORDS_A_DRAIN, RecordedCluster
+from quarterdeck.backend.core.commands import CommandRefused, Heal
+from quarterdeck.backend.core.data.operations import Get
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.journal.writer import JournalWriter
 from tests.picture.happenings import EVENTS
 
 ENCODE = msgspec.json.encode

@@ -11,17 +11,25 @@ from typing import Any
 import pytest
 import trustme
 
-from backend.clusters.reach import RemotelyReached
-from backend.clusters.remote import RemoteCluster
-from backend.clusters.remote_access import Access
-from backend.clusters.remote_client import Refused, Unreachable
-from backend.clusters.remote_deeds import PartlyDone
-from backend.clusters.remote_stream import Pace
-from backend.core import events
-from backend.core.commands import CommandRefused, CutLink, Heal, KillMember, Partition, SetJoinList, StartMember
-from backend.core.data.operations import Get, Put
-from backend.core.events import Record
-from backend.picture.picture import Picture
+from quarterdeck.backend.clusters.reach import RemotelyReached
+from quarterdeck.backend.clusters.remote import RemoteCluster
+from quarterdeck.backend.clusters.remote_access import Access
+from quarterdeck.backend.clusters.remote_client import Refused, Unreachable
+from quarterdeck.backend.clusters.remote_deeds import PartlyDone
+from quarterdeck.backend.clusters.remote_stream import Pace
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.commands import (
+    CommandRefused,
+    CutLink,
+    Heal,
+    KillMember,
+    Partition,
+    SetJoinList,
+    StartMember,
+)
+from quarterdeck.backend.core.data.operations import Get, Put
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.picture import Picture
 from tests.clusters.fake_members import FakeMember, form, serving, wait_for
 
 PACE = Pace(dial=5, quiet=0.2, sign_of_life=5, first_retry=0.02, longest_retry=0.1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.clusters.remote_merge import StreamMerge
-from backend.core import events
-from backend.core.events import Record
+from quarterdeck.backend.clusters.remote_merge import StreamMerge
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import Record
 
 HOLD_US = 100
 HISTORY_US = 1_000

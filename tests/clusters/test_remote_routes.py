@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.clusters.remote_access import (
+from quarterdeck.backend.clusters.remote_access import (
     Access,
     BadUrl,
     crosses_the_net_in_the_clear,
     member_url,
     url_of_other,
 )
-from backend.clusters.remote_routes import Contactable, errands
-from backend.clusters.remote_stream import Backoff
-from backend.core.address import Address
-from backend.core.commands import (
+from quarterdeck.backend.clusters.remote_routes import Contactable, errands
+from quarterdeck.backend.clusters.remote_stream import Backoff
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     CutLink,
@@ -33,7 +33,7 @@ from backend.core.commands import (
     SetProperties,
     StopMember,
 )
-from backend.core.links import LinkConditions
+from quarterdeck.backend.core.links import LinkConditions
 
 LABELS = ("a", "b", "c", "d")
 MEMBERS = {label: Contactable(label, Address(f"{label}:5701"), f"http://{label}:5701") for label in LABELS}

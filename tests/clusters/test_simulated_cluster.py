@@ -9,9 +9,9 @@ from random import Random
 import msgspec
 import pytest
 
-from backend.clusters.pace import Noted, Paced
-from backend.clusters.simulated import Deed, SimulatedCluster
-from backend.core.commands import (
+from quarterdeck.backend.clusters.pace import Noted, Paced
+from quarterdeck.backend.clusters.simulated import Deed, SimulatedCluster
+from quarterdeck.backend.core.commands import (
     CallMap,
     Command,
     CommandRefused,
@@ -22,12 +22,12 @@ from backend.core.commands import (
     ResumeMember,
     StartMember,
 )
-from backend.core.data.operations import Get, Put
-from backend.core.events import ProcessKilled, Record
-from backend.picture.picture import Picture
-from backend.simulation.run import simulate
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.core.data.operations import Get, Put
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.simulation.run import simulate
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import load_scenario
 
 SECOND_US = 1_000_000
 SCENARIO = """
@@ -136,7 +136,7 @@ def test_it_stands_still_goes_on_and_steps(make: Make, clock: Steady) -> None:
 def test_what_cannot_be_computed_in_time_is_not_made_up_for(
     make: Make, clock: Steady, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.clusters.simulated.SLICE_EVENTS", 0)
+    monkeypatch.setattr("quarterdeck.backend.clusters.simulated.SLICE_EVENTS", 0)
     cluster = make(speed=100.0)
 
     class Impatient(Steady):

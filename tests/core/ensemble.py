@@ -7,18 +7,18 @@ from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
-from backend.core.address import Address, make_address
-from backend.core.cluster_profile import ClusterState
-from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
-from backend.core.events import Event, Record
-from backend.core.member import Birth, MemberMachine
-from backend.core.membership import heartbeats, master_confirmation, publishing, split_brain
-from backend.core.membership.identity import Member
-from backend.core.membership.member_list import MemberList
-from backend.core.membership.state import Membership
-from backend.core.messages import Message
-from backend.core.partitions import leading, table_recovery
-from backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.membership import heartbeats, master_confirmation, publishing, split_brain
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.partitions import leading, table_recovery
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 
 SETTINGS = Settings.of(preset="training")
 
@@ -121,7 +121,7 @@ class Ensemble:
 
     def suspect(self, name: str, others: str) -> None:
         """Let a member suspect others, as if its failure detector had said so."""
-        from backend.core.membership import suspicion
+        from quarterdeck.backend.core.membership import suspicion
 
         state = self.machines[name]._state
         suspicion.suspect_all(state, self.now, {address_of(other): "test" for other in others})

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from backend.core.data import map_calls, rules
-from backend.core.data.map_service import MapService, entries_of
-from backend.core.data.operations import Answer, Get, Operation, Put
-from backend.core.effects import Answered, Happened, Transmit
-from backend.core.events import Event
-from backend.core.membership.failure_detector import DeadlineDetector
-from backend.core.membership.identity import Member
-from backend.core.membership.member_list import MemberList
-from backend.core.membership.state import Birth, Membership, Peer
-from backend.core.messages import Message
-from backend.core.partitions.learning import learn
-from backend.core.partitions.migration import Migration
-from backend.core.partitions.migration_service import Endpoint, MigrationEvent
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.partitions.replica import Replica, Replicas, VersionedRow, index_of
-from backend.core.partitions.state import Active
-from backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.core.data import map_calls, rules
+from quarterdeck.backend.core.data.map_service import MapService, entries_of
+from quarterdeck.backend.core.data.operations import Answer, Get, Operation, Put
+from quarterdeck.backend.core.effects import Answered, Happened, Transmit
+from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.membership.failure_detector import DeadlineDetector
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.state import Birth, Membership, Peer
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.partitions.learning import learn
+from quarterdeck.backend.core.partitions.migration import Migration
+from quarterdeck.backend.core.partitions.migration_service import Endpoint, MigrationEvent
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.replica import Replica, Replicas, VersionedRow, index_of
+from quarterdeck.backend.core.partitions.state import Active
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.ensemble import address_of, name_of, trained
 
 

@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from backend.core.effects import Effect
-from backend.core.messages import Heartbeat
-from backend.core.partitions.migration_planner import plan_migrations
-from backend.core.partitions.migration_service import MigrationEvent
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.partitions.replica import Replica, VersionedRow, index_of
-from backend.core.partitions.state import Leading, Partitions
-from backend.core.partitions.table_publishing import change, publish
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.effects import Effect
+from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.partitions.migration_planner import plan_migrations
+from quarterdeck.backend.core.partitions.migration_service import MigrationEvent
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.replica import Replica, VersionedRow, index_of
+from quarterdeck.backend.core.partitions.state import Leading, Partitions
+from quarterdeck.backend.core.partitions.table_publishing import change, publish
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.ensemble import Ensemble, MessageKind, address_of, name_of, trained
 
 Content = tuple[bytes, ...]

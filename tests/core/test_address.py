@@ -2,8 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.address import BadAddress, bracketed, host_of, make_address, numeric_order, parse_address, port_of
-from backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.core.address import (
+    BadAddress,
+    bracketed,
+    host_of,
+    make_address,
+    numeric_order,
+    parse_address,
+    port_of,
+)
+from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
 
 
 @given(st.sampled_from(["athens", "10.0.0.1", "fe80::1", "a-b.example"]), st.integers(1, 65_535))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from backend.core.data.events import BackupInStep, BackupOutOfStep
-from backend.core.data.messages import BackupCheck, MapCall, SyncRequest
-from backend.core.data.operations import Put
-from backend.core.data.partition_store import Entry, PartitionStore, Stamp
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
+from quarterdeck.backend.core.data.messages import BackupCheck, MapCall, SyncRequest
+from quarterdeck.backend.core.data.operations import Put
+from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore, Stamp
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.ensemble import address_of, trained
 from tests.core.map_network import MapNetwork
 

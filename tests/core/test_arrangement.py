@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.address import Address
-from backend.core.partitions.arrangement import Arrangement, arrange, replica_count
-from backend.core.partitions.member_groups import NoGroup, by_attribute, by_patterns, host_aware, per_member
-from backend.core.partitions.migration_planner import plan_migrations
-from backend.core.partitions.replica_row import Row
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.partitions.arrangement import Arrangement, arrange, replica_count
+from quarterdeck.backend.core.partitions.member_groups import NoGroup, by_attribute, by_patterns, host_aware, per_member
+from quarterdeck.backend.core.partitions.migration_planner import plan_migrations
+from quarterdeck.backend.core.partitions.replica_row import Row
 
 Members = list[tuple[str, str]]
 
@@ -279,7 +279,7 @@ def test_churn(replicas: int, members: int, partitions: int, mean: float, worst:
 
 DIGEST = """
 import hashlib
-from backend.core.partitions.arrangement import arrange
+from quarterdeck.backend.core.partitions.arrangement import arrange
 members = [(f"m{n}", f"g{n % 7}") for n in range(20)]
 table = arrange(None, members, 997, 3).table
 print(hashlib.sha256(repr(arrange(table, members[3:], 997, 3)).encode()).hexdigest())

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from backend.core.cluster_profile import ClusterStanding
-from backend.core.data.events import BackupInStep, BackupOutOfStep
-from backend.core.data.messages import (
+from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
+from quarterdeck.backend.core.data.messages import (
     BackupAck,
     BackupCheck,
     BackupStale,
@@ -19,7 +19,7 @@ from backend.core.data.messages import (
     SyncChunk,
     SyncRequest,
 )
-from backend.core.data.operations import Answer, Get, Put
+from quarterdeck.backend.core.data.operations import Answer, Get, Put
 from tests.core.ensemble import trained
 from tests.core.map_network import MapNetwork
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.core.cluster_profile import ClusterStanding, ClusterState
-from backend.core.events import ClusterStateChanged, ClusterStateRefused, MemberAdmitted
-from backend.core.messages import (
+from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
+from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused, MemberAdmitted
+from quarterdeck.backend.core.messages import (
     JoinRefused,
     JoinRequest,
     MembersUpdate,

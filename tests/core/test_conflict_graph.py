@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.membership import independent_set
-from backend.core.membership.conflict_graph import WORK_BUDGET, Candidate, Settlement, settle
-from backend.core.membership.shrinking_graph import ShrinkingGraph
+from quarterdeck.backend.core.membership import independent_set
+from quarterdeck.backend.core.membership.conflict_graph import WORK_BUDGET, Candidate, Settlement, settle
+from quarterdeck.backend.core.membership.shrinking_graph import ShrinkingGraph
 
 Pair = tuple[str, str]
 
@@ -271,7 +271,7 @@ def test_the_form_of_the_conflicts_does_not_matter(
 
 HASH_SEED_CHILD = """
 from tests.core.test_conflict_graph import numbered, named, random_conflicts
-from backend.core.membership.conflict_graph import settle
+from quarterdeck.backend.core.membership.conflict_graph import settle
 for count, probability, budget in ((30, 0.2, 10**6), (120, 0.1, 30_000), (60, 0.03, 10**6)):
     print(settle(numbered(count), set(named(random_conflicts(count, probability, 1))), work_budget=budget))
 """

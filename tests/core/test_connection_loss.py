@@ -1,8 +1,8 @@
 """Connection loss as evidence (behaviour 3.5; chapter `connection_loss`)."""
 
-from backend.core.address import Address
-from backend.core.events import MemberRemoved, SuspicionRaised
-from backend.core.messages import Heartbeat, JoinRequest, LinkProbe, LinkProbeReply
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.messages import Heartbeat, JoinRequest, LinkProbe, LinkProbeReply
 from tests.core.ensemble import Ensemble, address_of, trained
 
 

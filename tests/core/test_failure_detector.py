@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.membership.failure_detector import (
+from quarterdeck.backend.core.membership.failure_detector import (
     DeadlineDetector,
     FailureDetector,
     PhiAccrualDetector,
     detector,
 )
-from backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 
 PREFIX = "hazelcast.heartbeat.phiaccrual.failuredetector"
 KINDS = ("deadline", "phi-accrual")

@@ -1,7 +1,7 @@
 """The first arrangement of partitions (behaviour 8.5; design 9.10)."""
 
-from backend.core.partitions.events import TableChanged
-from backend.core.partitions.messages import ArrangeRequest, TableUpdate
+from quarterdeck.backend.core.partitions.events import TableChanged
+from quarterdeck.backend.core.partitions.messages import ArrangeRequest, TableUpdate
 from tests.core.partitioned import Partitioned
 
 

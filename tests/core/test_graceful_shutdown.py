@@ -2,10 +2,10 @@
 
 import pytest
 
-from backend.core.data.state import Brought
-from backend.core.messages import Leave
-from backend.core.partitions.events import DrainFinished, DrainStarted, PartitionLost
-from backend.core.partitions.messages import MigrationChunk, ShutdownGranted, ShutdownRequest, TableUpdate
+from quarterdeck.backend.core.data.state import Brought
+from quarterdeck.backend.core.messages import Leave
+from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, PartitionLost
+from quarterdeck.backend.core.partitions.messages import MigrationChunk, ShutdownGranted, ShutdownRequest, TableUpdate
 from tests.core.partitioned import Partitioned
 
 

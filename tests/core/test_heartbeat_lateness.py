@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.events import HeartbeatLate, MemberRemoved, SuspicionRaised
-from backend.core.membership.failure_detector import late_after_us
-from backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.core.events import HeartbeatLate, MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.membership.failure_detector import late_after_us
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.ensemble import Ensemble, address_of, trained
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
-from backend.core.membership import heartbeat_ring
-from backend.core.messages import FailureReport, Heartbeat, LinkProbe
+from quarterdeck.backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.membership import heartbeat_ring
+from quarterdeck.backend.core.messages import FailureReport, Heartbeat, LinkProbe
 from tests.core.ensemble import Ensemble, address_of, names_of, trained
 
 

@@ -8,9 +8,16 @@ from random import Random
 
 import pytest
 
-from backend.core.messages import Heartbeat, LinkProbe, LinkProbeReply, MasterConfirmation, MasterIs, Message
-from backend.core.partitions.events import MigrationDecided, MigrationFinished, TableChanged
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.messages import (
+    Heartbeat,
+    LinkProbe,
+    LinkProbeReply,
+    MasterConfirmation,
+    MasterIs,
+    Message,
+)
+from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationFinished, TableChanged
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.partitioned import Partitioned
 
 SPARED = (Heartbeat, MasterConfirmation, MasterIs, LinkProbe, LinkProbeReply)

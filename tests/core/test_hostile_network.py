@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from backend.core.events import ListInstalled
-from backend.core.membership.identity import Member
-from backend.core.messages import Message
+from quarterdeck.backend.core.events import ListInstalled
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.messages import Message
 from tests.core.ensemble import Ensemble, trained
 
 NAMES = "ABCDEFG"

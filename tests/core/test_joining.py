@@ -1,10 +1,17 @@
 """Joining, from both sides (chapters `joining` and `admission`)."""
 
-from backend.core.events import JoinFailed, JoinRequested, ListInstalled, MemberAdmitted, MemberRemoved, MemberStopped
-from backend.core.membership import split_brain
-from backend.core.membership.identity import Member
-from backend.core.membership.member_list import MemberList, first_list
-from backend.core.messages import (
+from quarterdeck.backend.core.events import (
+    JoinFailed,
+    JoinRequested,
+    ListInstalled,
+    MemberAdmitted,
+    MemberRemoved,
+    MemberStopped,
+)
+from quarterdeck.backend.core.membership import split_brain
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.member_list import MemberList, first_list
+from quarterdeck.backend.core.messages import (
     FinalizeJoin,
     FormationVote,
     JoinRefused,
@@ -71,7 +78,7 @@ def test_the_lowest_address_forms_the_cluster_when_nobody_is_master_yet() -> Non
 
 
 def test_a_vote_is_given_to_one_bidder_only() -> None:
-    from backend.core.messages import FormationBid
+    from quarterdeck.backend.core.messages import FormationBid
 
     world = Ensemble()
     world.born("C", "ABC")

@@ -1,10 +1,10 @@
 """How a member takes in what the master has decided (seed 004, 1.1 and 2.1)."""
 
-from backend.core.partitions.events import MigrationFinished, TableChanged
-from backend.core.partitions.learning import learn
-from backend.core.partitions.messages import MigrationCommit, MigrationReport, TableUpdate
-from backend.core.partitions.migration import Decided
-from backend.core.partitions.replica import Replicas, VersionedRow, packed
+from quarterdeck.backend.core.partitions.events import MigrationFinished, TableChanged
+from quarterdeck.backend.core.partitions.learning import learn
+from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationReport, TableUpdate
+from quarterdeck.backend.core.partitions.migration import Decided
+from quarterdeck.backend.core.partitions.replica import Replicas, VersionedRow, packed
 from tests.core.partitioned import Partitioned
 
 

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
-from backend.core.events import SuspicionCleared, SuspicionRaised
-from backend.core.messages import (
+from quarterdeck.backend.core.events import SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.messages import (
     ExplicitSuspicion,
     Heartbeat,
     LinkProbe,

@@ -5,15 +5,15 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from backend.core.cluster_profile import ClusterStanding
-from backend.core.data import map_calls, rules
-from backend.core.data.events import CallFinished, CallStarted
-from backend.core.data.messages import BackupWrite, MapAnswer, MapCall
-from backend.core.data.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
-from backend.core.data.partition_store import partition_of
-from backend.core.effects import Answered
-from backend.core.messages import MESSAGE_KINDS
-from backend.core.partitions.messages import ArrangeRequest
+from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.data import map_calls, rules
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MapCall
+from quarterdeck.backend.core.data.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
+from quarterdeck.backend.core.data.partition_store import partition_of
+from quarterdeck.backend.core.effects import Answered
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.partitions.messages import ArrangeRequest
 from tests.core.ensemble import trained
 from tests.core.map_network import MapNetwork
 
@@ -37,7 +37,7 @@ def test_keys_are_spread_evenly() -> None:
 
 
 def test_every_message_of_data_has_a_rule() -> None:
-    data = {kind for kind in MESSAGE_KINDS.values() if kind.__module__ == "backend.core.data.messages"}
+    data = {kind for kind in MESSAGE_KINDS.values() if kind.__module__ == "quarterdeck.backend.core.data.messages"}
     assert data == set(rules.DATA_RULES)
 
 

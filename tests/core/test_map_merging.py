@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.data import merging_entries, rules
-from backend.core.data.events import EntriesMerged
-from backend.core.data.messages import MapAnswer, MapCall
-from backend.core.data.operations import Keys, PutAll
-from backend.core.data.partition_store import partition_of
-from backend.core.data.state import Brought
-from backend.core.partitions.messages import ArrangeRequest
+from quarterdeck.backend.core.data import merging_entries, rules
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.data.messages import MapAnswer, MapCall
+from quarterdeck.backend.core.data.operations import Keys, PutAll
+from quarterdeck.backend.core.data.partition_store import partition_of
+from quarterdeck.backend.core.data.state import Brought
+from quarterdeck.backend.core.partitions.messages import ArrangeRequest
 from tests.core.ensemble import trained
 from tests.core.map_network import MapNetwork
 

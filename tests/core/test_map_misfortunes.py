@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.data.operations import Get, Put
+from quarterdeck.backend.core.data.operations import Get, Put
 from tests.core.ensemble import trained
 from tests.core.map_network import MapNetwork
 

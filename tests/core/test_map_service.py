@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.data.map_service import entries_of, held_partitions
-from backend.core.data.messages import MapAnswer
-from backend.core.data.operations import Answer, Get, Put, PutAll, Size
-from backend.core.data.partition_store import Entry, PartitionStore, Stamp, entry_bytes, entry_digest
-from backend.core.data.store_transfer import Staging, chunks_of
-from backend.core.partitions.migration_service import MigrationService
+from quarterdeck.backend.core.data.map_service import entries_of, held_partitions
+from quarterdeck.backend.core.data.messages import MapAnswer
+from quarterdeck.backend.core.data.operations import Answer, Get, Put, PutAll, Size
+from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore, Stamp, entry_bytes, entry_digest
+from quarterdeck.backend.core.data.store_transfer import Staging, chunks_of
+from quarterdeck.backend.core.partitions.migration_service import MigrationService
 from tests.core.ensemble import trained
 from tests.core.map_network import MapNetwork
 

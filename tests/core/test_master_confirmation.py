@@ -2,11 +2,11 @@
 
 import pytest
 
-from backend.core.events import MemberRemoved, ObserverPaused
-from backend.core.membership import heartbeats, master_confirmation
-from backend.core.membership.identity import ListMetadata
-from backend.core.messages import ExplicitSuspicion, MasterConfirmation, MembersUpdate
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.events import MemberRemoved, ObserverPaused
+from quarterdeck.backend.core.membership import heartbeats, master_confirmation
+from quarterdeck.backend.core.membership.identity import ListMetadata
+from quarterdeck.backend.core.messages import ExplicitSuspicion, MasterConfirmation, MembersUpdate
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.ensemble import Ensemble, address_of
 
 

@@ -1,7 +1,7 @@
 """The mastership claim (seed 000, Mastership Claim Process)."""
 
-from backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
-from backend.core.messages import (
+from quarterdeck.backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
+from quarterdeck.backend.core.messages import (
     ClaimAccepted,
     ClaimRefused,
     Heartbeat,

@@ -1,7 +1,7 @@
 from random import Random
 
-from backend.core.membership.identity import Member, fresh_uuid
-from backend.core.membership.member_list import MemberList, first_list, member_list_text
+from quarterdeck.backend.core.membership.identity import Member, fresh_uuid
+from quarterdeck.backend.core.membership.member_list import MemberList, first_list, member_list_text
 from tests.core.ensemble import address_of, names_of
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.address import Address, make_address
-from backend.core.cluster_profile import CLUSTER_STATES, ClusterProfile, ProfiledMember
-from backend.core.membership.merge_decision import RULES, Outcome, decide_merge, passed_before
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterProfile, ProfiledMember
+from quarterdeck.backend.core.membership.merge_decision import RULES, Outcome, decide_merge, passed_before
 
 MIRROR: dict[Outcome, Outcome] = {
     "local-merges": "remote-merges",

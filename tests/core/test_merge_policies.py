@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.core.data.merge_policies import merged
-from backend.core.data.partition_store import Entry
-from backend.core.properties import PROPERTIES
+from quarterdeck.backend.core.data.merge_policies import merged
+from quarterdeck.backend.core.data.partition_store import Entry
+from quarterdeck.backend.core.properties import PROPERTIES
 
 OLD = Entry(b"existing", version=5, created_us=10, updated_us=20, accessed_us=30, hits=3)
 

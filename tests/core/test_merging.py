@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.core.cluster_profile import ClusterStanding
-from backend.core.effects import Happened, Reconnect, Transmit
-from backend.core.events import (
+from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.effects import Happened, Reconnect, Transmit
+from quarterdeck.backend.core.events import (
     ClusterStateChanged,
     ListInstalled,
     MemberMerging,
@@ -13,8 +13,8 @@ from backend.core.events import (
     MergeStarted,
     NotMerging,
 )
-from backend.core.membership import split_brain
-from backend.core.messages import (
+from quarterdeck.backend.core.membership import split_brain
+from quarterdeck.backend.core.messages import (
     FinalizeJoin,
     JoinRefused,
     JoinRequest,
@@ -32,7 +32,7 @@ from backend.core.messages import (
     StateLockAnswer,
     WhoIsMaster,
 )
-from backend.core.properties import Settings
+from quarterdeck.backend.core.properties import Settings
 from tests.core.ensemble import SETTINGS, Ensemble, address_of, trained
 
 WITHOUT_PROOF = trained(disconnection_heartbeats=0)
@@ -508,7 +508,7 @@ def test_no_merge_begins_while_somebody_is_just_joining() -> None:
 
 
 def test_an_operator_cannot_change_the_state_of_a_merging_cluster() -> None:
-    from backend.core.events import ClusterStateRefused
+    from quarterdeck.backend.core.events import ClusterStateRefused
 
     world = two()
     begin(world)

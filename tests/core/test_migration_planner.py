@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.partitions.migration_planner import BadRows, Plan, Step, plan_migrations
-from backend.core.partitions.migration_wording import cancelled, why_each_step
-from backend.core.partitions.replica_row import Row
+from quarterdeck.backend.core.partitions.migration_planner import BadRows, Plan, Step, plan_migrations
+from quarterdeck.backend.core.partitions.migration_wording import cancelled, why_each_step
+from quarterdeck.backend.core.partitions.replica_row import Row
 
 
 def row(text: str) -> Row:

@@ -5,15 +5,20 @@ from itertools import pairwise
 
 import pytest
 
-from backend.core.messages import MembersUpdate, StateDecision
-from backend.core.partitions.events import (
+from quarterdeck.backend.core.messages import MembersUpdate, StateDecision
+from quarterdeck.backend.core.partitions.events import (
     MigrationDecided,
     MigrationsCancelled,
     MigrationsPlanned,
     MigrationStarted,
 )
-from backend.core.partitions.messages import MigrationChunk, MigrationCommit, MigrationReport, MigrationRequest
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.partitions.messages import (
+    MigrationChunk,
+    MigrationCommit,
+    MigrationReport,
+    MigrationRequest,
+)
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.partitioned import Partitioned
 
 # A is master and holds nothing.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend.core.partitions.events import MigrationAccepted, MigrationDecided, MigrationRejected
-from backend.core.partitions.messages import (
+from quarterdeck.backend.core.partitions.events import MigrationAccepted, MigrationDecided, MigrationRejected
+from quarterdeck.backend.core.partitions.messages import (
     MigrationChunk,
     MigrationChunkAck,
     MigrationCommit,

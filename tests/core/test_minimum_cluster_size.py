@@ -2,10 +2,10 @@
 
 import pytest
 
-from backend.core.commands import CommandRefused
-from backend.core.events import ProtectionChanged
-from backend.core.membership.minimum_cluster_size import NotEnoughMembers
-from backend.core.messages import MergeClusters
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.events import ProtectionChanged
+from quarterdeck.backend.core.membership.minimum_cluster_size import NotEnoughMembers
+from quarterdeck.backend.core.messages import MergeClusters
 from tests.core.ensemble import Ensemble, address_of, trained
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from backend.core.events import (
+from quarterdeck.backend.core.events import (
     DisconnectionReported,
     DisconnectionResolved,
     ListInstalled,
     MemberRemoved,
     SuspicionRaised,
 )
-from backend.core.messages import Heartbeat
-from backend.core.properties import Settings
+from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.properties import Settings
 from tests.core.ensemble import SETTINGS, Ensemble, address_of, names_of, trained
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend.core.partitions.events import MigrationFinished
-from backend.core.partitions.messages import MigrationChunk, MigrationChunkAck, MigrationReport, TableUpdate
+from quarterdeck.backend.core.partitions.events import MigrationFinished
+from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationChunkAck, MigrationReport, TableUpdate
 from tests.core.partitioned import GhostData, Partitioned
 
 # A is master and holds nothing. Every member has the ghost, and beside it a second service.

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.address import make_address
-from backend.core.partitions.partition_table import PartitionTable, table_of
-from backend.core.partitions.replica import Replica, VersionedRow, index_of, packed, unpacked
+from quarterdeck.backend.core.address import make_address
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable, table_of
+from quarterdeck.backend.core.partitions.replica import Replica, VersionedRow, index_of, packed, unpacked
 
 PARTITIONS, WIDTH = 6, 3
 LIVES = [Replica(make_address("10.0.0.1", port), f"life {port}") for port in range(5701, 5706)]

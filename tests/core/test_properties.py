@@ -1,6 +1,6 @@
 import pytest
 
-from backend.core.properties import PROPERTIES, SECOND_US, BadProperty, Settings
+from quarterdeck.backend.core.properties import PROPERTIES, SECOND_US, BadProperty, Settings
 
 
 def test_production_is_the_documented_defaults() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.core.events import JoinDelayed, ListInstalled, MemberAdmitted, MemberHeldBack
-from backend.core.membership import publishing, readmission
-from backend.core.messages import (
+from quarterdeck.backend.core.events import JoinDelayed, ListInstalled, MemberAdmitted, MemberHeldBack
+from quarterdeck.backend.core.membership import publishing, readmission
+from quarterdeck.backend.core.messages import (
     FinalizeJoin,
     JoinHeld,
     JoinRequest,
@@ -13,7 +13,7 @@ from backend.core.messages import (
     MasterIs,
     MembersUpdateAck,
 )
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.ensemble import Ensemble, address_of, name_of, names_of
 
 

@@ -1,8 +1,8 @@
 """Remembered addresses (seed 002, Proposed Solution 1; behaviour 6.8)."""
 
-from backend.core.membership.remembered_addresses import possible_addresses, remember_contact
-from backend.core.messages import JoinRequest, MasterIs, MergeClusters, SplitBrainProbe, WhoIsMaster
-from backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.core.membership.remembered_addresses import possible_addresses, remember_contact
+from quarterdeck.backend.core.messages import JoinRequest, MasterIs, MergeClusters, SplitBrainProbe, WhoIsMaster
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.ensemble import Ensemble, address_of, names_of, trained
 
 RETENTION = trained(address_retention_us=20 * SECOND_US)

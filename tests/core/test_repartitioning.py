@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend.core.events import JoinFailed
-from backend.core.partitions.events import MigrationsPlanned, MigrationStarted, PartitionLost
+from quarterdeck.backend.core.events import JoinFailed
+from quarterdeck.backend.core.partitions.events import MigrationsPlanned, MigrationStarted, PartitionLost
 from tests.core.ensemble import address_of, trained
 from tests.core.partitioned import Partitioned
 

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from backend.core.events import JoinListChanged, ListInstalled
-from backend.core.messages import JoinListUpdate, JoinListUpdateAck, SplitBrainProbe, WhoIsMaster
+from quarterdeck.backend.core.events import JoinListChanged, ListInstalled
+from quarterdeck.backend.core.messages import JoinListUpdate, JoinListUpdateAck, SplitBrainProbe, WhoIsMaster
 from tests.core.ensemble import Ensemble, address_of, names_of
 
 

@@ -2,8 +2,13 @@
 
 import pytest
 
-from backend.core.partitions.events import MigrationCommitting, MigrationDecided, MigrationFinished, TableChanged
-from backend.core.partitions.messages import (
+from quarterdeck.backend.core.partitions.events import (
+    MigrationCommitting,
+    MigrationDecided,
+    MigrationFinished,
+    TableChanged,
+)
+from quarterdeck.backend.core.partitions.messages import (
     MigrationChunk,
     MigrationChunkAck,
     MigrationCommit,

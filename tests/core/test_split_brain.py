@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.core.cluster_profile import ClusterStanding
-from backend.core.commands import CommandRefused
-from backend.core.events import (
+from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.events import (
     ClusterStateChanged,
     ExplicitSuspicionSent,
     MemberMerging,
@@ -13,8 +13,8 @@ from backend.core.events import (
     MergeVerdict,
     NotMerging,
 )
-from backend.core.membership import split_brain
-from backend.core.messages import (
+from quarterdeck.backend.core.membership import split_brain
+from quarterdeck.backend.core.messages import (
     ExplicitSuspicion,
     JoinRequest,
     MasterIs,
@@ -22,7 +22,7 @@ from backend.core.messages import (
     SplitBrainAnswer,
     SplitBrainProbe,
 )
-from backend.core.properties import Settings
+from quarterdeck.backend.core.properties import Settings
 from tests.core.ensemble import SETTINGS, Ensemble, address_of, trained
 
 

@@ -1,8 +1,8 @@
 """Heartbeats, suspicion, explicit suspicion and removal."""
 
-from backend.core.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
-from backend.core.membership.identity import ListMetadata
-from backend.core.messages import (
+from quarterdeck.backend.core.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
+from quarterdeck.backend.core.membership.identity import ListMetadata
+from quarterdeck.backend.core.messages import (
     ExplicitSuspicion,
     Heartbeat,
     HeartbeatComplaint,

@@ -1,11 +1,11 @@
 """Publishing the table and the completed migrations (seed 004, 1.1 and 2.1; behaviour 8.4)."""
 
-from backend.core.messages import MembersUpdate
-from backend.core.partitions.events import CompletedEvicted, TableChanged
-from backend.core.partitions.messages import MigrationChunk, MigrationCommit, TableAck, TableUpdate
-from backend.core.partitions.partition_table import table_of
-from backend.core.partitions.replica import VersionedRow
-from backend.core.partitions.table_publishing import change, publish
+from quarterdeck.backend.core.messages import MembersUpdate
+from quarterdeck.backend.core.partitions.events import CompletedEvicted, TableChanged
+from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationCommit, TableAck, TableUpdate
+from quarterdeck.backend.core.partitions.partition_table import table_of
+from quarterdeck.backend.core.partitions.replica import VersionedRow
+from quarterdeck.backend.core.partitions.table_publishing import change, publish
 from tests.core.partitioned import Partitioned
 
 # A is master and holds nothing.

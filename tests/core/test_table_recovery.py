@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend.core.messages import MembersUpdate
-from backend.core.partitions.events import (
+from quarterdeck.backend.core.messages import MembersUpdate
+from quarterdeck.backend.core.partitions.events import (
     MigrationDecided,
     MigrationFinished,
     MigrationsPlanned,
@@ -12,7 +12,7 @@ from backend.core.partitions.events import (
     TableRecovered,
     TableRecoveryStarted,
 )
-from backend.core.partitions.messages import (
+from quarterdeck.backend.core.partitions.messages import (
     MigrationChunk,
     MigrationCommit,
     MigrationCommitAck,
@@ -22,8 +22,8 @@ from backend.core.partitions.messages import (
     TableFetch,
     TableUpdate,
 )
-from backend.core.partitions.replica import VersionedRow, packed
-from backend.core.partitions.table_publishing import change, publish
+from quarterdeck.backend.core.partitions.replica import VersionedRow, packed
+from quarterdeck.backend.core.partitions.table_publishing import change, publish
 from tests.core.partitioned import Partitioned
 
 # A is master and holds nothing; B follows it.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend.core.partitions.events import MigrationStarted, PartitionLost, TableChanged
-from backend.core.partitions.messages import MigrationChunk, TableUpdate
+from quarterdeck.backend.core.partitions.events import MigrationStarted, PartitionLost, TableChanged
+from quarterdeck.backend.core.partitions.messages import MigrationChunk, TableUpdate
 from tests.core.partitioned import Partitioned
 
 # A is master and holds nothing.

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.timers import NEVER, Timers
+from quarterdeck.backend.core.timers import NEVER, Timers
 
 names = st.sampled_from("abc")
 

@@ -42,7 +42,7 @@ def test_the_readme_is_one_page_and_shows_both_ways_in() -> None:
 def test_every_command_is_in_the_reference() -> None:
     import typer.main
 
-    from cli.main import app
+    from quarterdeck.cli.main import app
 
     text = (FOLDER / "commands.md").read_text(encoding="utf-8")
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]

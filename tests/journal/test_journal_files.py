@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.core.address import Address
-from backend.core.events import JoinFailed, LinkChanged, MasterChanged, Record
-from backend.journal import writer as writer_module
-from backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJournal
-from backend.journal.listing import list_runs
-from backend.journal.reader import read_journal
-from backend.journal.recovery import recover_open_files
-from backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import JoinFailed, LinkChanged, MasterChanged, Record
+from quarterdeck.backend.journal import writer as writer_module
+from quarterdeck.backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJournal
+from quarterdeck.backend.journal.listing import list_runs
+from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.journal.recovery import recover_open_files
+from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -106,7 +106,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from tests.journal.test_journal_files import record
-from backend.journal.writer import JournalWriter
+from quarterdeck.backend.journal.writer import JournalWriter
 journal = JournalWriter(Path(sys.argv[1]), "r1", "child")
 seq = 0
 while True:

@@ -14,11 +14,11 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from backend.core.address import Address, host_of, make_address, port_of
-from backend.core.messages import JoinRefused
-from backend.live.frames import MAX_FRAME_BYTES, MAX_HANDSHAKE_BYTES, frame_of
-from backend.live.handshake import PROTOCOL_VERSION, Challenge, Hello, Proof, Refused, Welcome
-from backend.live.proof import NONCE_BYTES
+from quarterdeck.backend.core.address import Address, host_of, make_address, port_of
+from quarterdeck.backend.core.messages import JoinRefused
+from quarterdeck.backend.live.frames import MAX_FRAME_BYTES, MAX_HANDSHAKE_BYTES, frame_of
+from quarterdeck.backend.live.handshake import PROTOCOL_VERSION, Challenge, Hello, Proof, Refused, Welcome
+from quarterdeck.backend.live.proof import NONCE_BYTES
 
 REQUEST = b"GET /hazelcast/health HTTP/1.1\r\nHost: a\r\n\r\n"
 LATER = 0.02

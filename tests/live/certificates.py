@@ -6,7 +6,7 @@ from pathlib import Path
 
 import trustme
 
-from backend.live.tls import TlsFiles
+from quarterdeck.backend.live.tls import TlsFiles
 
 
 class Authority:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.core.address import Address
+from quarterdeck.backend.core.address import Address
 
 
 class Echo(asyncio.Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.core.events import Record
-from backend.core.partitions.events import TableChanged
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import TableChanged
 
 Row = tuple[str, ...]
 """The uuids of the holders by replica index; empty for nobody."""

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.address import Address
-from backend.live.door import Entrance
-from backend.live.frames import frame_of
-from backend.live.handshake import PROTOCOL_VERSION, Hello
-from backend.live.limits import Limits
-from backend.live.network import Network
-from backend.live.proof import ClusterSecret
-from backend.live.security import WireSecurity
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.live.door import Entrance
+from quarterdeck.backend.live.frames import frame_of
+from quarterdeck.backend.live.handshake import PROTOCOL_VERSION, Hello
+from quarterdeck.backend.live.limits import Limits
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.live.proof import ClusterSecret
+from quarterdeck.backend.live.security import WireSecurity
 from tests.bench.bad_inputs import measure
 from tests.live.bad_inputs import REQUEST, frame, throw_many
 from tests.live.http_echo import echo

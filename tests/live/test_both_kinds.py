@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from backend.core.address import port_of
-from backend.core.commands import (
+from quarterdeck.backend.core.address import port_of
+from quarterdeck.backend.core.commands import (
     ChangeState,
     CommandRefused,
     CutLink,
@@ -27,7 +27,7 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.events import (
+from quarterdeck.backend.core.events import (
     ClusterStateChanged,
     JoinListChanged,
     LinkChanged,
@@ -40,14 +40,14 @@ from backend.core.events import (
     StrangerRefused,
     SuspicionRaised,
 )
-from backend.core.properties import Settings
-from backend.journal.reader import read_journal
-from backend.journal.writer import JournalFailed, JournalWriter
-from backend.live.live_cluster import LiveCluster
-from backend.live.local_cluster import LocalCluster
-from backend.live.ports import HeldPorts
-from backend.live.process_cluster import ProcessCluster
-from backend.live.transport import Patience
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.live.live_cluster import LiveCluster
+from quarterdeck.backend.live.local_cluster import LocalCluster
+from quarterdeck.backend.live.ports import HeldPorts
+from quarterdeck.backend.live.process_cluster import ProcessCluster
+from quarterdeck.backend.live.transport import Patience
 from tests.live.watched import BASE_PORT, QUICK, Watched
 
 PATIENT = Settings.of({"hazelcast.heartbeat.interval.seconds": 0.2, "hazelcast.max.no.heartbeat.seconds": 60})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from app.console import Console
-from backend.core.address import port_of
-from backend.live.live_cluster import LiveCluster
-from backend.live.local_cluster import LocalCluster
+from quarterdeck.app.console import Console
+from quarterdeck.backend.core.address import port_of
+from quarterdeck.backend.live.live_cluster import LiveCluster
+from quarterdeck.backend.live.local_cluster import LocalCluster
 from tests.app.screen_text import screen_text
 from tests.live.watched import BASE_PORT, QUICK
 

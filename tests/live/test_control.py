@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.address import Address
-from backend.core.commands import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,
@@ -15,13 +15,13 @@ from backend.core.commands import (
     SetJoinList,
     StopMember,
 )
-from backend.core.data.operations import Answer, Put, PutAll, Size
-from backend.core.events import LinkChanged, ListInstalled, Record
-from backend.core.member import Birth
-from backend.core.membership.identity import Member
-from backend.core.properties import Settings
-from backend.live.clock import RunClock
-from backend.live.control import (
+from quarterdeck.backend.core.data.operations import Answer, Put, PutAll, Size
+from quarterdeck.backend.core.events import LinkChanged, ListInstalled, Record
+from quarterdeck.backend.core.member import Birth
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.control import (
     ORDER,
     REPORT,
     Answered,
@@ -38,7 +38,7 @@ from backend.live.control import (
     Stranger,
     line_of,
 )
-from backend.live.transport import Patience
+from quarterdeck.backend.live.transport import Patience
 
 ATHENS = Address("127.0.0.1:5701")
 BIRTH = Birth("run", "athens", ATHENS, (ATHENS,), Settings.of(preset="training"), cluster_name="prod")

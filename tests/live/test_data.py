@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     CommandRefused,
@@ -18,14 +18,14 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.events import CallFinished, CallStarted
-from backend.core.data.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
-from backend.core.events import MemberStopped, ProcessKilled
-from backend.core.properties import Settings
-from backend.live.live_cluster import LiveCluster
-from backend.live.local_cluster import LocalCluster
-from backend.live.process_cluster import ProcessCluster
-from backend.live.transport import Patience
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.data.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
+from quarterdeck.backend.core.events import MemberStopped, ProcessKilled
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.live_cluster import LiveCluster
+from quarterdeck.backend.live.local_cluster import LocalCluster
+from quarterdeck.backend.live.process_cluster import ProcessCluster
+from quarterdeck.backend.live.transport import Patience
 from tests.live.tables import Tables
 from tests.live.watched import BASE_PORT, Watched
 

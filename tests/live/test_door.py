@@ -16,11 +16,11 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.server import ServerState
 from websockets.asyncio.client import connect
 
-from backend.core.address import port_of
-from backend.live.door import TOO_MANY, TOO_SLOW
-from backend.live.frames import frame_of
-from backend.live.handshake import PROTOCOL_VERSION, Hello
-from backend.live.limits import Failures, Limits, Places
+from quarterdeck.backend.core.address import port_of
+from quarterdeck.backend.live.door import TOO_MANY, TOO_SLOW
+from quarterdeck.backend.live.frames import frame_of
+from quarterdeck.backend.live.handshake import PROTOCOL_VERSION, Hello
+from quarterdeck.backend.live.limits import Failures, Limits, Places
 from tests.live.http_echo import ask, echo
 from tests.live.transports import Member, net, run, until
 

@@ -4,11 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.address import Address
-from backend.core.messages import Heartbeat
-from backend.live.connection import MESSAGE
-from backend.live.frames import PREFIX_BYTES, BadFrame, FrameParser, FrameTooLarge, content_of, frame_of
-from backend.live.handshake import ANSWER, HELLO, PROTOCOL_VERSION, Hello, Welcome, impostor_reason, refusal_of
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.live.connection import MESSAGE
+from quarterdeck.backend.live.frames import PREFIX_BYTES, BadFrame, FrameParser, FrameTooLarge, content_of, frame_of
+from quarterdeck.backend.live.handshake import (
+    ANSWER,
+    HELLO,
+    PROTOCOL_VERSION,
+    Hello,
+    Welcome,
+    impostor_reason,
+    refusal_of,
+)
 
 HERE, THERE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
 OURS = Hello(PROTOCOL_VERSION, "dev", HERE, "uuid-1")

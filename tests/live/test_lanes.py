@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from backend.core.messages import JoinRefused, Message
-from backend.core.partitions.messages import MigrationReport
-from backend.live import connection
-from backend.live.connection import BULK_AHEAD_BYTES
-from backend.live.frames import MAX_FRAME_BYTES, FrameTooLarge
+from quarterdeck.backend.core.messages import JoinRefused, Message
+from quarterdeck.backend.core.partitions.messages import MigrationReport
+from quarterdeck.backend.live import connection
+from quarterdeck.backend.live.connection import BULK_AHEAD_BYTES
+from quarterdeck.backend.live.frames import MAX_FRAME_BYTES, FrameTooLarge
 from tests.live.transports import Member, Net, net, run, until
 
 CHUNK_BYTES = 128 * 1024

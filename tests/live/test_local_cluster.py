@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from backend.clusters.cluster import Cluster
-from backend.core.address import port_of
-from backend.core.commands import (
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.core.address import port_of
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     CutLink,
@@ -26,8 +26,8 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.effects import Effect
-from backend.core.events import (
+from quarterdeck.backend.core.effects import Effect
+from quarterdeck.backend.core.events import (
     LinkChanged,
     ListInstalled,
     MemberRemoved,
@@ -39,13 +39,13 @@ from backend.core.events import (
     StrangerRefused,
     SuspicionRaised,
 )
-from backend.core.member import MemberMachine
-from backend.core.properties import Settings
-from backend.journal.reader import read_journal
-from backend.journal.writer import JournalWriter
-from backend.live.local_cluster import LocalCluster
-from backend.live.ports import HeldPorts, PortsExhausted
-from backend.live.transport import Patience
+from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.live.local_cluster import LocalCluster
+from quarterdeck.backend.live.ports import HeldPorts, PortsExhausted
+from quarterdeck.backend.live.transport import Patience
 from tests.live.watched import BASE_PORT, QUICK, Watched
 
 

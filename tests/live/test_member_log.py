@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from backend.core.address import Address
-from backend.core.events import ListInstalled, MemberStarted, Record, SuspicionRaised
-from backend.core.membership.identity import Member
-from backend.live.member_log import log_record
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ListInstalled, MemberStarted, Record, SuspicionRaised
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.live.member_log import log_record
 
 A, B = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
 LIST = ListInstalled(3, "a/1", A, (Member(A, "aaa", 1), Member(B, "bbb", 2)), A, "join")

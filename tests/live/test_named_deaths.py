@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from backend.core.commands import CommandRefused, KillAt, KillMember, Operate, StartMember, StopMember
-from backend.core.effects import Effect
-from backend.core.events import JoinFailed, MemberStopped, ProcessKilled, SuspicionRaised
-from backend.core.member import MemberMachine
-from backend.core.messages import Leave
-from backend.live.local_cluster import LocalCluster
+from quarterdeck.backend.core.commands import CommandRefused, KillAt, KillMember, Operate, StartMember, StopMember
+from quarterdeck.backend.core.effects import Effect
+from quarterdeck.backend.core.events import JoinFailed, MemberStopped, ProcessKilled, SuspicionRaised
+from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.messages import Leave
+from quarterdeck.backend.live.local_cluster import LocalCluster
 from tests.live.watched import BASE_PORT, QUICK, Watched
 
 

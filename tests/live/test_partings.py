@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from backend.core.commands import CutLink
+from quarterdeck.backend.core.commands import CutLink
 from tests.live.transports import Member, net, run, until
 
 

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from backend.core.address import Address, host_of, port_of
-from backend.core.commands import CommandRefused, KillMember, Operate, PauseMember, StartMember
-from backend.core.events import ObserverPaused, ProcessKilled
-from backend.live import process_cluster
-from backend.live.live_cluster import LiveCluster
-from backend.live.process_cluster import ProcessCluster, ProcessHost
+from quarterdeck.backend.core.address import Address, host_of, port_of
+from quarterdeck.backend.core.commands import CommandRefused, KillMember, Operate, PauseMember, StartMember
+from quarterdeck.backend.core.events import ObserverPaused, ProcessKilled
+from quarterdeck.backend.live import process_cluster
+from quarterdeck.backend.live.live_cluster import LiveCluster
+from quarterdeck.backend.live.process_cluster import ProcessCluster, ProcessHost
 from tests.live.watched import BASE_PORT, QUICK, Watched
 
 ROOT = Path(__file__).parents[2]
 
 OWNER = """
 import sys, time
-from backend.core.commands import PauseMember
-from backend.live.process_cluster import ProcessCluster
+from quarterdeck.backend.core.commands import PauseMember
+from quarterdeck.backend.live.process_cluster import ProcessCluster
 cluster = ProcessCluster(3, base_port=int(sys.argv[1]))
 cluster.started.result(20)
 cluster.execute(PauseMember("n2")).result(5)

@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.service.configuration import OPEN_TO_ALL
+from quarterdeck.backend.service.configuration import OPEN_TO_ALL
 from tests.service.processes import QUICK
 
 PORT = 5_701
@@ -93,7 +93,14 @@ def members(hosts: None, tmp_path: Path) -> Iterator[Path]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("HZ_", "QUARTERDECK_"))}
     with ExitStack() as running:
         for label, host in HOSTS.items():
-            start = [sys.executable, "-c", "from cli.main import run; run()", "member", "start", f"--name={label}"]
+            start = [
+                sys.executable,
+                "-c",
+                "from quarterdeck.cli.main import run; run()",
+                "member",
+                "start",
+                f"--name={label}",
+            ]
             where = [f"--bind={host}", f"--port={PORT}", f"--open-to-all={OPEN_TO_ALL}"]
             log = running.enter_context((tmp_path / f"{label}.log").open("wb"))
             process = subprocess.Popen(

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from backend.core.address import Address
-from backend.live.frames import BadFrame, FrameParser, content_of, frame_of
-from backend.live.handshake import ANSWER, PROTOCOL_VERSION, Challenge, Hello, Proof, Refused, Welcome
-from backend.live.introduction import Agreement, Answering, Calling, HandshakeRefused, Stranger
-from backend.live.limits import Limits
-from backend.live.proof import NONCE_BYTES, ClusterSecret, Exchange
-from backend.live.security import WireSecurity
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.live.frames import BadFrame, FrameParser, content_of, frame_of
+from quarterdeck.backend.live.handshake import ANSWER, PROTOCOL_VERSION, Challenge, Hello, Proof, Refused, Welcome
+from quarterdeck.backend.live.introduction import Agreement, Answering, Calling, HandshakeRefused, Stranger
+from quarterdeck.backend.live.limits import Limits
+from quarterdeck.backend.live.proof import NONCE_BYTES, ClusterSecret, Exchange
+from quarterdeck.backend.live.security import WireSecurity
 from tests.live.http_echo import ask
 from tests.live.transports import Member, net, run, until
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from backend.core.address import Address
-from backend.live.frames import FrameParser, content_of, frame_of
-from backend.live.handshake import ANSWER, PROTOCOL_VERSION, Hello, Refused
-from backend.live.limits import Limits
-from backend.live.security import WireSecurity
-from backend.live.tls import LOOK_SECONDS, BadCertificate, Tls, TlsFiles, stranger_by_certificate
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.live.frames import FrameParser, content_of, frame_of
+from quarterdeck.backend.live.handshake import ANSWER, PROTOCOL_VERSION, Hello, Refused
+from quarterdeck.backend.live.limits import Limits
+from quarterdeck.backend.live.security import WireSecurity
+from quarterdeck.backend.live.tls import LOOK_SECONDS, BadCertificate, Tls, TlsFiles, stranger_by_certificate
 from tests.live.certificates import Authority
 from tests.live.http_echo import ask, echo
 from tests.live.transports import Member, net, run, until

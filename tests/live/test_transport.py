@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from backend.core.address import Address
-from backend.core.commands import CutLink, DelayLink, DropMessages, DuplicateOnLink, Heal, LoseOnLink
-from backend.core.messages import JoinRefused
-from backend.live.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
-from backend.live.handshake import ANSWER, PROTOCOL_VERSION, Hello, Refused
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import CutLink, DelayLink, DropMessages, DuplicateOnLink, Heal, LoseOnLink
+from quarterdeck.backend.core.messages import JoinRefused
+from quarterdeck.backend.live.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
+from quarterdeck.backend.live.handshake import ANSWER, PROTOCOL_VERSION, Hello, Refused
 from tests.live.transports import Member, net, run, until
 
 

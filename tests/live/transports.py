@@ -10,15 +10,15 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import TypedDict, Unpack
 
-from backend.core.address import Address, make_address
-from backend.core.links import LinkCommand
-from backend.core.messages import JoinRefused, Message
-from backend.live.door import HttpHandover
-from backend.live.limits import Limits
-from backend.live.network import Network
-from backend.live.ports import HeldPorts
-from backend.live.security import WireSecurity
-from backend.live.transport import MemberTransport, Patience
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.core.messages import JoinRefused, Message
+from quarterdeck.backend.live.door import HttpHandover
+from quarterdeck.backend.live.limits import Limits
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.live.ports import HeldPorts
+from quarterdeck.backend.live.security import WireSecurity
+from quarterdeck.backend.live.transport import MemberTransport, Patience
 
 PATIENCE = Patience(connect_seconds=0.3, hello_seconds=0.3)
 

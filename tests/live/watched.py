@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from backend.core.commands import Command
-from backend.core.events import ListInstalled, Record
-from backend.core.properties import Settings
-from backend.live.live_cluster import LiveCluster
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.live_cluster import LiveCluster
 
 QUICK = Settings.of(
     {

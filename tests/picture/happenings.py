@@ -7,13 +7,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.data import events as data
-from backend.core.events import Event, LinkChanged, Record
-from backend.core.membership.identity import Member
-from backend.core.partitions import events as told
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data import events as data
+from quarterdeck.backend.core.events import Event, LinkChanged, Record
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.picture.picture import Picture
 
 LABELS = ("n1", "n2", "n3")
 ADDRESSES = {label: Address(f"10.0.0.{place}:5701") for place, label in enumerate(LABELS, 1)}

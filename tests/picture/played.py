@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from backend.core.events import Record
-from backend.picture.event_trail import Trail
-from backend.picture.picture import Picture
-from backend.simulation.run import simulate
-from backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.event_trail import Trail
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.simulation.run import simulate
+from quarterdeck.backend.simulation.scenario_file import load_scenario
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from backend.core.commands import ArrangePartitions, Command, StartMember
-from backend.core.events import Record
-from backend.core.properties import PropertyValue, Settings
-from backend.picture.picture import Picture
-from backend.simulation.world import World
+from quarterdeck.backend.core.commands import ArrangePartitions, Command, StartMember
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import PropertyValue, Settings
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.simulation.world import World
 
 SECOND_US = 1_000_000
 

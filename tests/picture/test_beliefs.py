@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backend.core import events
-from backend.core.events import ProcessKilled, ProcessPaused
-from backend.picture.beliefs import cell, how_it_differs, observer_facts, survey_beliefs
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.picture.beliefs import cell, how_it_differs, observer_facts, survey_beliefs
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")

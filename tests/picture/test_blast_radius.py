@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backend.core.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
-from backend.core.events import MergeVerdict, ProcessKilled, ProcessPaused
-from backend.picture.blast_radius import blast_radius
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
+from quarterdeck.backend.core.events import MergeVerdict, ProcessKilled, ProcessPaused
+from quarterdeck.backend.picture.blast_radius import blast_radius
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")

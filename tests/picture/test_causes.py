@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.data.events import CallFinished, CallStarted
-from backend.core.events import EVENT_KINDS, Event, LinkChanged, Record
-from backend.core.partitions import events as told
-from backend.picture.causes import RULES, Cause, causes, direct_causes
-from backend.picture.event_trail import Trail, identity
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import EVENT_KINDS, Event, LinkChanged, Record
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.picture.causes import RULES, Cause, causes, direct_causes
+from quarterdeck.backend.picture.event_trail import Trail, identity
 from tests.app.fake_cluster import SECOND_US, FakeCluster
 from tests.picture.played import SCENARIOS, records_of, trail_of
 

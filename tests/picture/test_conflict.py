@@ -7,9 +7,9 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.address import Address
-from backend.core.commands import CutLink, DropMessages
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import CutLink, DropMessages
+from quarterdeck.backend.core.events import (
     DisconnectionReported,
     DisconnectionResolved,
     Event,
@@ -17,10 +17,10 @@ from backend.core.events import (
     Record,
     SettingsChanged,
 )
-from backend.picture.belief import Belief
-from backend.picture.conflict import decide, decision_facts
-from backend.picture.picture import Picture
-from backend.picture.timing import INTERVAL, QUIET_HEARTBEATS, TIMEOUT, Timing, last_news_us, timing_of
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.conflict import decide, decision_facts
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.timing import INTERVAL, QUIET_HEARTBEATS, TIMEOUT, Timing, last_news_us, timing_of
 from tests.app.fake_cluster import FakeCluster
 from tests.picture.simulated import SECOND_US, Simulated
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CutLink,
@@ -18,10 +18,10 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.events import LinkChanged
-from backend.picture.blast_radius import blast_radius
-from backend.picture.danger import Danger, how_dangerous
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.picture.blast_radius import blast_radius
+from quarterdeck.backend.picture.danger import Danger, how_dangerous
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
 FIVE = ("a", "b", "c", "d", "e")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.events import ProcessKilled, Record
-from backend.picture.event_order import EventOrder
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.picture.event_order import EventOrder
 
 
 def record(at: int, seq: int) -> Record:

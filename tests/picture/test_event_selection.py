@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.events import Record
-from backend.picture.event_selection import Selection, kind_of
-from backend.picture.narration import narrate
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.event_selection import Selection, kind_of
+from quarterdeck.backend.picture.narration import narrate
 from tests.picture.played import records_of
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.commands import CutLink, Partition
-from backend.core.links import LinkConditions
-from backend.picture.fault_presets import (
+from quarterdeck.backend.core.commands import CutLink, Partition
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.picture.fault_presets import (
     PRESET_NAMES,
     FaultPlan,
     NoSuchFault,
@@ -19,7 +19,7 @@ from backend.picture.fault_presets import (
     majority_reach,
     preset,
 )
-from backend.picture.hearing import Hearing
+from quarterdeck.backend.picture.hearing import Hearing
 
 SIX = ("a", "b", "c", "d", "e", "f")
 

@@ -7,14 +7,14 @@ from random import Random
 
 import pytest
 
-from backend.core.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
-from backend.core.events import MemberRemoved, SuspicionRaised
-from backend.core.partitions.events import ALL_LOST, PartitionLost
-from backend.picture.fault_outcome import Standing, outcome
-from backend.picture.fault_presets import preset
-from backend.picture.fault_preview import Preview, preview, preview_facts
-from backend.picture.hearing import Hearing
-from backend.picture.timing import Timing, timing_of
+from quarterdeck.backend.core.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
+from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.picture.fault_outcome import Standing, outcome
+from quarterdeck.backend.picture.fault_presets import preset
+from quarterdeck.backend.picture.fault_preview import Preview, preview, preview_facts
+from quarterdeck.backend.picture.hearing import Hearing
+from quarterdeck.backend.picture.timing import Timing, timing_of
 from tests.picture.simulated import Simulated
 
 SETTLED_SECONDS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     Command,
     CutLink,
     DelayLink,
@@ -18,12 +18,12 @@ from backend.core.commands import (
     ResumeMember,
     StartMember,
 )
-from backend.core.events import MemberStarted, ProcessKilled, ProcessPaused, ProcessResumed, Record
-from backend.core.links import LinkConditions
-from backend.picture.fault_presets import preset
-from backend.picture.fault_traits import Trait, traits_of
-from backend.picture.faults import FaultLedger
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.events import MemberStarted, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.picture.fault_presets import preset
+from quarterdeck.backend.picture.fault_traits import Trait, traits_of
+from quarterdeck.backend.picture.faults import FaultLedger
+from quarterdeck.backend.picture.picture import Picture
 
 SECOND_US = 1_000_000
 SIX = ("a", "b", "c", "d", "e", "f")

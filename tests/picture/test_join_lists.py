@@ -5,14 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.commands import SetJoinList
-from backend.core.events import ProcessKilled, ProcessPaused
-from backend.core.join_list import parse_join_list
-from backend.picture.join_list_board import JoinListBoard, clusters_text, join_list_facts
-from backend.picture.join_list_edit import compare_lists, draft_lines, plan_edit, read_draft, spread_of, sub_cluster
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import SetJoinList
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.join_list import parse_join_list
+from quarterdeck.backend.picture.join_list_board import JoinListBoard, clusters_text, join_list_facts
+from quarterdeck.backend.picture.join_list_edit import (
+    compare_lists,
+    draft_lines,
+    plan_edit,
+    read_draft,
+    spread_of,
+    sub_cluster,
+)
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import SECOND_US, FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from backend.core.events import ProcessKilled
-from backend.picture.loss import loss_facts, loss_of
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.picture.loss import loss_facts, loss_of
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
 FOUR = ("n1", "n2", "n3", "n4")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from backend.core import events
-from backend.core.events import HeartbeatLate, ProcessKilled, ProcessPaused
-from backend.core.membership.identity import Member
-from backend.picture.member_board import MemberRow, Places, board_facts, member_row, member_sentence, watchers
-from backend.picture.member_detail import member_detail
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import HeartbeatLate, ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.picture.member_board import (
+    MemberRow,
+    Places,
+    board_facts,
+    member_row,
+    member_sentence,
+    watchers,
+)
+from quarterdeck.backend.picture.member_detail import member_detail
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import SECOND_US, FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")

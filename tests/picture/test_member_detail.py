@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from backend.core import events
-from backend.core.data.events import BackupOutOfStep
-from backend.core.events import ProcessPaused
-from backend.core.membership.member_list import MemberList, member_list_text
-from backend.core.partitions.events import (
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import BackupOutOfStep
+from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.core.membership.member_list import MemberList, member_list_text
+from quarterdeck.backend.core.partitions.events import (
     DrainStarted,
     MigrationAccepted,
     MigrationsPlanned,
@@ -14,9 +14,9 @@ from backend.core.partitions.events import (
     TableChanged,
     TableRecoveryStarted,
 )
-from backend.picture.amounts import age_text
-from backend.picture.member_detail import INDENT, member_detail
-from backend.picture.picture import Picture
+from quarterdeck.backend.picture.amounts import age_text
+from quarterdeck.backend.picture.member_detail import INDENT, member_detail
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import SECOND_US, FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.core import events
-from backend.core.membership.split_brain import SEARCH
-from backend.picture.belief import SearchPlan
-from backend.simulation.run import Interpreter, Ledger, SimulatedStage
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import load_scenario, read_scenario
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.membership.split_brain import SEARCH
+from quarterdeck.backend.picture.belief import SearchPlan
+from quarterdeck.backend.simulation.run import Interpreter, Ledger, SimulatedStage
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import load_scenario, read_scenario
 
 SECOND_US = 1_000_000
 LOOK_US = SECOND_US // 4

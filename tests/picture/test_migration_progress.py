@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.partitions import events as told
-from backend.core.partitions.events import PlannedMigration
-from backend.picture.migration_board import migration_board
-from backend.picture.migration_pace import WINDOW_S, Pace, Paces
-from backend.picture.migration_progress import left_text, pace_text, plan_text
-from backend.picture.picture import Picture
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.core.partitions.events import PlannedMigration
+from quarterdeck.backend.picture.migration_board import migration_board
+from quarterdeck.backend.picture.migration_pace import WINDOW_S, Pace, Paces
+from quarterdeck.backend.picture.migration_progress import left_text, pace_text, plan_text
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import SECOND_US, FakeCluster
 
 THREE = ("n1", "n2", "n3")

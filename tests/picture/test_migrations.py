@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from backend.core import events
-from backend.core.data.events import BackupInStep, BackupOutOfStep
-from backend.core.events import ProcessKilled, ProcessPaused
-from backend.core.partitions import events as told
-from backend.core.partitions.events import PlannedMigration
-from backend.picture.migration_board import PLANNED_SHOWN, migration_board, progress_text
-from backend.picture.migrations import BEGUN_KEPT, ENDED_KEPT, Leading
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.core.partitions.events import PlannedMigration
+from quarterdeck.backend.picture.migration_board import PLANNED_SHOWN, migration_board, progress_text
+from quarterdeck.backend.picture.migrations import BEGUN_KEPT, ENDED_KEPT, Leading
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
 THREE = ("n1", "n2", "n3")

@@ -7,14 +7,14 @@ from typing import get_args
 import msgspec
 import pytest
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.data import events as data
-from backend.core.events import Event, LinkChanged, Record
-from backend.core.membership.identity import Member
-from backend.core.partitions import events as partitions
-from backend.core.partitions.events import Holder, MigrationStarted, PlannedMigration
-from backend.picture.narration import narrate, tell
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data import events as data
+from quarterdeck.backend.core.events import Event, LinkChanged, Record
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions import events as partitions
+from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted, PlannedMigration
+from quarterdeck.backend.picture.narration import narrate, tell
 
 A, B = Address("[fe80::1]:5701"), Address("10.0.0.2:5701")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from backend.core.commands import CutLink, DelayLink, DropMessages, LoseOnLink, Partition
-from backend.core.events import LinkChanged, ProcessKilled, Record
-from backend.core.links import LinkConditions
-from backend.picture.faults import FaultLedger
-from backend.picture.network_board import (
+from quarterdeck.backend.core.commands import CutLink, DelayLink, DropMessages, LoseOnLink, Partition
+from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, Record
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.picture.faults import FaultLedger
+from quarterdeck.backend.picture.network_board import (
     PLANNED_GLYPH,
     by_age,
     drawing,
@@ -16,8 +16,8 @@ from backend.picture.network_board import (
     planned_links,
     zones_of,
 )
-from backend.picture.picture import Picture
-from backend.picture.suspicion_board import (
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.suspicion_board import (
     survey_suspicions,
     suspicion_cell,
     suspicion_facts,

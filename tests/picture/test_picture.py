@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
 THREE = ("n1", "n2", "n3")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.picture.playhead import SPEEDS, BadSpeed, Playhead, next_speed, previous_speed
-from backend.picture.tape import Tape
+from quarterdeck.backend.picture.playhead import SPEEDS, BadSpeed, Playhead, next_speed, previous_speed
+from quarterdeck.backend.picture.tape import Tape
 from tests.picture.happenings import EVENTS, records_of
 
 SECOND_US = 1_000_000

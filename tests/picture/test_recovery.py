@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from backend.core import events
-from backend.core.address import Address
-from backend.core.events import Record
-from backend.picture.belief import JoinDelay, Resolution, Verdict
-from backend.picture.beliefs import cell, observer_facts, survey_beliefs
-from backend.picture.picture import Picture
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.belief import JoinDelay, Resolution, Verdict
+from quarterdeck.backend.picture.beliefs import cell, observer_facts, survey_beliefs
+from quarterdeck.backend.picture.picture import Picture
 from tests.app.fake_cluster import FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core import events
-from backend.core.data.events import BackupOutOfStep
-from backend.core.events import ProcessKilled, ProcessPaused
-from backend.core.partitions import events as told
-from backend.core.partitions.events import PlannedMigration, TableChanged
-from backend.picture.picture import Picture
-from backend.picture.replica_cell import MARKS, MEANINGS, TONES, CellState, letter_of
-from backend.picture.replica_census import COUNTED_A_TIME, COUNTED_STATES, FILTER_WORDS, BadFilter, Census
-from backend.picture.replica_map import ReplicaMap
-from backend.picture.replica_words import census_facts, holder_row, holders, map_facts, partition_sentence
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import BackupOutOfStep
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.core.partitions.events import PlannedMigration, TableChanged
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.replica_cell import MARKS, MEANINGS, TONES, CellState, letter_of
+from quarterdeck.backend.picture.replica_census import COUNTED_A_TIME, COUNTED_STATES, FILTER_WORDS, BadFilter, Census
+from quarterdeck.backend.picture.replica_map import ReplicaMap
+from quarterdeck.backend.picture.replica_words import census_facts, holder_row, holders, map_facts, partition_sentence
 from tests.app.fake_cluster import FakeCluster
 
 FOUR = ("n1", "n2", "n3", "n4")

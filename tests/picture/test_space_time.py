@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core import events
-from backend.picture.causes import direct_causes
-from backend.picture.space_time import LOOKS, UNDRAWN, ZOOMS_US, Arrow, SpaceTime
-from backend.picture.story import FROM_OUTSIDE
+from quarterdeck.backend.core import events
+from quarterdeck.backend.picture.causes import direct_causes
+from quarterdeck.backend.picture.space_time import LOOKS, UNDRAWN, ZOOMS_US, Arrow, SpaceTime
+from quarterdeck.backend.picture.story import FROM_OUTSIDE
 from tests.picture.played import trail_of
 
 

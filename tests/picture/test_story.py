@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from backend.core import events
-from backend.core.data.events import CallFinished
-from backend.core.partitions import events as told
-from backend.picture.event_trail import identity
-from backend.picture.story import subjects_of, tell_story
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.partitions import events as told
+from quarterdeck.backend.picture.event_trail import identity
+from quarterdeck.backend.picture.story import subjects_of, tell_story
 from tests.picture.played import SCENARIOS, trail_of
 
 

@@ -7,10 +7,10 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.address import Address
-from backend.core.partitions.events import Holder, TableChanged
-from backend.picture.picture import Picture
-from backend.picture.table_belief import TableBelief
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.partitions.events import Holder, TableChanged
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.table_belief import TableBelief
 from tests.app.fake_cluster import FakeCluster
 
 HOLDERS = [Holder(Address(f"10.0.0.{place}:5701"), f"u{place}") for place in range(5)]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.events import Event, Record
-from backend.picture.belief import Belief
-from backend.picture.migrations import MigrationHistory
-from backend.picture.tape import Tape
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.picture.belief import Belief
+from quarterdeck.backend.picture.migrations import MigrationHistory
+from quarterdeck.backend.picture.tape import Tape
 from tests.picture.happenings import EVENTS, HAPPENINGS, A, fold, records_of, told_by
 
 HOLD_US = 100
@@ -143,7 +143,7 @@ def test_a_seek_folds_no_more_than_lies_between_two_checkpoints(monkeypatch: pyt
         for record in records[start : start + 50]:
             head.apply(record)
         with monkeypatch.context() as patched:
-            patched.setattr("backend.picture.picture.Picture.apply", lambda *_: pytest.fail("folded twice"))
+            patched.setattr("quarterdeck.backend.picture.picture.Picture.apply", lambda *_: pytest.fail("folded twice"))
             tape.append(records[start : start + 50], head)
     original = type(head).apply
 
@@ -152,7 +152,7 @@ def test_a_seek_folds_no_more_than_lies_between_two_checkpoints(monkeypatch: pyt
         applied += 1
         original(picture, record)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("backend.picture.picture.Picture.apply", counting)
+    monkeypatch.setattr("quarterdeck.backend.picture.picture.Picture.apply", counting)
     for at_us in (2_999, 17, 1_550, 1_551, 1_552, 430):
         before = applied
         assert tape.picture_at(at_us).at == at_us

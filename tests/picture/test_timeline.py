@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core import events
-from backend.core.events import LinkChanged, Record
-from backend.picture.landmarks import Landmark, Landmarks
-from backend.picture.moments import BadMoment, moment_of
-from backend.picture.playhead import Playhead
-from backend.picture.tape import Tape
-from backend.picture.timeline import LANES, LEVELS, draw_timeline, greatest_zoom, seconds_text, window
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.picture.landmarks import Landmark, Landmarks
+from quarterdeck.backend.picture.moments import BadMoment, moment_of
+from quarterdeck.backend.picture.playhead import Playhead
+from quarterdeck.backend.picture.tape import Tape
+from quarterdeck.backend.picture.timeline import LANES, LEVELS, draw_timeline, greatest_zoom, seconds_text, window
 from tests.app.fake_cluster import FakeCluster
 from tests.picture.happenings import EVENTS, records_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.core import events
-from backend.core.commands import (
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CommandRefused,
@@ -19,14 +19,14 @@ from backend.core.commands import (
     SetJoinList,
     StartMember,
 )
-from backend.core.events import LinkChanged
-from backend.picture.merge_hurdles import CONFIGURED, MERGING_TAKES
-from backend.picture.picture import Picture
-from backend.picture.why_not_merging import Pair, pairs_left_out, why_not_merging
-from backend.simulation.run import Interpreter, Ledger, SimulatedStage
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import load_scenario, read_scenario
-from backend.simulation.trial import drawing_of
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.picture.merge_hurdles import CONFIGURED, MERGING_TAKES
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.picture.why_not_merging import Pair, pairs_left_out, why_not_merging
+from quarterdeck.backend.simulation.run import Interpreter, Ledger, SimulatedStage
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import load_scenario, read_scenario
+from quarterdeck.backend.simulation.trial import drawing_of
 from tests.app.fake_cluster import FakeCluster
 
 SECOND_US = 1_000_000

@@ -5,10 +5,17 @@ from pathlib import Path
 
 import msgspec
 
-from backend.core.address import Address
-from backend.core.events import Event, ListInstalled, MasterChanged, Record, SuspicionCleared, SuspicionRaised
-from backend.core.membership.identity import Member
-from backend.journal.writer import JournalWriter
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
+    Event,
+    ListInstalled,
+    MasterChanged,
+    Record,
+    SuspicionCleared,
+    SuspicionRaised,
+)
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.journal.writer import JournalWriter
 
 PORTS = {label: 5701 + number for number, label in enumerate("abcdefg")}
 

@@ -9,20 +9,20 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import DataFrameWriter, SparkSession
 
-from backend.core.events import MemberStarted
-from backend.core.partitions.events import TableChanged
-from backend.core.properties import SECOND_US
-from backend.journal.files import NoJournal
-from backend.journal.writer import JournalWriter
-from backend.pipeline import audit as audit_module
-from backend.pipeline.audit import OutputRefused, PipelineMissing, UnknownRule, audit
-from backend.pipeline.missing import SparkUnreachable
-from backend.pipeline.tables.commit import StoreRefused
-from backend.pipeline.tables.store import fold_in
-from backend.pipeline.tables.suspicions import SUSPICIONS
-from backend.pipeline.tables.views import VIEWS
-from cli.audit import audit as audit_command
-from cli.exits import CommandFailed, ExitCode
+from quarterdeck.backend.core.events import MemberStarted
+from quarterdeck.backend.core.partitions.events import TableChanged
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline import audit as audit_module
+from quarterdeck.backend.pipeline.audit import OutputRefused, PipelineMissing, UnknownRule, audit
+from quarterdeck.backend.pipeline.missing import SparkUnreachable
+from quarterdeck.backend.pipeline.tables.commit import StoreRefused
+from quarterdeck.backend.pipeline.tables.store import fold_in
+from quarterdeck.backend.pipeline.tables.suspicions import SUSPICIONS
+from quarterdeck.backend.pipeline.tables.views import VIEWS
+from quarterdeck.cli.audit import audit as audit_command
+from quarterdeck.cli.exits import CommandFailed, ExitCode
 from tests.pipeline.journals import Story, address, clean_story, line, write
 
 REPOSITORY = Path(__file__).parents[2]
@@ -166,7 +166,7 @@ def test_importing_the_audit_imports_no_spark_and_a_missing_one_is_told(tmp_path
     program = f"""
 import sys
 from pathlib import Path
-from backend.pipeline.audit import PipelineMissing, audit
+from quarterdeck.backend.pipeline.audit import PipelineMissing, audit
 assert not any(name.startswith(("pyspark", "pandas", "pyarrow")) for name in sys.modules)
 sys.modules["pyspark"] = None
 try:

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.pipeline import class_archive
-from backend.pipeline.class_archive import QUIET, archive_options
-from backend.pipeline.java import Java, find_java
+from quarterdeck.backend.pipeline import class_archive
+from quarterdeck.backend.pipeline.class_archive import QUIET, archive_options
+from quarterdeck.backend.pipeline.java import Java, find_java
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -73,7 +73,7 @@ def test_java_writes_it_reads_it_and_keeps_it_off_stdout(tmp_path: Path) -> None
     if not class_archive.can_have_one(find_java()):
         pytest.skip("the Java here cannot have an archive")
     program = """
-from backend.pipeline.session import spark_session
+from quarterdeck.backend.pipeline.session import spark_session
 with spark_session() as spark:
     options = spark.conf.get("spark.driver.extraJavaOptions")
     print(spark.range(5).count(), "-Xlog:disable" in options)

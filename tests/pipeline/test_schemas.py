@@ -9,9 +9,16 @@ from msgspec import inspect
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import LongType, StringType
 
-from backend.core.events import Record
-from backend.pipeline.schemas import EVENT, EVENT_KINDS, RECORD, REQUIRED_FIELDS, SchemaConflict, event_struct
-from backend.pipeline.tables import bronze
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline.schemas import (
+    EVENT,
+    EVENT_KINDS,
+    RECORD,
+    REQUIRED_FIELDS,
+    SchemaConflict,
+    event_struct,
+)
+from quarterdeck.backend.pipeline.tables import bronze
 from tests.pipeline.journals import line
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.pipeline.audit import source_of
+from quarterdeck.backend.pipeline.audit import source_of
 from tests.pipeline.journals import line
 from tests.pipeline.streaming.troubled_runs import troubled_run
 

@@ -13,8 +13,8 @@ import httpx
 import uvicorn
 from starlette.types import ASGIApp
 
-from backend.core.address import Address
-from backend.core.commands import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     ChangeState,
     Command,
@@ -24,17 +24,17 @@ from backend.core.commands import (
     SearchClusters,
     SetJoinList,
 )
-from backend.core.data.operations import Answer, Operation
-from backend.core.effects import Answered, Effect, Happened
-from backend.core.events import Event, LinkChanged, OperatorAsked, Record
-from backend.core.links import LinkConditions
-from backend.core.member import Birth, MemberMachine
-from backend.core.properties import SECOND_US, Settings
-from backend.picture.picture import Picture
-from backend.service.configuration import MemberConfiguration, Security, User
-from backend.service.face import Caller, NodeState
-from backend.service.record_buffer import RecordBuffer
-from backend.service.shared_deflate import SharedDeflateProtocol
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.effects import Answered, Effect, Happened
+from quarterdeck.backend.core.events import Event, LinkChanged, OperatorAsked, Record
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.service.configuration import MemberConfiguration, Security, User
+from quarterdeck.backend.service.face import Caller, NodeState
+from quarterdeck.backend.service.record_buffer import RecordBuffer
+from quarterdeck.backend.service.shared_deflate import SharedDeflateProtocol
 
 ADDRESS = Address("127.0.0.1:5701")
 OTHER = Address("127.0.0.1:5702")

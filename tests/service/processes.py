@@ -38,7 +38,7 @@ class Started:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-c", "from cli.main import run; run()", "member", "start"),
+                    *(sys.executable, "-c", "from quarterdeck.cli.main import run; run()", "member", "start"),
                     *(f"--name={name}", f"--port={port}", f"--ready-file={self.ready_file}", *QUICK, *arguments),
                 ],
                 stdin=subprocess.DEVNULL,

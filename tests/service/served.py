@@ -16,19 +16,19 @@ from typing import Any, TypeVar
 import httpx
 import uvicorn
 
-from backend.core.address import Address, parse_address
-from backend.core.commands import ChangeState, Command, SearchClusters, SetJoinList
-from backend.core.data.operations import Answer, Operation
-from backend.core.effects import Answered, Effect, Halt, Happened, Transmit
-from backend.core.events import LinkChanged, OperatorAsked, Record
-from backend.core.join_list import parse_join_list
-from backend.core.member import Birth, MemberMachine
-from backend.core.properties import Settings
-from backend.picture.picture import Picture
-from backend.service.application import application
-from backend.service.configuration import MemberConfiguration
-from backend.service.face import Caller, NodeState
-from backend.service.request_guard import Limits
+from quarterdeck.backend.core.address import Address, parse_address
+from quarterdeck.backend.core.commands import ChangeState, Command, SearchClusters, SetJoinList
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.effects import Answered, Effect, Halt, Happened, Transmit
+from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, Record
+from quarterdeck.backend.core.join_list import parse_join_list
+from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.service.application import application
+from quarterdeck.backend.service.configuration import MemberConfiguration
+from quarterdeck.backend.service.face import Caller, NodeState
+from quarterdeck.backend.service.request_guard import Limits
 
 SETTINGS = Settings.of(preset="training")
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import HTTPConnection
 
-from backend.service.access import FAILURES_ALLOWED, REFUSALS_TOLD, Attempts, _user_of, require
-from backend.service.answers import Denied
-from backend.service.configuration import Security, User
+from quarterdeck.backend.service.access import FAILURES_ALLOWED, REFUSALS_TOLD, Attempts, _user_of, require
+from quarterdeck.backend.service.answers import Denied
+from quarterdeck.backend.service.configuration import Security, User
 from tests.service.served import Client, Served, configured, one_member
 
 STATE = "/hazelcast/rest/management/cluster/state"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import typer.main
 
-from backend.service.configuration import GROUPS_BY_DEFAULT, OPEN_TO_ALL, MemberConfiguration, User
-from backend.service.configuration_sources import BadConfiguration, Given, is_loopback, member_configuration
-from cli.main import app
+from quarterdeck.backend.service.configuration import GROUPS_BY_DEFAULT, OPEN_TO_ALL, MemberConfiguration, User
+from quarterdeck.backend.service.configuration_sources import BadConfiguration, Given, is_loopback, member_configuration
+from quarterdeck.cli.main import app
 
 NAME = ("hazelcast", "cluster-name")
 FULL = """

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from backend.core.commands import Heal, KillMember, PauseMember, ResumeMember
-from backend.core.events import MergeVerdict, NotMerging, Record, SuspicionRaised
-from backend.service.configuration import User
-from backend.service.console_api import console_app, console_routes, described
-from backend.service.console_plans import MOST_BYTES, MOST_MEMBERS
+from quarterdeck.backend.core.commands import Heal, KillMember, PauseMember, ResumeMember
+from quarterdeck.backend.core.events import MergeVerdict, NotMerging, Record, SuspicionRaised
+from quarterdeck.backend.service.configuration import User
+from quarterdeck.backend.service.console_api import console_app, console_routes, described
+from quarterdeck.backend.service.console_plans import MOST_BYTES, MOST_MEMBERS
 from tests.service.alone import ADDRESS, OTHER, AloneFace, Client
 
 V1 = "/quarterdeck/v1"

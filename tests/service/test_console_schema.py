@@ -21,8 +21,8 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from backend.service.application import application
-from backend.service.console_api import PREFIX, console_app, described
+from quarterdeck.backend.service.application import application
+from quarterdeck.backend.service.console_api import PREFIX, console_app, described
 from tests.service.alone import AloneFace, served
 
 

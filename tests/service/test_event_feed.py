@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.events import ProcessPaused
-from backend.service import event_feed
-from backend.service.event_feed import BATCHES_KEPT, BEGINNING, MOST_BYTES, MOST_RECORDS, EventFeed, Place, batches
+from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.service import event_feed
+from quarterdeck.backend.service.event_feed import (
+    BATCHES_KEPT,
+    BEGINNING,
+    MOST_BYTES,
+    MOST_RECORDS,
+    EventFeed,
+    Place,
+    batches,
+)
 from tests.service.alone import AloneFace
 
 

@@ -12,11 +12,11 @@ import websockets
 from starlette.applications import Starlette
 from websockets.asyncio.client import ClientConnection, connect
 
-from backend.core.events import ProcessPaused
-from backend.service.configuration import User
-from backend.service.console_api import console_routes
-from backend.service.event_stream import MOST_CLIENTS
-from backend.service.shared_deflate import SharedDeflate, deflated
+from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.service.configuration import User
+from quarterdeck.backend.service.console_api import console_routes
+from quarterdeck.backend.service.event_stream import MOST_CLIENTS
+from quarterdeck.backend.service.shared_deflate import SharedDeflate, deflated
 from tests.service.alone import AloneFace, served
 
 EVENTS = "/quarterdeck/v1/events"

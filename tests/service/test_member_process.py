@@ -18,10 +18,10 @@ import trustme
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from backend.core.commands import KillMember
-from backend.core.events import ListInstalled, MemberStarted, OperatorAsked
-from backend.journal.reader import read_journal
-from backend.live.process_cluster import ProcessCluster
+from quarterdeck.backend.core.commands import KillMember
+from quarterdeck.backend.core.events import ListInstalled, MemberStarted, OperatorAsked
+from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.live.process_cluster import ProcessCluster
 from tests.live.watched import Watched
 from tests.service.processes import BASE_PORT, Started, end, members
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.core.address import Address, make_address
-from backend.core.commands import (
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.commands import (
     CallMap,
     ChangeState,
     CommandRefused,
@@ -26,15 +26,15 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data.operations import Get, Put
-from backend.core.events import LinkChanged, OperatorAsked, ProcessPaused, ProcessResumed, SettingsChanged
-from backend.core.member import Birth
-from backend.core.properties import BadProperty, Settings
-from backend.live.clock import RunClock
-from backend.live.network import Network
-from backend.service.configuration import ENDPOINT_GROUPS, MemberConfiguration
-from backend.service.face import Caller
-from backend.service.member_service import MemberService
+from quarterdeck.backend.core.data.operations import Get, Put
+from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, ProcessPaused, ProcessResumed, SettingsChanged
+from quarterdeck.backend.core.member import Birth
+from quarterdeck.backend.core.properties import BadProperty, Settings
+from quarterdeck.backend.live.clock import RunClock
+from quarterdeck.backend.live.network import Network
+from quarterdeck.backend.service.configuration import ENDPOINT_GROUPS, MemberConfiguration
+from quarterdeck.backend.service.face import Caller
+from quarterdeck.backend.service.member_service import MemberService
 from tests.service.processes import BASE_PORT
 
 ANN = Caller("10.0.0.9:1234", "fault", "ann")
@@ -195,7 +195,7 @@ def test_clients_that_come_before_http_is_loaded_are_served_all_the_same() -> No
 
 def test_a_second_request_that_is_never_finished_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(service: MemberService) -> None:
-        from backend.service import http_protocol
+        from quarterdeck.backend.service import http_protocol
 
         monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.1)
         reader, writer = await asyncio.open_connection("127.0.0.1", BASE_PORT + 20)

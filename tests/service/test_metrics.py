@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from backend.core.commands import ArrangePartitions
-from backend.core.events import EVENT_KINDS, ProcessPaused, Record, SuspicionRaised
-from backend.service.answers import failure
-from backend.service.configuration import User
-from backend.service.face import Caller
-from backend.service.metrics import LOST, metrics_route
+from quarterdeck.backend.core.commands import ArrangePartitions
+from quarterdeck.backend.core.events import EVENT_KINDS, ProcessPaused, Record, SuspicionRaised
+from quarterdeck.backend.service.answers import failure
+from quarterdeck.backend.service.configuration import User
+from quarterdeck.backend.service.face import Caller
+from quarterdeck.backend.service.metrics import LOST, metrics_route
 from tests.service.alone import OTHER, AloneFace, Client
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.events import ClaimAbandoned, Record
-from backend.service.record_buffer import RecordBuffer
+from quarterdeck.backend.core.events import ClaimAbandoned, Record
+from quarterdeck.backend.service.record_buffer import RecordBuffer
 
 
 def made(lives: str) -> list[Record]:

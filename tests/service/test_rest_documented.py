@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.service.application import OPERATOR_PATHS
+from quarterdeck.backend.service.application import OPERATOR_PATHS
 from tests.service.served import one_member
 from tests.service.test_rest_config import DOCUMENT
 

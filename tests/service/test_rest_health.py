@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from backend.core.address import parse_address
-from backend.core.properties import Settings
-from backend.service.cluster_safety import why_unsafe
+from quarterdeck.backend.core.address import parse_address
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.service.cluster_safety import why_unsafe
 from tests.service.served import SETTINGS, Served, configured, one_member
 
 HEALTH = "/hazelcast/health"
@@ -136,8 +136,8 @@ def test_a_newcomer_that_has_no_table_yet_does_not_say_that_the_cluster_is_safe(
     ],
 )
 def test_how_many_replicas_there_can_be(groups: str, zones: tuple[str, ...], wanted: int) -> None:
-    from backend.core.membership.identity import Member
-    from backend.service.cluster_safety import _group_count
+    from quarterdeck.backend.core.membership.identity import Member
+    from quarterdeck.backend.service.cluster_safety import _group_count
 
     members = tuple(
         Member(parse_address(f"10.0.0.1:{5701 + place}"), f"uuid {place}", 1, zone=zone)

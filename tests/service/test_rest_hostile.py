@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.service.application import OPERATOR_PATHS
-from backend.service.request_guard import Limits
+from quarterdeck.backend.service.application import OPERATOR_PATHS
+from quarterdeck.backend.service.request_guard import Limits
 from tests.service.served import Client, one_member
 
 LIST = "/hazelcast/rest/config/tcp-ip/member-list"

@@ -8,8 +8,8 @@ from itertools import product
 
 import pytest
 
-from backend.service import rest_management
-from backend.service.structured_log import LEVEL_LOGGER
+from quarterdeck.backend.service import rest_management
+from quarterdeck.backend.service.structured_log import LEVEL_LOGGER
 from tests.service.served import ALL_GROUPS, Client, Served, configured, one_member
 
 AT = "/hazelcast/rest/management/cluster/"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.core.data.map_calls import MOST_ENTRY_BYTES
-from backend.core.properties import Settings
+from quarterdeck.backend.core.data.map_calls import MOST_ENTRY_BYTES
+from quarterdeck.backend.core.properties import Settings
 from tests.service.served import Client, Served, configured, one_member
 
 AT = "/hazelcast/rest/maps/"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     ClaimAnswered,
     ListInstalled,
     MasterChanged,
@@ -18,9 +18,9 @@ from backend.core.events import (
     Record,
     SuspicionRaised,
 )
-from backend.core.membership.identity import Member
-from backend.core.partitions.events import MigrationStarted, PartitionLost
-from backend.service.structured_log import LEVEL_LOGGER, LEVELS, LOGGER, MemberLog, begin_log, level_of
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.events import MigrationStarted, PartitionLost
+from quarterdeck.backend.service.structured_log import LEVEL_LOGGER, LEVELS, LOGGER, MemberLog, begin_log, level_of
 
 ADDRESS = Address("10.0.0.1:5701")
 OTHER = Address("10.0.0.2:5701")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.timers import NEVER
-from backend.simulation.clocks import Clock
+from quarterdeck.backend.core.timers import NEVER
+from quarterdeck.backend.simulation.clocks import Clock
 
 times = st.integers(0, 10**9)
 clocks = st.builds(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.commands import ArrangePartitions, CallMap, KillAt
-from backend.core.data.operations import Get, Put, Remove
-from backend.simulation.data_swarm import MIGRATION_POINTS, draw_with_data
-from backend.simulation.run import Outcome, simulate
-from backend.simulation.scenario_actions import Load
-from backend.simulation.scenario_file import BadScenario, read_scenario
-from backend.simulation.scenario_text import scenario_text
-from backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
-from backend.simulation.trial import FAILURES, run_seed, try_out
-from backend.simulation.workload import Workloads, planned_calls
+from quarterdeck.backend.core.commands import ArrangePartitions, CallMap, KillAt
+from quarterdeck.backend.core.data.operations import Get, Put, Remove
+from quarterdeck.backend.simulation.data_swarm import MIGRATION_POINTS, draw_with_data
+from quarterdeck.backend.simulation.run import Outcome, simulate
+from quarterdeck.backend.simulation.scenario_actions import Load
+from quarterdeck.backend.simulation.scenario_file import BadScenario, read_scenario
+from quarterdeck.backend.simulation.scenario_text import scenario_text
+from quarterdeck.backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
+from quarterdeck.backend.simulation.trial import FAILURES, run_seed, try_out
+from quarterdeck.backend.simulation.workload import Workloads, planned_calls
 from tests.simulation.test_partition_mutations import owners_answer_before_their_backups_have_it
 from tests.simulation.test_scenario_file import commands, step
 

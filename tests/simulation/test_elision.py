@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CommandRefused,
@@ -18,11 +18,11 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.events import Record
-from backend.core.properties import SECOND_US, Settings
-from backend.simulation.elision import Elision
-from backend.simulation.latency import Latency
-from backend.simulation.world import World
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.elision import Elision
+from quarterdeck.backend.simulation.latency import Latency
+from quarterdeck.backend.simulation.world import World
 
 TRAINING = Settings.of(preset="training")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.address import Address
-from backend.core.events import Event, ListInstalled, MemberStarted, ProcessKilled, Record, SuspicionRaised
-from backend.core.membership.identity import Member
-from backend.picture.picture import Picture
-from backend.simulation.expectations import forbidden, judge
-from backend.simulation.scenario import Expect
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event, ListInstalled, MemberStarted, ProcessKilled, Record, SuspicionRaised
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.simulation.expectations import forbidden, judge
+from quarterdeck.backend.simulation.scenario import Expect
 
 LABELS = ("athens", "byzantium", "cyrene")
 ADDRESSES = {label: Address(f"127.0.0.1:{5701 + place}") for place, label in enumerate(LABELS)}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.simulation.scenario_file import load_scenario
-from backend.simulation.trial import try_out
+from quarterdeck.backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.simulation.trial import try_out
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
 FURTHER_SEEDS = 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     ClusterStateChanged,
     Event,
     ListInstalled,
@@ -14,10 +14,10 @@ from backend.core.events import (
     NotMerging,
     Record,
 )
-from backend.core.membership.identity import Member
-from backend.picture.picture import Picture
-from backend.simulation.expectations import judge
-from backend.simulation.scenario import Expect
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.simulation.expectations import judge
+from quarterdeck.backend.simulation.scenario import Expect
 
 ATHENS, CYRENE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
 STARTS = (("athens", MemberStarted(ATHENS, False, (CYRENE,))), ("cyrene", MemberStarted(CYRENE, False, (ATHENS,))))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterState
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.events import (
     ClaimAnswered,
     ClaimFinished,
     ClaimStarted,
@@ -26,9 +26,9 @@ from backend.core.events import (
     Record,
     SuspicionRaised,
 )
-from backend.core.membership.identity import Member
-from backend.simulation.invariants import Lives, Violation, Watch
-from backend.simulation.invariants.watch import membership_checkers
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.simulation.invariants import Lives, Violation, Watch
+from quarterdeck.backend.simulation.invariants.watch import membership_checkers
 
 A, B, C, D = (
     Member(Address(f"127.0.0.1:{5701 + place}"), f"uuid-{name}", place + 1) for place, name in enumerate("abcd")

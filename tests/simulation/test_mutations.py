@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.core import member
-from backend.core.address import Address
-from backend.core.commands import (
+from quarterdeck.backend.core import member
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CutLink,
@@ -22,8 +22,8 @@ from backend.core.commands import (
     Partition,
     StartMember,
 )
-from backend.core.events import ClaimAnswered, MemberAdmitted
-from backend.core.membership import (
+from quarterdeck.backend.core.events import ClaimAnswered, MemberAdmitted
+from quarterdeck.backend.core.membership import (
     admission,
     mastership_claim,
     merging,
@@ -32,14 +32,14 @@ from backend.core.membership import (
     readmission,
     suspicion,
 )
-from backend.core.membership.conflict_graph import Candidate, Settlement
-from backend.core.membership.member_list import MemberList
-from backend.core.membership.state import Membership
-from backend.core.messages import ClaimRefused, JoinRequest, MembersUpdate
-from backend.core.properties import SECOND_US, Settings
-from backend.simulation.invariants import Conclusion, Lives, Watch
-from backend.simulation.invariants.watch import membership_checkers
-from backend.simulation.world import World
+from quarterdeck.backend.core.membership.conflict_graph import Candidate, Settlement
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import ClaimRefused, JoinRequest, MembersUpdate
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.invariants import Conclusion, Lives, Watch
+from quarterdeck.backend.simulation.invariants.watch import membership_checkers
+from quarterdeck.backend.simulation.world import World
 
 TRAINING = Settings.of(preset="training")
 BOUND_US = 60 * SECOND_US
@@ -154,7 +154,7 @@ def a_claim_goes_on_with_the_lineage(patch: Patch) -> None:
     def keep(uuid: str, version: int) -> str:
         return "the one and only"
 
-    patch.setattr("backend.core.membership.member_list.mint_lineage", keep)
+    patch.setattr("quarterdeck.backend.core.membership.member_list.mint_lineage", keep)
     patch.setattr(mastership_claim, "mint_lineage", keep)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.data.events import CallFinished, CallStarted
-from backend.core.events import MemberStopped, ProcessKilled
-from backend.core.membership.identity import Member
-from backend.core.partitions.events import (
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import MemberStopped, ProcessKilled
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
     Holder,
     MigrationAccepted,
@@ -19,8 +19,8 @@ from backend.core.partitions.events import (
     TableChanged,
     TableRecovered,
 )
-from backend.core.partitions.migration_service import Endpoint
-from backend.simulation.invariants.watch import Watch, partition_checkers
+from quarterdeck.backend.core.partitions.migration_service import Endpoint
+from quarterdeck.backend.simulation.invariants.watch import Watch, partition_checkers
 from tests.simulation.test_invariants import (
     BOUND_US,
     CLAIMED_BY_B,

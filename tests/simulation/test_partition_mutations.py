@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.core import member
-from backend.core.commands import (
+from quarterdeck.backend.core import member
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     Command,
@@ -23,26 +23,26 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.data import backups, map_owner
-from backend.core.data.map_service import MapService
-from backend.core.data.operations import Get, Put
-from backend.core.membership.state import Membership
-from backend.core.partitions import (
+from quarterdeck.backend.core.data import backups, map_owner
+from quarterdeck.backend.core.data.map_service import MapService
+from quarterdeck.backend.core.data.operations import Get, Put
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions import (
     learning,
     migration,
     migration_queue,
     safe_commit,
     table_publishing,
 )
-from backend.core.partitions.messages import TableAck, TableAnswer, TableUpdate
-from backend.core.partitions.migration import Migration
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.partitions.replica import PackedRows, Replicas
-from backend.core.properties import MILLISECOND_US, SECOND_US, Settings
-from backend.simulation.invariants import Watch
-from backend.simulation.invariants.watch import partition_checkers
-from backend.simulation.replica_check import what_is_misplaced
-from backend.simulation.world import World
+from quarterdeck.backend.core.partitions.messages import TableAck, TableAnswer, TableUpdate
+from quarterdeck.backend.core.partitions.migration import Migration
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.replica import PackedRows, Replicas
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
+from quarterdeck.backend.simulation.invariants import Watch
+from quarterdeck.backend.simulation.invariants.watch import partition_checkers
+from quarterdeck.backend.simulation.replica_check import what_is_misplaced
+from quarterdeck.backend.simulation.world import World
 
 TRAINING = Settings.of({"hazelcast.partition.count": 7}, preset="training")
 SEEDS = (1, 2, 3, 4)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.core.commands import Command
-from backend.core.events import Record
-from backend.simulation.run import Interpreter, Ledger, Outcome, SimulatedStage, StepOutcome, simulate
-from backend.simulation.scenario import Step
-from backend.simulation.scenario_file import load_scenario, read_scenario
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.run import Interpreter, Ledger, Outcome, SimulatedStage, StepOutcome, simulate
+from quarterdeck.backend.simulation.scenario import Step
+from quarterdeck.backend.simulation.scenario_file import load_scenario, read_scenario
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("*.yaml"))
 

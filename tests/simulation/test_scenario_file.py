@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     CutLink,
     DelayLink,
@@ -23,9 +23,9 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import BadScenario, load_scenario, read_scenario
-from backend.simulation.scenario_values import duration_text, parse_duration
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import BadScenario, load_scenario, read_scenario
+from quarterdeck.backend.simulation.scenario_values import duration_text, parse_duration
 
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\n"
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.commands import SetProperties
-from backend.simulation.answers import OpenQuestion, Truth
-from backend.simulation.run import Interpreter, Ledger, SimulatedStage, StepOutcome, simulate
-from backend.simulation.scenario import Ask, Scenario, Step
-from backend.simulation.scenario_file import BadScenario, read_scenario
-from backend.simulation.scenario_questions import LETTERS, words_of
-from backend.simulation.scenario_text import scenario_text
+from quarterdeck.backend.core.commands import SetProperties
+from quarterdeck.backend.simulation.answers import OpenQuestion, Truth
+from quarterdeck.backend.simulation.run import Interpreter, Ledger, SimulatedStage, StepOutcome, simulate
+from quarterdeck.backend.simulation.scenario import Ask, Scenario, Step
+from quarterdeck.backend.simulation.scenario_file import BadScenario, read_scenario
+from quarterdeck.backend.simulation.scenario_questions import LETTERS, words_of
+from quarterdeck.backend.simulation.scenario_text import scenario_text
 
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene, delphi, euphesus]\n"
 SPLIT = "{partition: [[athens, byzantium, cyrene], [delphi, euphesus]]}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from backend.core.membership import publishing
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import read_scenario
-from backend.simulation.scenario_text import scenario_tree
-from backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
-from backend.simulation.swarm import draw
-from backend.simulation.trial import try_out
+from quarterdeck.backend.core.membership import publishing
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import read_scenario
+from quarterdeck.backend.simulation.scenario_text import scenario_tree
+from quarterdeck.backend.simulation.shrink import fails_alike, shrink, shrunk_text, with_ending
+from quarterdeck.backend.simulation.swarm import draw
+from quarterdeck.backend.simulation.trial import try_out
 
 
 def actions(scenario: Scenario) -> list[str]:
@@ -102,13 +102,13 @@ def test_a_scenario_that_does_not_converge_is_written_with_its_ending() -> None:
 def test_livelocks_and_empty_clusters_have_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "title: T\nmembers: [a]\nsteps: [do: {kill: a}]\n"
     assert try_out(read_scenario(text, "t.yaml"), 1).verdict == "unknown"
-    monkeypatch.setattr("backend.simulation.trial.MOST_EVENTS_A_SECOND", 0)
+    monkeypatch.setattr("quarterdeck.backend.simulation.trial.MOST_EVENTS_A_SECOND", 0)
     busy = try_out(read_scenario("title: T\nmembers: 9\nsteps: [do: {wait: 5s}]\n", "t.yaml"), 1)
     assert (busy.verdict, busy.invariant) == ("violation", "no livelock")
 
 
 def test_clusters_that_can_never_meet_do_not_converge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.simulation.trial._Judged._make_peace", lambda judged: None)
+    monkeypatch.setattr("quarterdeck.backend.simulation.trial._Judged._make_peace", lambda judged: None)
     text = "title: T\nmembers: [a, b]\nsteps: [do: {partition: [[a], [b]]}, do: {wait: 20s}]\n"
     trial = try_out(read_scenario(text, "t.yaml"), 1)
     assert trial.verdict == "no-convergence"

@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from backend.core.properties import Settings
-from backend.simulation.convergence import convergence_bound_us, convergence_terms_us
-from backend.simulation.fault_mix import FAULTS
-from backend.simulation.scenario_file import read_scenario
-from backend.simulation.scenario_text import scenario_of_tree, scenario_text, scenario_tree
-from backend.simulation.swarm import WARP, draw
-from backend.simulation.trial import FAILURES, run_seed, try_out
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.simulation.convergence import convergence_bound_us, convergence_terms_us
+from quarterdeck.backend.simulation.fault_mix import FAULTS
+from quarterdeck.backend.simulation.scenario_file import read_scenario
+from quarterdeck.backend.simulation.scenario_text import scenario_of_tree, scenario_text, scenario_tree
+from quarterdeck.backend.simulation.swarm import WARP, draw
+from quarterdeck.backend.simulation.trial import FAILURES, run_seed, try_out
 
 SIZES = (3, 7)
 REPEATED = (2, 5, 46, 59, 79)

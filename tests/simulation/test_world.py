@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     CutLink,
@@ -22,10 +22,10 @@ from backend.core.commands import (
     StartMember,
     StopMember,
 )
-from backend.core.events import ListInstalled, Record
-from backend.core.properties import SECOND_US, Settings
-from backend.simulation.invariants import Watch
-from backend.simulation.world import World
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.invariants import Watch
+from quarterdeck.backend.simulation.world import World
 
 TRAINING = Settings.of(preset="training")
 

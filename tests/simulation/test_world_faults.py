@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import Struct
 
-from backend.core.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CommandRefused,
@@ -18,7 +18,7 @@ from backend.core.commands import (
     SetJoinList,
     StartMember,
 )
-from backend.core.events import (
+from quarterdeck.backend.core.events import (
     ClusterStateChanged,
     JoinListChanged,
     MemberRemoved,
@@ -26,10 +26,10 @@ from backend.core.events import (
     Record,
     SuspicionRaised,
 )
-from backend.core.properties import SECOND_US, Settings
-from backend.simulation.clocks import Clock
-from backend.simulation.latency import Latency
-from backend.simulation.world import World
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.clocks import Clock
+from quarterdeck.backend.simulation.latency import Latency
+from quarterdeck.backend.simulation.world import World
 
 TRAINING = Settings.of(preset="training")
 

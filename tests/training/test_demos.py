@@ -6,15 +6,15 @@ import os
 
 import pytest
 
-from backend.core.events import Record
-from backend.core.partitions.events import DrainFinished, MigrationDecided, MigrationStarted
-from backend.simulation.answers import Truth
-from backend.simulation.run import simulate
-from backend.simulation.scenario_questions import LETTERS
-from backend.training.demos import UnknownDemo, demo_names, load_demo
-from backend.training.runner import run_live
-from backend.training.taught import LiveDemo, Taught
-from backend.training.text_lesson import lead
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import DrainFinished, MigrationDecided, MigrationStarted
+from quarterdeck.backend.simulation.answers import Truth
+from quarterdeck.backend.simulation.run import simulate
+from quarterdeck.backend.simulation.scenario_questions import LETTERS
+from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
+from quarterdeck.backend.training.runner import run_live
+from quarterdeck.backend.training.taught import LiveDemo, Taught
+from quarterdeck.backend.training.text_lesson import lead
 from tests.training.test_tutor import Scripted
 from tests.training.trainee import Trainee
 

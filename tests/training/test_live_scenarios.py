@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
-from backend.simulation.scenario_file import load_scenario
-from backend.training.runner import run_live
+from quarterdeck.backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
+from quarterdeck.backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.training.runner import run_live
 
 MARKS: dict[str, tuple[type[LiveCluster], ...]] = {
     "# live": (LocalCluster,),

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
-from backend.journal.reader import read_journal
-from backend.journal.writer import JournalWriter
-from backend.simulation.run import Outcome
-from backend.simulation.scenario_file import read_scenario
-from backend.training.runner import run_live
+from quarterdeck.backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
+from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.simulation.run import Outcome
+from quarterdeck.backend.simulation.scenario_file import read_scenario
+from quarterdeck.backend.training.runner import run_live
 
 QUICK = """
 title: Quick

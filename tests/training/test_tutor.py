@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.core.commands import Command, KillMember, Operate
-from backend.picture.fact import Fact
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import read_scenario
-from backend.training.lesson import Lesson
-from backend.training.prediction import Prediction, Summary
-from backend.training.progress import ScoreBook
-from backend.training.text_lesson import LEAVE, LessonFailed, lead
-from backend.training.tutor import Tutor
-from backend.training.tutor_board import bar_text, plain, step_text, tutor_facts
+from quarterdeck.backend.core.commands import Command, KillMember, Operate
+from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import read_scenario
+from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.prediction import Prediction, Summary
+from quarterdeck.backend.training.progress import ScoreBook
+from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, lead
+from quarterdeck.backend.training.tutor import Tutor
+from quarterdeck.backend.training.tutor_board import bar_text, plain, step_text, tutor_facts
 from tests.training.trainee import LOOK_US, Trainee
 
 HEAD = "title: T\ngoal: G\nmembers: [athens, byzantium, cyrene]\nsteps:\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from backend.simulation.scenario import Ask, Scenario
-from backend.training.lesson import Lesson
-from backend.training.tutor import Tutor
-from backend.training.virtual_stage import VirtualStage
+from quarterdeck.backend.simulation.scenario import Ask, Scenario
+from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.tutor import Tutor
+from quarterdeck.backend.training.virtual_stage import VirtualStage
 
 LOOK_US = 100_000
 MOST_LOOKS = 30_000

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from backend.picture.narration import clock_text
-from backend.picture.space_time import Row, SpaceTime
+from quarterdeck.backend.picture.narration import clock_text
+from quarterdeck.backend.picture.space_time import Row, SpaceTime
+from quarterdeck.widgets.space_time import SpaceTimeDiagram
+from quarterdeck.widgets.tail_log import TailLine, TailLog
 from tests.app.screen_text import screen_text
 from tests.picture.played import trail_of
-from widgets.space_time import SpaceTimeDiagram
-from widgets.tail_log import TailLine, TailLog
 
 
 class Stage(App[None]):

@@ -8,8 +8,8 @@ from typing import ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
+from quarterdeck.widgets.hint_line import Hint, HintLine
 from tests.app.screen_text import screen_text
-from widgets.hint_line import Hint, HintLine
 
 HINTS = (Hint("x", "stop", "x"), Hint("^k", "kill", "ctrl+k"), Hint("[b]", "[/x]", "b"))
 

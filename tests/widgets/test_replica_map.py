@@ -10,10 +10,10 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from backend.picture.replica_cell import EMPTY, Column, MapCell, letter_of
+from quarterdeck.backend.picture.replica_cell import EMPTY, Column, MapCell, letter_of
+from quarterdeck.widgets.replica_look import Zoom
+from quarterdeck.widgets.replica_map import GUTTER, ReplicaMapView
 from tests.app.screen_text import screen_text
-from widgets.replica_look import Zoom
-from widgets.replica_map import GUTTER, ReplicaMapView
 
 WIDE = (GUTTER + 40 + 2, 12)
 """Forty cells for partitions, and two for the scroll bar."""

@@ -6,11 +6,11 @@ import asyncio
 
 from textual.app import App, ComposeResult
 
-from backend.picture.landmarks import Landmark
-from backend.picture.tape import Tape
-from backend.picture.timeline import Timeline, draw_timeline
+from quarterdeck.backend.picture.landmarks import Landmark
+from quarterdeck.backend.picture.tape import Tape
+from quarterdeck.backend.picture.timeline import Timeline, draw_timeline
+from quarterdeck.widgets.timeline import LABEL_WIDTH, LINES, TimelineStrip
 from tests.picture.happenings import EVENTS, records_of
-from widgets.timeline import LABEL_WIDTH, LINES, TimelineStrip
 
 
 class OneStrip(App[None]):

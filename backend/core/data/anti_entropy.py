@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.data import backups
-from backend.core.data.messages import CheckedReplica
-from backend.core.membership.state import Membership
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data import backups
+from quarterdeck.backend.core.data.messages import CheckedReplica
+from quarterdeck.backend.core.membership.state import Membership
 
 ANTI_ENTROPY = "anti-entropy"
 """Name of the timer of the comparison."""

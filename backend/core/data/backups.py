@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backend.core.address import Address
-from backend.core.cluster_profile import allows_promotions
-from backend.core.data import map_answers, replica_sync
-from backend.core.data.messages import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_promotions
+from quarterdeck.backend.core.data import map_answers, replica_sync
+from quarterdeck.backend.core.data.messages import (
     BackupAck,
     BackupCheck,
     BackupStale,
@@ -21,12 +21,12 @@ from backend.core.data.messages import (
     CheckedReplica,
     MapAnswer,
 )
-from backend.core.data.operations import Answer
-from backend.core.data.partition_store import PartitionStore, Stamp
-from backend.core.data.state import Office
-from backend.core.membership.state import Membership
-from backend.core.partitions.replica import Replica, Replicas, index_of
-from backend.core.properties import MILLISECOND_US
+from quarterdeck.backend.core.data.operations import Answer
+from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp
+from quarterdeck.backend.core.data.state import Office
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.replica import Replica, Replicas, index_of
+from quarterdeck.backend.core.properties import MILLISECOND_US
 
 BACKUPS = "map-backups"
 """Name of the timer that looks after writes that are not safe."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from backend.core.address import Address
-from backend.core.data.events import CallFinished, CallStarted
-from backend.core.data.messages import MapAnswer
-from backend.core.data.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
-from backend.core.data.partition_store import partition_of
-from backend.core.data.state import Asked
-from backend.core.effects import Answered
-from backend.core.membership.state import Membership
-from backend.core.properties import MILLISECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.data.messages import MapAnswer
+from quarterdeck.backend.core.data.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
+from quarterdeck.backend.core.data.partition_store import partition_of
+from quarterdeck.backend.core.data.state import Asked
+from quarterdeck.backend.core.effects import Answered
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.properties import MILLISECOND_US
 
 CALLS = "map-calls"
 """Name of the timer that sends again and gives up."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from backend.core.commands import CommandRefused
-from backend.core.data import map_answers, map_owner
-from backend.core.data.messages import MapCall, MergeEntries
-from backend.core.data.operations import Answer, Get, Operation, Put, PutAll, Remove
-from backend.core.data.partition_store import partition_of
-from backend.core.data.state import Asked, Flight, Line, Piece
-from backend.core.membership.minimum_cluster_size import check_operation
-from backend.core.membership.state import Membership
-from backend.core.partitions.arranging import ask_for_arrangement
-from backend.core.partitions.repartitioning import data_members
-from backend.core.properties import SECOND_US
-from backend.core.timers import NEVER
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.data import map_answers, map_owner
+from quarterdeck.backend.core.data.messages import MapCall, MergeEntries
+from quarterdeck.backend.core.data.operations import Answer, Get, Operation, Put, PutAll, Remove
+from quarterdeck.backend.core.data.partition_store import partition_of
+from quarterdeck.backend.core.data.state import Asked, Flight, Line, Piece
+from quarterdeck.backend.core.membership.minimum_cluster_size import check_operation
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.arranging import ask_for_arrangement
+from quarterdeck.backend.core.partitions.repartitioning import data_members
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.timers import NEVER
 
 SILENCE_US = 1 * SECOND_US
 LONGEST_SILENCE_US = 4 * SECOND_US

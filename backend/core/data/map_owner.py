@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.commands import CommandRefused
-from backend.core.data import backups, replica_sending
-from backend.core.data.merge_policies import merged
-from backend.core.data.messages import MapAnswer, MapCall, MergeEntries, OwnerOperation
-from backend.core.data.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
-from backend.core.data.partition_store import Entry, PartitionStore
-from backend.core.membership.minimum_cluster_size import check_operation
-from backend.core.membership.state import Membership
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.data import backups, replica_sending
+from quarterdeck.backend.core.data.merge_policies import merged
+from quarterdeck.backend.core.data.messages import MapAnswer, MapCall, MergeEntries, OwnerOperation
+from quarterdeck.backend.core.data.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
+from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore
+from quarterdeck.backend.core.membership.minimum_cluster_size import check_operation
+from quarterdeck.backend.core.membership.state import Membership
 
 MOST_ANSWER_BYTES = 64 * 1024
 """When the answers of a call have grown so long, the rest of it is left for another call: every replica keeps the answers of the

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backend.core.data import anti_entropy, backups, replica_sending, replica_sync
-from backend.core.data.partition_store import PartitionStore
-from backend.core.data.store_transfer import Staging, chunks_of
-from backend.core.membership.state import Membership
-from backend.core.partitions.migration_service import MigrationEvent
+from quarterdeck.backend.core.data import anti_entropy, backups, replica_sending, replica_sync
+from quarterdeck.backend.core.data.partition_store import PartitionStore
+from quarterdeck.backend.core.data.store_transfer import Staging, chunks_of
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.migration_service import MigrationEvent
 
 
 class MapService:

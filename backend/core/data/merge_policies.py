@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.core.data.partition_store import Entry
+from quarterdeck.backend.core.data.partition_store import Entry
 
 
 def merged(policy: str, existing: Entry | None, incoming: Entry) -> Entry | None:

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
-from backend.core.data import map_calls
-from backend.core.data.events import EntriesMerged
-from backend.core.data.map_answers import partition_count
-from backend.core.data.messages import MergeEntries
-from backend.core.data.operations import Answer
-from backend.core.data.partition_store import PartitionStore, partition_of
-from backend.core.data.state import Brought, BroughtEntry
-from backend.core.membership.state import Membership
-from backend.core.partitions.arranging import ask_for_arrangement
+from quarterdeck.backend.core.data import map_calls
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.data.map_answers import partition_count
+from quarterdeck.backend.core.data.messages import MergeEntries
+from quarterdeck.backend.core.data.operations import Answer
+from quarterdeck.backend.core.data.partition_store import PartitionStore, partition_of
+from quarterdeck.backend.core.data.state import Brought, BroughtEntry
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.arranging import ask_for_arrangement
 
 MERGING = "merging-entries"
 """Name of the timer that offers the next batches."""

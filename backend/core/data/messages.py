@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from backend.core.data.operations import Answer, Operation
-from backend.core.data.partition_store import Entry, Stamp
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.data.partition_store import Entry, Stamp
 
 
 class MergeEntries(Struct, frozen=True, tag="merge-entries", array_like=True):

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from backend.core.data.operations import Answer
+from quarterdeck.backend.core.data.operations import Answer
 
 
 class Entry(Struct, frozen=True, gc=False, array_like=True):

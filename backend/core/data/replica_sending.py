@@ -6,14 +6,14 @@ out of step; and the copy, made chunk by chunk, is of one moment. If the backup 
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.data import backups
-from backend.core.data.messages import SyncAck, SyncChunk, SyncRequest
-from backend.core.data.state import Outgoing
-from backend.core.data.store_transfer import chunks_of
-from backend.core.membership.state import Membership
-from backend.core.partitions.replica import Replica
-from backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data import backups
+from quarterdeck.backend.core.data.messages import SyncAck, SyncChunk, SyncRequest
+from quarterdeck.backend.core.data.state import Outgoing
+from quarterdeck.backend.core.data.store_transfer import chunks_of
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.replica import Replica
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 SENDING = "replica-sending"
 """Name of the timer that sends chunks again."""

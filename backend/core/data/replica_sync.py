@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import msgspec
 
-from backend.core.address import Address
-from backend.core.data.events import BackupInStep, BackupOutOfStep
-from backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
-from backend.core.data.state import Incoming
-from backend.core.data.store_transfer import Staging
-from backend.core.membership.state import Membership
-from backend.core.partitions.replica import Replica, index_of
-from backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
+from quarterdeck.backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
+from quarterdeck.backend.core.data.state import Incoming
+from quarterdeck.backend.core.data.store_transfer import Staging
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.replica import Replica, index_of
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 SYNC = "replica-sync"
 """Name of the timer that asks again."""

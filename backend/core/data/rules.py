@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from backend.core.address import Address
-from backend.core.data import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data import (
     anti_entropy,
     backups,
     map_answers,
@@ -16,7 +16,7 @@ from backend.core.data import (
     replica_sending,
     replica_sync,
 )
-from backend.core.data.messages import (
+from quarterdeck.backend.core.data.messages import (
     BackupAck,
     BackupCheck,
     BackupStale,
@@ -27,7 +27,7 @@ from backend.core.data.messages import (
     SyncChunk,
     SyncRequest,
 )
-from backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.state import Membership
 
 DATA_RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     MapCall: map_owner.on_map_call,

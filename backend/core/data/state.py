@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backend.core.address import Address
-from backend.core.data.messages import BackupWrite, MapAnswer, MergeEntries, OwnerOperation
-from backend.core.data.operations import Answer, Operation
-from backend.core.data.partition_store import UNWRITTEN, Entry, PartitionStore, Stamp
-from backend.core.data.store_transfer import Staging
-from backend.core.partitions.replica import Replica, Replicas
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeEntries, OwnerOperation
+from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.data.partition_store import UNWRITTEN, Entry, PartitionStore, Stamp
+from quarterdeck.backend.core.data.store_transfer import Staging
+from quarterdeck.backend.core.partitions.replica import Replica, Replicas
 
 if TYPE_CHECKING:
-    from backend.core.membership.state import Membership
+    from quarterdeck.backend.core.membership.state import Membership
 
 # The caller
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from backend.core.data.partition_store import Entry, PartitionStore, Session, Stamp
+from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore, Session, Stamp
 
 ENTRY_OVERHEAD_BYTES = 40
 """About what an entry takes in a chunk besides its key and value."""

@@ -7,13 +7,13 @@ together afterwards, each with a version of its own but all in one publication, 
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.cluster_profile import allows_joins
-from backend.core.events import MemberAdmitted
-from backend.core.membership import cluster_state, publishing, readmission, suspicion
-from backend.core.membership.state import Admission, Membership
-from backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_joins
+from quarterdeck.backend.core.events import MemberAdmitted
+from quarterdeck.backend.core.membership import cluster_state, publishing, readmission, suspicion
+from quarterdeck.backend.core.membership.state import Admission, Membership
+from quarterdeck.backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
+from quarterdeck.backend.core.properties import SECOND_US
 
 ADMISSION = "admission"
 """Name of the timer that bounds the wait for acknowledgements."""

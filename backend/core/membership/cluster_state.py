@@ -7,12 +7,12 @@ gone, and only they may come back (behaviour 2.5, 6.6).
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
-from backend.core.events import ClusterStateChanged, ClusterStateRefused
-from backend.core.membership import merging
-from backend.core.membership.state import Membership, StateChange, StateLocked, StateWish
-from backend.core.messages import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
+from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused
+from quarterdeck.backend.core.membership import merging
+from quarterdeck.backend.core.membership.state import Membership, StateChange, StateLocked, StateWish
+from quarterdeck.backend.core.messages import (
     StateDecision,
     StateDecisionAck,
     StateLock,
@@ -20,7 +20,7 @@ from backend.core.messages import (
     StateRefusal,
     StateRequest,
 )
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 
 STATE = "cluster state"
 """Name of the timer that asks again those who have not answered."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from backend.core.membership.conflict_wording import Dispute, in_words
-from backend.core.membership.independent_set import Effort, components, heaviest_independent_set
-from backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.core.membership.conflict_wording import Dispute, in_words
+from quarterdeck.backend.core.membership.independent_set import Effort, components, heaviest_independent_set
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
 
 WORK_BUDGET = 600_000
 """Vertex visits after which the search is cut short; one takes about 0.5 µs. A count, not a time: equal input, equal answer."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
 
 SHOWN_NAMES = 6
 SHOWN_REASONS = 4

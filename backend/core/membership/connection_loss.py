@@ -6,9 +6,9 @@ row. So a crashed process is detected long before its heartbeats are missed; a s
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.membership import heartbeat_ring, link_probes, suspicion
-from backend.core.membership.state import Membership
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership import heartbeat_ring, link_probes, suspicion
+from quarterdeck.backend.core.membership.state import Membership
 
 CONNECTION = "connection:"
 """Prefix of the timers that try a broken link again, one for each member."""

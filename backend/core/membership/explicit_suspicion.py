@@ -6,12 +6,12 @@ moved on and the request is void. So a late request never harms a cluster that h
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
-from backend.core.membership import publishing, suspicion
-from backend.core.membership.identity import ListMetadata
-from backend.core.membership.state import Membership
-from backend.core.messages import ExplicitSuspicion, Heartbeat, HeartbeatComplaint, TriggerExplicitSuspicion
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
+from quarterdeck.backend.core.membership import publishing, suspicion
+from quarterdeck.backend.core.membership.identity import ListMetadata
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import ExplicitSuspicion, Heartbeat, HeartbeatComplaint, TriggerExplicitSuspicion
 
 
 def send(state: Membership, now: int, about: ListMetadata, reason: str) -> None:

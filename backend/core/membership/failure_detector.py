@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import exp, log, log1p, sqrt
 from typing import Protocol
 
-from backend.core.properties import Settings
+from quarterdeck.backend.core.properties import Settings
 
 INTERVALS_MISSED = 3
 """A heartbeat is not late before so many intervals, however short the timeout is: one that got lost is no reason to talk."""

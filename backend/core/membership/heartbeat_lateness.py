@@ -6,9 +6,9 @@ the same ("not receiving any heartbeats from"), and acts on it as little.
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.events import HeartbeatLate
-from backend.core.membership.state import Membership, Peer
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import HeartbeatLate
+from quarterdeck.backend.core.membership.state import Membership, Peer
 
 
 def look_at(state: Membership, now: int, address: Address, peer: Peer) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backend.core.address import Address
-from backend.core.membership import heartbeat_lateness, link_probes, suspicion
-from backend.core.membership.state import Membership, Peer
-from backend.core.messages import FailureReport
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership import heartbeat_lateness, link_probes, suspicion
+from quarterdeck.backend.core.membership.state import Membership, Peer
+from quarterdeck.backend.core.messages import FailureReport
 
 
 def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:

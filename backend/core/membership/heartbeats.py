@@ -7,10 +7,10 @@ A round is the same messages again until the list, the master or the suspicions 
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.effects import Transmit
-from backend.core.events import ObserverPaused
-from backend.core.membership import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.effects import Transmit
+from quarterdeck.backend.core.events import ObserverPaused
+from quarterdeck.backend.core.membership import (
     explicit_suspicion,
     heartbeat_lateness,
     heartbeat_ring,
@@ -19,10 +19,10 @@ from backend.core.membership import (
     publishing,
     suspicion,
 )
-from backend.core.membership.state import Membership
-from backend.core.messages import Heartbeat
-from backend.core.properties import SECOND_US
-from backend.core.timers import NEVER
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.timers import NEVER
 
 HEARTBEAT = "heartbeat"
 """Name of the timer of the heartbeat round."""

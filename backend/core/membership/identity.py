@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from backend.core.address import Address
+from quarterdeck.backend.core.address import Address
 
 
 class Randomness(Protocol):

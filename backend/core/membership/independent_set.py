@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend.core.membership.local_search import STEP_VISITS, LocalSearch, filled, greedy
-from backend.core.membership.shrinking_graph import ShrinkingGraph, vertices_of
+from quarterdeck.backend.core.membership.local_search import STEP_VISITS, LocalSearch, filled, greedy
+from quarterdeck.backend.core.membership.shrinking_graph import ShrinkingGraph, vertices_of
 
 QUICK_VISITS_PER_VERTEX = 40
 """What a first attempt may cost. It is enough for all that shrinks away, and then no local search is needed."""

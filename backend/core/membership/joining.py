@@ -10,9 +10,9 @@ let it in.
 
 from __future__ import annotations
 
-from backend.core.address import Address, numeric_order
-from backend.core.events import JoinFailed, JoinRequested, MemberStopped
-from backend.core.membership import (
+from quarterdeck.backend.core.address import Address, numeric_order
+from quarterdeck.backend.core.events import JoinFailed, JoinRequested, MemberStopped
+from quarterdeck.backend.core.membership import (
     admission,
     cluster_state,
     explicit_suspicion,
@@ -22,11 +22,11 @@ from backend.core.membership import (
     split_brain,
     suspicion,
 )
-from backend.core.membership.identity import ListMetadata
-from backend.core.membership.member_list import MemberList, first_list
-from backend.core.membership.remembered_addresses import possible_addresses
-from backend.core.membership.state import JoinSearch, Membership
-from backend.core.messages import (
+from quarterdeck.backend.core.membership.identity import ListMetadata
+from quarterdeck.backend.core.membership.member_list import MemberList, first_list
+from quarterdeck.backend.core.membership.remembered_addresses import possible_addresses
+from quarterdeck.backend.core.membership.state import JoinSearch, Membership
+from quarterdeck.backend.core.messages import (
     FinalizeJoin,
     FormationBid,
     FormationVote,
@@ -36,7 +36,7 @@ from backend.core.messages import (
     MembersUpdateAck,
     WhoIsMaster,
 )
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 
 JOIN = "join"
 """Name of the timer that asks again while joining."""

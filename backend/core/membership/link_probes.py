@@ -7,11 +7,11 @@ a cluster before it merges into another. Probes are repeated with a growing dela
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.membership import heartbeat_ring, merging, readmission, suspicion
-from backend.core.membership.state import LinkProof, Membership, Probing
-from backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership import heartbeat_ring, merging, readmission, suspicion
+from quarterdeck.backend.core.membership.state import LinkProof, Membership, Probing
+from quarterdeck.backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
+from quarterdeck.backend.core.properties import SECOND_US
 
 PROBE = "probe"
 """Name of the timer that probes suspects."""

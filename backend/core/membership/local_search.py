@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from backend.core.membership.shrinking_graph import vertices_of
+from quarterdeck.backend.core.membership.shrinking_graph import vertices_of
 
 STEP_VISITS = 8
 """What one step costs, in vertex visits of a branch and bound that takes the same time."""

@@ -6,11 +6,11 @@ is confirmed without being that slave's master asks to be suspected, so that nob
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.membership import explicit_suspicion, heartbeats, publishing, suspicion
-from backend.core.membership.state import Membership
-from backend.core.messages import MasterConfirmation
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership import explicit_suspicion, heartbeats, publishing, suspicion
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import MasterConfirmation
+from quarterdeck.backend.core.properties import SECOND_US
 
 CONFIRMATION = "confirmation"
 """Name of the timer at which a slave confirms and a master looks who has not."""

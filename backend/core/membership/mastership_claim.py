@@ -7,9 +7,9 @@ gets lost costs nobody its place: the claimant asks again until it is answered, 
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
-from backend.core.membership import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
+from quarterdeck.backend.core.membership import (
     cluster_state,
     heartbeats,
     master_confirmation,
@@ -17,10 +17,10 @@ from backend.core.membership import (
     split_brain,
     suspicion,
 )
-from backend.core.membership.member_list import MemberList, mint_lineage
-from backend.core.membership.state import Claim, Membership
-from backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
-from backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.membership.member_list import MemberList, mint_lineage
+from quarterdeck.backend.core.membership.state import Claim, Membership
+from quarterdeck.backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 CLAIM = "claim"
 """Name of the timer that asks again those who have not settled their answer."""

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from backend.core.address import Address, bracketed
-from backend.core.membership.identity import Member
+from quarterdeck.backend.core.address import Address, bracketed
+from quarterdeck.backend.core.membership.identity import Member
 
 
 class MemberList(Struct, frozen=True):

@@ -11,8 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.address import Address, numeric_order
-from backend.core.cluster_profile import ClusterProfile, allows_joins
+from quarterdeck.backend.core.address import Address, numeric_order
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, allows_joins
 
 Outcome = Literal["local-merges", "remote-merges", "cannot-merge"]
 

@@ -8,10 +8,16 @@ way thaws the cluster again, and the next search begins anew.
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterProfile, ClusterStanding, allows_joins
-from backend.core.events import AddressesRemembered, MemberMerging, MemberStarted, MergeAbandoned, MergeStarted
-from backend.core.membership import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, allows_joins
+from quarterdeck.backend.core.events import (
+    AddressesRemembered,
+    MemberMerging,
+    MemberStarted,
+    MergeAbandoned,
+    MergeStarted,
+)
+from quarterdeck.backend.core.membership import (
     cluster_state,
     joining,
     link_probes,
@@ -19,10 +25,10 @@ from backend.core.membership import (
     readmission,
     split_brain,
 )
-from backend.core.membership.identity import fresh_uuid
-from backend.core.membership.merge_decision import decide_merge
-from backend.core.membership.state import Membership, Merge, MergePhase
-from backend.core.messages import (
+from quarterdeck.backend.core.membership.identity import fresh_uuid
+from quarterdeck.backend.core.membership.merge_decision import decide_merge
+from quarterdeck.backend.core.membership.state import Membership, Merge, MergePhase
+from quarterdeck.backend.core.messages import (
     LinksReport,
     MergeClusters,
     MergeClustersAck,
@@ -30,7 +36,7 @@ from backend.core.messages import (
     MergeReply,
     ProveLinks,
 )
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 
 MERGE = "merge"
 """Name of the timer that asks again, and ends a merge that takes too long."""

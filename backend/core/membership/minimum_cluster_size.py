@@ -5,9 +5,9 @@ This protects one side of a split from serving clients. It cannot protect the ti
 
 from __future__ import annotations
 
-from backend.core.commands import CommandRefused
-from backend.core.events import ProtectionChanged
-from backend.core.membership.state import Membership
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.events import ProtectionChanged
+from quarterdeck.backend.core.membership.state import Membership
 
 
 class NotEnoughMembers(CommandRefused):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from backend.core.address import Address
-from backend.core.events import DisconnectionReported, DisconnectionResolved
-from backend.core.membership import readmission, suspicion
-from backend.core.membership.conflict_graph import Candidate, settle
-from backend.core.membership.state import Membership
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
+from quarterdeck.backend.core.membership import readmission, suspicion
+from quarterdeck.backend.core.membership.conflict_graph import Candidate, settle
+from quarterdeck.backend.core.membership.state import Membership
 
 
 def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Address, ...]) -> None:

@@ -6,10 +6,10 @@ the receiver itself. A lagging member is healed by the next whole list, never by
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.cluster_profile import allows_joins
-from backend.core.events import ListInstalled, ListRejected
-from backend.core.membership import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_joins
+from quarterdeck.backend.core.events import ListInstalled, ListRejected
+from quarterdeck.backend.core.membership import (
     cluster_state,
     connection_loss,
     explicit_suspicion,
@@ -18,12 +18,12 @@ from backend.core.membership import (
     split_brain,
     suspicion,
 )
-from backend.core.membership.failure_detector import detector
-from backend.core.membership.identity import ListMetadata, Member
-from backend.core.membership.member_list import MemberList
-from backend.core.membership.remembered_addresses import remember_members
-from backend.core.membership.state import Membership, Peer
-from backend.core.messages import MembersUpdate, MembersUpdateAck
+from quarterdeck.backend.core.membership.failure_detector import detector
+from quarterdeck.backend.core.membership.identity import ListMetadata, Member
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.remembered_addresses import remember_members
+from quarterdeck.backend.core.membership.state import Membership, Peer
+from quarterdeck.backend.core.messages import MembersUpdate, MembersUpdateAck
 
 PUBLISH = "publish"
 """Name of the timer of the periodic publication."""

@@ -8,11 +8,11 @@ delay and asks again when they are proven.
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.events import JoinDelayed, MemberHeldBack
-from backend.core.membership import joining, link_probes
-from backend.core.membership.state import HeldJoin, Membership
-from backend.core.messages import JoinHeld, JoinRequest
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import JoinDelayed, MemberHeldBack
+from quarterdeck.backend.core.membership import joining, link_probes
+from quarterdeck.backend.core.membership.state import HeldJoin, Membership
+from quarterdeck.backend.core.messages import JoinHeld, JoinRequest
 
 # The master's side
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backend.core.address import Address
-from backend.core.events import AddressesRemembered
-from backend.core.membership.identity import Member
-from backend.core.membership.state import Membership
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import AddressesRemembered
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.state import Membership
 
 
 def remember_members(state: Membership, now: int, gone: Iterable[Address], newcomers: Iterable[Member]) -> None:

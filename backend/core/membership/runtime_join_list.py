@@ -6,11 +6,11 @@ effect at the next search for other clusters, or at the next look around of a me
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.events import JoinListChanged
-from backend.core.membership.state import Membership
-from backend.core.messages import JoinListUpdate, JoinListUpdateAck
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import JoinListChanged
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import JoinListUpdate, JoinListUpdateAck
+from quarterdeck.backend.core.properties import SECOND_US
 
 SPREAD = "join list"
 """Name of the timer that asks again those who have not acknowledged the edit."""

@@ -7,15 +7,21 @@ names its master, which is asked at once. The loser acts whichever side began. A
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState, ProfiledMember, allows_joins
-from backend.core.events import MergeVerdict, NotMerging, SearchPlanned
-from backend.core.membership import cluster_state, explicit_suspicion, merging, suspicion
-from backend.core.membership.identity import ListMetadata
-from backend.core.membership.merge_decision import MergeDecision, decide_merge
-from backend.core.membership.remembered_addresses import possible_addresses, remember_contact
-from backend.core.membership.state import Membership
-from backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import (
+    ClusterProfile,
+    ClusterStanding,
+    ClusterState,
+    ProfiledMember,
+    allows_joins,
+)
+from quarterdeck.backend.core.events import MergeVerdict, NotMerging, SearchPlanned
+from quarterdeck.backend.core.membership import cluster_state, explicit_suspicion, merging, suspicion
+from quarterdeck.backend.core.membership.identity import ListMetadata
+from quarterdeck.backend.core.membership.merge_decision import MergeDecision, decide_merge
+from quarterdeck.backend.core.membership.remembered_addresses import possible_addresses, remember_contact
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
 
 SEARCH = "search"
 """Name of the timer of the search for other clusters."""

@@ -8,19 +8,19 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
-from backend.core.data.state import Data
-from backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
-from backend.core.events import Event, MasterChanged, MergeVerdict, Record
-from backend.core.membership.failure_detector import FailureDetector, late_after_us
-from backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
-from backend.core.membership.member_list import MemberList
-from backend.core.messages import JoinRequest, MembersUpdate, Message
-from backend.core.partitions.migration_service import MigrationService
-from backend.core.partitions.state import Partitions
-from backend.core.properties import Settings
-from backend.core.timers import Timers
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
+from quarterdeck.backend.core.data.state import Data
+from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
+from quarterdeck.backend.core.events import Event, MasterChanged, MergeVerdict, Record
+from quarterdeck.backend.core.membership.failure_detector import FailureDetector, late_after_us
+from quarterdeck.backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.messages import JoinRequest, MembersUpdate, Message
+from quarterdeck.backend.core.partitions.migration_service import MigrationService
+from quarterdeck.backend.core.partitions.state import Partitions
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.core.timers import Timers
 
 MergePhase = Literal["proving", "freezing", "offering", "telling"]
 

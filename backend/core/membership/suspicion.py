@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backend.core.address import Address
-from backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
-from backend.core.membership import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.membership import (
     admission,
     cluster_state,
     heartbeat_ring,
@@ -20,8 +20,8 @@ from backend.core.membership import (
     partial_disconnection,
     publishing,
 )
-from backend.core.membership.state import Membership
-from backend.core.messages import Leave
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import Leave
 
 
 def suspect(state: Membership, now: int, address: Address, reason: str) -> None:

@@ -14,13 +14,13 @@ from operator import and_, eq
 
 from msgspec import Struct
 
-from backend.core.partitions.column_exchange import avoid_rings, exchange_columns, unevenness
-from backend.core.partitions.column_filling import settle_column
-from backend.core.partitions.fair_shares import Shares, shares_of
-from backend.core.partitions.first_arrangement import first_columns
-from backend.core.partitions.move_lower_bound import changed_rows, copies, imbalance, receipts_needed
-from backend.core.partitions.replica_row import MOST_REPLICAS, Row
-from backend.core.partitions.slots import LEAVING, VACANT, Slots, counts_in
+from quarterdeck.backend.core.partitions.column_exchange import avoid_rings, exchange_columns, unevenness
+from quarterdeck.backend.core.partitions.column_filling import settle_column
+from quarterdeck.backend.core.partitions.fair_shares import Shares, shares_of
+from quarterdeck.backend.core.partitions.first_arrangement import first_columns
+from quarterdeck.backend.core.partitions.move_lower_bound import changed_rows, copies, imbalance, receipts_needed
+from quarterdeck.backend.core.partitions.replica_row import MOST_REPLICAS, Row
+from quarterdeck.backend.core.partitions.slots import LEAVING, VACANT, Slots, counts_in
 
 
 class Arrangement(Struct, frozen=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.membership.state import Membership
-from backend.core.partitions.messages import ArrangeRequest
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.messages import ArrangeRequest
+from quarterdeck.backend.core.properties import SECOND_US
 
 ARRANGE = "first arrangement"
 """Name of the timer that asks the master again."""

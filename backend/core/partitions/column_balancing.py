@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import compress
 from operator import eq, ne
 
-from backend.core.partitions.fair_shares import Limits, member_quotas, totals_by_group
-from backend.core.partitions.slots import Slots
+from quarterdeck.backend.core.partitions.fair_shares import Limits, member_quotas, totals_by_group
+from quarterdeck.backend.core.partitions.slots import Slots
 
 
 def level_groups(slots: Slots, index: int, limits: Limits, vacant: list[int]) -> bool:

@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Collection
 from typing import NamedTuple
 
-from backend.core.partitions.column_balancing import level_members
-from backend.core.partitions.fair_shares import ideal_limits, totals_by_group
-from backend.core.partitions.move_lower_bound import imbalance
-from backend.core.partitions.slots import Slots
+from quarterdeck.backend.core.partitions.column_balancing import level_members
+from quarterdeck.backend.core.partitions.fair_shares import ideal_limits, totals_by_group
+from quarterdeck.backend.core.partitions.move_lower_bound import imbalance
+from quarterdeck.backend.core.partitions.slots import Slots
 
 ROWS_LOOKED_AT = 500
 """Of every group, in a search for one exchange."""

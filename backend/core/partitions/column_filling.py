@@ -11,9 +11,9 @@ from itertools import repeat
 from math import gcd
 from operator import mod
 
-from backend.core.partitions.column_balancing import level_groups, level_members
-from backend.core.partitions.fair_shares import group_quotas, limits_at, member_quotas, totals_by_group
-from backend.core.partitions.slots import LEAVING, VACANT, Slots
+from quarterdeck.backend.core.partitions.column_balancing import level_groups, level_members
+from quarterdeck.backend.core.partitions.fair_shares import group_quotas, limits_at, member_quotas, totals_by_group
+from quarterdeck.backend.core.partitions.slots import LEAVING, VACANT, Slots
 
 
 def settle_column(slots: Slots, index: int, held: list[int], *, exact: bool) -> bool:

@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.partitions.migration_service import Endpoint
-from backend.core.partitions.migration_steps import Kind
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.partitions.migration_service import Endpoint
+from quarterdeck.backend.core.partitions.migration_steps import Kind
 
 
 class Holder(Struct, frozen=True):

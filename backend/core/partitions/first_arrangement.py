@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import cycle
 from math import gcd
 
-from backend.core.partitions.fair_shares import Shares
+from quarterdeck.backend.core.partitions.fair_shares import Shares
 
 
 def first_columns(shares: Shares) -> list[list[int]]:

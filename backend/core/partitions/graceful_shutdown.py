@@ -6,18 +6,18 @@ cannot be waited for. A request names the life that wants to leave: a quick rest
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.cluster_profile import allows_migrations
-from backend.core.membership import suspicion
-from backend.core.membership.state import Membership
-from backend.core.messages import Leave
-from backend.core.partitions.events import DrainFinished, DrainStarted
-from backend.core.partitions.messages import ShutdownGranted, ShutdownRequest
-from backend.core.partitions.migration_queue import cancel
-from backend.core.partitions.repartitioning import data_members
-from backend.core.partitions.replica import index_of
-from backend.core.partitions.state import Leading
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_migrations
+from quarterdeck.backend.core.membership import suspicion
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import Leave
+from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted
+from quarterdeck.backend.core.partitions.messages import ShutdownGranted, ShutdownRequest
+from quarterdeck.backend.core.partitions.migration_queue import cancel
+from quarterdeck.backend.core.partitions.repartitioning import data_members
+from quarterdeck.backend.core.partitions.replica import index_of
+from quarterdeck.backend.core.partitions.state import Leading
+from quarterdeck.backend.core.properties import SECOND_US
 
 DRAIN = "drain"
 """Name of the timer that asks the master again."""

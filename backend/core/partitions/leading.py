@@ -9,15 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from backend.core.membership.member_list import MemberList
-from backend.core.membership.state import Membership
-from backend.core.partitions.graceful_shutdown import let_go
-from backend.core.partitions.migration_queue import cancel, give_up_on, look_at_own_copies, plan_timer, start_next
-from backend.core.partitions.repartitioning import arrange_first, data_members, plan
-from backend.core.partitions.state import Leading
-from backend.core.partitions.table_publishing import follow_list, publish
-from backend.core.partitions.table_recovery import begin_recovery, conclude_recovery, is_settled
-from backend.core.partitions.table_repair import repair
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.graceful_shutdown import let_go
+from quarterdeck.backend.core.partitions.migration_queue import (
+    cancel,
+    give_up_on,
+    look_at_own_copies,
+    plan_timer,
+    start_next,
+)
+from quarterdeck.backend.core.partitions.repartitioning import arrange_first, data_members, plan
+from quarterdeck.backend.core.partitions.state import Leading
+from quarterdeck.backend.core.partitions.table_publishing import follow_list, publish
+from quarterdeck.backend.core.partitions.table_recovery import begin_recovery, conclude_recovery, is_settled
+from quarterdeck.backend.core.partitions.table_repair import repair
 
 
 def follow(state: Membership, now: int) -> None:

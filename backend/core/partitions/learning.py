@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from backend.core.membership.state import Membership
-from backend.core.partitions.events import Holder, MigrationFinished, TableCause, TableChanged
-from backend.core.partitions.migration import Decided
-from backend.core.partitions.migration_service import MigrationEvent
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.partitions.replica import VersionedRow, index_of, packed
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import Holder, MigrationFinished, TableCause, TableChanged
+from quarterdeck.backend.core.partitions.migration import Decided
+from quarterdeck.backend.core.partitions.migration_service import MigrationEvent
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.replica import VersionedRow, index_of, packed
 
 
 def learn(

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from backend.core.address import Address, host_of
-from backend.core.membership.identity import Member
+from quarterdeck.backend.core.address import Address, host_of
+from quarterdeck.backend.core.membership.identity import Member
 
 
 class GroupedMember(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from backend.core.partitions.migration import Decided, Migration
-from backend.core.partitions.replica import PackedRows
+from quarterdeck.backend.core.partitions.migration import Decided, Migration
+from quarterdeck.backend.core.partitions.replica import PackedRows
 
 
 class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True):

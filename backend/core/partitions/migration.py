@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from backend.core.partitions.migration_steps import Kind
-from backend.core.partitions.replica import Replica, Replicas
+from quarterdeck.backend.core.partitions.migration_steps import Kind
+from quarterdeck.backend.core.partitions.replica import Replica, Replicas
 
 SUCCESS_INCREMENT = 1
 FAILURE_INCREMENT = 2

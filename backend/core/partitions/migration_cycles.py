@@ -6,7 +6,7 @@ cancelled is not tried again by itself; the table stays as unbalanced as it was.
 
 from __future__ import annotations
 
-from backend.core.partitions.migration_steps import Numbers
+from quarterdeck.backend.core.partitions.migration_steps import Numbers
 
 
 def without_cycles(current: Numbers, target: Numbers) -> Numbers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from backend.core.partitions.migration_steps import NumberedStep, Numbers, applied, bring, clear, lowers
+from quarterdeck.backend.core.partitions.migration_steps import NumberedStep, Numbers, applied, bring, clear, lowers
 
 ROWS_LOOKED_AT = 4000
 """The search ends after so many rows: all there are of 4 replicas and 8 members, about a second for 7 replicas."""

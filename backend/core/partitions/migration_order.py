@@ -18,8 +18,16 @@ from collections.abc import Iterator
 from operator import ne
 from typing import NamedTuple
 
-from backend.core.partitions.migration_detours import detour
-from backend.core.partitions.migration_steps import NumberedStep, Numbers, applied, bring, clear, lowers, replicas
+from quarterdeck.backend.core.partitions.migration_detours import detour
+from quarterdeck.backend.core.partitions.migration_steps import (
+    NumberedStep,
+    Numbers,
+    applied,
+    bring,
+    clear,
+    lowers,
+    replicas,
+)
 
 Flags = tuple[bool, ...]
 """Something that is better not so, by replica index."""

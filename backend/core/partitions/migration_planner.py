@@ -12,10 +12,10 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from backend.core.partitions.migration_cycles import without_cycles
-from backend.core.partitions.migration_order import in_order
-from backend.core.partitions.migration_steps import Kind, NumberedStep, Numbers, applied, lowers
-from backend.core.partitions.replica_row import MOST_REPLICAS, Row
+from quarterdeck.backend.core.partitions.migration_cycles import without_cycles
+from quarterdeck.backend.core.partitions.migration_order import in_order
+from quarterdeck.backend.core.partitions.migration_steps import Kind, NumberedStep, Numbers, applied, lowers
+from quarterdeck.backend.core.partitions.replica_row import MOST_REPLICAS, Row
 
 PATTERNS_KEPT = 65536
 

@@ -11,20 +11,20 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from itertools import islice
 
-from backend.core.address import Address
-from backend.core.cluster_profile import allows_migrations
-from backend.core.membership.identity import Member
-from backend.core.membership.state import Membership
-from backend.core.partitions.events import MigrationsCancelled, MigrationStarted
-from backend.core.partitions.messages import MigrationCommitAck, MigrationReport, MigrationRequest
-from backend.core.partitions.migration import Migration
-from backend.core.partitions.migration_planner import Step
-from backend.core.partitions.migration_transfer import begin_copy
-from backend.core.partitions.replica import Replica, VersionedRow
-from backend.core.partitions.safe_commit import ask_to_commit, begin_commit, decide
-from backend.core.partitions.state import Leading, Running
-from backend.core.partitions.table_publishing import change, publish_to
-from backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_migrations
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import MigrationsCancelled, MigrationStarted
+from quarterdeck.backend.core.partitions.messages import MigrationCommitAck, MigrationReport, MigrationRequest
+from quarterdeck.backend.core.partitions.migration import Migration
+from quarterdeck.backend.core.partitions.migration_planner import Step
+from quarterdeck.backend.core.partitions.migration_transfer import begin_copy
+from quarterdeck.backend.core.partitions.replica import Replica, VersionedRow
+from quarterdeck.backend.core.partitions.safe_commit import ask_to_commit, begin_commit, decide
+from quarterdeck.backend.core.partitions.state import Leading, Running
+from quarterdeck.backend.core.partitions.table_publishing import change, publish_to
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 MIGRATIONS = "migrations"
 """Name of the timer that asks again, gives up, and begins what had to wait."""

@@ -10,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from backend.core.address import Address
-from backend.core.cluster_profile import allows_migrations
-from backend.core.membership.state import Membership
-from backend.core.partitions.events import MigrationAccepted, MigrationCopied, MigrationRejected
-from backend.core.partitions.messages import MigrationChunk, MigrationChunkAck, MigrationReport, MigrationRequest
-from backend.core.partitions.migration import Migration
-from backend.core.partitions.migration_service import Endpoint, MigrationEvent
-from backend.core.partitions.replica import index_of
-from backend.core.partitions.state import Active, Sending
-from backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_migrations
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import MigrationAccepted, MigrationCopied, MigrationRejected
+from quarterdeck.backend.core.partitions.messages import (
+    MigrationChunk,
+    MigrationChunkAck,
+    MigrationReport,
+    MigrationRequest,
+)
+from quarterdeck.backend.core.partitions.migration import Migration
+from quarterdeck.backend.core.partitions.migration_service import Endpoint, MigrationEvent
+from quarterdeck.backend.core.partitions.replica import index_of
+from quarterdeck.backend.core.partitions.state import Active, Sending
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 TRANSFER = "migration transfer"
 """Name of the timer that sends again what is not acknowledged."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.core.partitions.migration_planner import Plan, Step
-from backend.core.partitions.replica_row import Row
+from quarterdeck.backend.core.partitions.migration_planner import Plan, Step
+from quarterdeck.backend.core.partitions.replica_row import Row
 
 
 def why_each_step(current: Row, plan: Plan) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import compress
 from operator import contains, ne
 
-from backend.core.partitions.fair_shares import Shares, group_quotas, ideal_limits, member_quotas
+from quarterdeck.backend.core.partitions.fair_shares import Shares, group_quotas, ideal_limits, member_quotas
 
 
 def receipts_needed(shares: Shares, counts_by_index: Iterable[Sequence[int]], lost: int) -> int:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from backend.core.partitions.replica import Replica, Replicas, VersionedRow
+from quarterdeck.backend.core.partitions.replica import Replica, Replicas, VersionedRow
 
 DIGEST_BYTES = 8
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from backend.core.address import Address
-from backend.core.cluster_profile import allows_migrations, allows_promotions
-from backend.core.membership.identity import Member
-from backend.core.membership.state import Membership
-from backend.core.partitions.arrangement import Arrangement, arrange
-from backend.core.partitions.events import MigrationsPlanned, PlannedMigration
-from backend.core.partitions.member_groups import grouped
-from backend.core.partitions.migration_planner import Step, plan_migrations
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.partitions.replica import Replica, Replicas, VersionedRow
-from backend.core.partitions.replica_row import Row
-from backend.core.partitions.state import Leading
-from backend.core.partitions.table_publishing import change, publish
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_migrations, allows_promotions
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.arrangement import Arrangement, arrange
+from quarterdeck.backend.core.partitions.events import MigrationsPlanned, PlannedMigration
+from quarterdeck.backend.core.partitions.member_groups import grouped
+from quarterdeck.backend.core.partitions.migration_planner import Step, plan_migrations
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.replica import Replica, Replicas, VersionedRow
+from quarterdeck.backend.core.partitions.replica_row import Row
+from quarterdeck.backend.core.partitions.state import Leading
+from quarterdeck.backend.core.partitions.table_publishing import change, publish
 
 
 def data_members(state: Membership) -> tuple[Member, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from backend.core.address import Address
+from quarterdeck.backend.core.address import Address
 
 
 class Replica(Struct, frozen=True, gc=False, array_like=True):

@@ -7,16 +7,16 @@ goes up by 2, so that a table which the destination may have taken with it can n
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.membership.state import Membership
-from backend.core.partitions.events import MigrationCommitting, MigrationDecided
-from backend.core.partitions.learning import learn
-from backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
-from backend.core.partitions.migration import Decided, Migration
-from backend.core.partitions.replica import Replica, VersionedRow
-from backend.core.partitions.state import Running
-from backend.core.partitions.table_publishing import change, publish_to
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import MigrationCommitting, MigrationDecided
+from quarterdeck.backend.core.partitions.learning import learn
+from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
+from quarterdeck.backend.core.partitions.migration import Decided, Migration
+from quarterdeck.backend.core.partitions.replica import Replica, VersionedRow
+from quarterdeck.backend.core.partitions.state import Running
+from quarterdeck.backend.core.partitions.table_publishing import change, publish_to
+from quarterdeck.backend.core.properties import SECOND_US
 
 ASK_AGAIN_US = 1 * SECOND_US
 

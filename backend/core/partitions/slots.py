@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import compress, repeat
 from operator import ge
 
-from backend.core.partitions.fair_shares import Shares
-from backend.core.partitions.migration_cycles import without_cycles
+from quarterdeck.backend.core.partitions.fair_shares import Shares
+from quarterdeck.backend.core.partitions.migration_cycles import without_cycles
 
 VACANT = -1
 """Nobody is here: the member left, or never was."""

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterStanding
-from backend.core.membership.member_list import MemberList
-from backend.core.partitions.messages import MigrationChunk
-from backend.core.partitions.migration import Decided, Migration
-from backend.core.partitions.migration_planner import Step
-from backend.core.partitions.migration_service import MigrationEvent
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.partitions.replica import VersionedRow
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.partitions.messages import MigrationChunk
+from quarterdeck.backend.core.partitions.migration import Decided, Migration
+from quarterdeck.backend.core.partitions.migration_planner import Step
+from quarterdeck.backend.core.partitions.migration_service import MigrationEvent
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.replica import VersionedRow
 
 
 @dataclass(slots=True)

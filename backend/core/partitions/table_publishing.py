@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import takewhile
 
-from backend.core.address import Address
-from backend.core.membership.state import Membership
-from backend.core.partitions.events import CompletedEvicted, TableCause
-from backend.core.partitions.learning import learn
-from backend.core.partitions.messages import TableAck, TableUpdate
-from backend.core.partitions.migration import Decided
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.partitions.replica import VersionedRow, packed, unpacked
-from backend.core.partitions.state import Follower, Leading
-from backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import CompletedEvicted, TableCause
+from quarterdeck.backend.core.partitions.learning import learn
+from quarterdeck.backend.core.partitions.messages import TableAck, TableUpdate
+from quarterdeck.backend.core.partitions.migration import Decided
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.replica import VersionedRow, packed, unpacked
+from quarterdeck.backend.core.partitions.state import Follower, Leading
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 TABLE = "partition table"
 """Name of the timer of everything that the master has to tell again, or later."""

@@ -7,16 +7,16 @@ migrations under way are rolled back. Then it publishes, and only then it plans.
 
 from __future__ import annotations
 
-from backend.core.address import Address
-from backend.core.membership.state import Membership
-from backend.core.partitions.events import TableRecovered, TableRecoveryStarted
-from backend.core.partitions.messages import TableAnswer, TableFetch
-from backend.core.partitions.migration import Decided, Migration
-from backend.core.partitions.partition_table import PartitionTable
-from backend.core.partitions.replica import VersionedRow, index_of, packed, unpacked
-from backend.core.partitions.state import Leading, Recovery
-from backend.core.partitions.table_publishing import change, publish
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import TableRecovered, TableRecoveryStarted
+from quarterdeck.backend.core.partitions.messages import TableAnswer, TableFetch
+from quarterdeck.backend.core.partitions.migration import Decided, Migration
+from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.replica import VersionedRow, index_of, packed, unpacked
+from quarterdeck.backend.core.partitions.state import Leading, Recovery
+from quarterdeck.backend.core.partitions.table_publishing import change, publish
+from quarterdeck.backend.core.properties import SECOND_US
 
 RECOVERY = "table recovery"
 """Name of the timer that asks again."""

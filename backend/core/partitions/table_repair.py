@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from backend.core.cluster_profile import allows_promotions
-from backend.core.membership.state import Membership
-from backend.core.partitions.events import ALL_LOST, PartitionLost
-from backend.core.partitions.replica import Replicas, VersionedRow
-from backend.core.partitions.table_publishing import change, publish
+from quarterdeck.backend.core.cluster_profile import allows_promotions
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.partitions.replica import Replicas, VersionedRow
+from quarterdeck.backend.core.partitions.table_publishing import change, publish
 
 
 def repair(state: Membership, now: int, present: Set[str]) -> bool:

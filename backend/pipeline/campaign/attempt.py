@@ -8,16 +8,16 @@ import traceback
 
 import msgspec
 
-from backend.core.properties import BadProperty
-from backend.journal.writer import JournalWriter
-from backend.pipeline.campaign.detection import Detection
-from backend.pipeline.campaign.guard import Loss, OutOfTime, at_most
-from backend.pipeline.campaign.plan import Campaign, Errand, scenario_of
-from backend.pipeline.campaign.verdicts import VerdictRow
-from backend.simulation.run import Journal, Outcome, simulate
-from backend.simulation.scenario import Scenario
-from backend.simulation.shrink import way_of_failing
-from backend.simulation.trial import FAILURES, Trial, try_out
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline.campaign.detection import Detection
+from quarterdeck.backend.pipeline.campaign.guard import Loss, OutOfTime, at_most
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, scenario_of
+from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
+from quarterdeck.backend.simulation.run import Journal, Outcome, simulate
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.shrink import way_of_failing
+from quarterdeck.backend.simulation.trial import FAILURES, Trial, try_out
 
 MOST_ERROR_TEXT = 4_000
 """Letters of an error that are kept: the end says what it was."""

@@ -14,8 +14,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from backend.pipeline.campaign.plan import Campaign
-from backend.pipeline.campaign.verdicts import VERDICTS, VerdictRow
+from quarterdeck.backend.pipeline.campaign.plan import Campaign
+from quarterdeck.backend.pipeline.campaign.verdicts import VERDICTS, VerdictRow
 
 Z95 = 1.959964
 RESAMPLES = 1_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.core.events import (
+from quarterdeck.backend.core.events import (
     LinkChanged,
     ListInstalled,
     MemberRemoved,

@@ -11,18 +11,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from backend.journal.files import run_directory
-from backend.journal.writer import JournalWriter
-from backend.pipeline.campaign.attempt import outcome_signature, record, run_name
-from backend.pipeline.campaign.guard import WALL_TIMES_CPU, OutOfTime
-from backend.pipeline.campaign.plan import Campaign, Errand, scenario_of
-from backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
-from backend.simulation.campaign import shrunk_trial
-from backend.simulation.run import simulate
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_text import scenario_text
-from backend.simulation.shrink import shrink
-from backend.simulation.trial import try_out
+from quarterdeck.backend.journal.files import run_directory
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline.campaign.attempt import outcome_signature, record, run_name
+from quarterdeck.backend.pipeline.campaign.guard import WALL_TIMES_CPU, OutOfTime
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, scenario_of
+from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
+from quarterdeck.backend.simulation.campaign import shrunk_trial
+from quarterdeck.backend.simulation.run import simulate
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_text import scenario_text
+from quarterdeck.backend.simulation.shrink import shrink
+from quarterdeck.backend.simulation.trial import try_out
 
 MOST_SIGNATURES = 50
 """Ways of failing that are told one by one: a core with more of them is known to be broken."""

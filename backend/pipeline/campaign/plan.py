@@ -9,10 +9,10 @@ from itertools import product
 
 from msgspec import Struct
 
-from backend.core.properties import PropertyValue, Settings
-from backend.simulation.scenario import Scenario
-from backend.simulation.scenario_file import read_scenario
-from backend.simulation.trial import drawing_of, members_of
+from quarterdeck.backend.core.properties import PropertyValue, Settings
+from quarterdeck.backend.simulation.scenario import Scenario
+from quarterdeck.backend.simulation.scenario_file import read_scenario
+from quarterdeck.backend.simulation.trial import drawing_of, members_of
 
 Variant = dict[str, PropertyValue]
 """Settings that go over those of the scenario."""

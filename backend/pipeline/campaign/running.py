@@ -11,12 +11,12 @@ import msgspec
 from msgspec import Struct
 from pyspark.sql import SparkSession
 
-from backend.pipeline.campaign.comparison import Compared, compared
-from backend.pipeline.campaign.failures import MOST_SIGNATURES, Failure, looked_into, ranked
-from backend.pipeline.campaign.plan import Campaign, Errand, expected_seconds, in_order
-from backend.pipeline.campaign.store import Store, opened
-from backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
-from backend.pipeline.campaign.waves import Attempt, play
+from quarterdeck.backend.pipeline.campaign.comparison import Compared, compared
+from quarterdeck.backend.pipeline.campaign.failures import MOST_SIGNATURES, Failure, looked_into, ranked
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, expected_seconds, in_order
+from quarterdeck.backend.pipeline.campaign.store import Store, opened
+from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
+from quarterdeck.backend.pipeline.campaign.waves import Attempt, play
 
 
 class Progress(Struct, frozen=True):

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from backend.pipeline.campaign.plan import Campaign, Errand
-from backend.pipeline.campaign.verdicts import VerdictRow
-from backend.pipeline.campaign.waves import ROWS
-from backend.pipeline.package import sources_digest
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand
+from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
+from quarterdeck.backend.pipeline.campaign.waves import ROWS
+from quarterdeck.backend.pipeline.package import sources_digest
 
 _BUILDING = ".building-"
 

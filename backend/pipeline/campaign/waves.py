@@ -18,14 +18,14 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from backend.pipeline.campaign.attempt import attempt as attempt_once
-from backend.pipeline.campaign.attempt import lost
-from backend.pipeline.campaign.guard import WALL_TIMES_CPU, guarded
-from backend.pipeline.campaign.plan import Campaign, Errand, expected_seconds
-from backend.pipeline.campaign.verdicts import VerdictRow
-from backend.pipeline.quiet import end_with_the_task
-from backend.pipeline.schemas import struct_type
-from backend.pipeline.session import parallelism
+from quarterdeck.backend.pipeline.campaign.attempt import attempt as attempt_once
+from quarterdeck.backend.pipeline.campaign.attempt import lost
+from quarterdeck.backend.pipeline.campaign.guard import WALL_TIMES_CPU, guarded
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, expected_seconds
+from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
+from quarterdeck.backend.pipeline.quiet import end_with_the_task
+from quarterdeck.backend.pipeline.schemas import struct_type
+from quarterdeck.backend.pipeline.session import parallelism
 
 Attempt = Callable[[Errand], VerdictRow]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.metrics.beliefs import frozen, masters, running
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.settings import setting_count
-from backend.pipeline.metrics.spans import at_once, joined_up
-from backend.pipeline.tables.columns import INDEX, NUMBER, RUN, TEXT, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.metrics.beliefs import frozen, masters, running
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.settings import setting_count
+from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up
+from quarterdeck.backend.pipeline.tables.columns import INDEX, NUMBER, RUN, TEXT, of_kind, schema, shaped
 
 AVAILABILITY = schema(
     RUN,

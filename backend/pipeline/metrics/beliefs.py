@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.spans import without
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.spans import without
 
 
 def running(material: Material) -> DataFrame:

@@ -15,10 +15,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.metrics.beliefs import beliefs, running
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.settings import setting, setting_count, setting_us
-from backend.pipeline.tables.columns import NUMBER, RUN, TEXT, YES_NO, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.metrics.beliefs import beliefs, running
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.settings import setting, setting_count, setting_us
+from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, YES_NO, of_kind, schema, shaped
 
 HOW = (
     ("no heartbeat for %", "heartbeat"),

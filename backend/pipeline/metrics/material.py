@@ -8,8 +8,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from backend.pipeline.tables.registry import TABLES
-from backend.pipeline.tables.store import read_table
+from quarterdeck.backend.pipeline.tables.registry import TABLES
+from quarterdeck.backend.pipeline.tables.store import read_table
 
 
 class Material:

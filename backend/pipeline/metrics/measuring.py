@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from backend.journal.files import NoJournal
-from backend.pipeline.audit import source_of
-from backend.pipeline.missing import needing_packages
-from backend.pipeline.tables import commit
-from backend.pipeline.tables.sources import sources_of
+from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.pipeline.audit import source_of
+from quarterdeck.backend.pipeline.missing import needing_packages
+from quarterdeck.backend.pipeline.tables import commit
+from quarterdeck.backend.pipeline.tables.sources import sources_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from backend.pipeline.metrics.material import Material
+    from quarterdeck.backend.pipeline.metrics.material import Material
 
 By = Literal["run", "scenario", "settings", "all"]
 
@@ -52,8 +52,8 @@ def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "",
     with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
         files = {} if is_store else sources_of(paths, Path(staging), {}).read
         with needing_packages():
-            from backend.pipeline import session, tuning
-            from backend.pipeline.tables.store import text_bytes
+            from quarterdeck.backend.pipeline import session, tuning
+            from quarterdeck.backend.pipeline.tables.store import text_bytes
         size_bytes = text_bytes(paths[0]) if is_store else tuning.size_of(files)
         with session.spark_session(master, remote=remote) as spark, tuning.tuned(spark, size_bytes):
             if is_store:
@@ -66,8 +66,8 @@ def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "",
 
 
 def _of_store(spark: SparkSession, store: Path) -> tuple[Material, int]:
-    from backend.pipeline.metrics.material import Material
-    from backend.pipeline.tables.store import read_table
+    from quarterdeck.backend.pipeline.metrics.material import Material
+    from quarterdeck.backend.pipeline.tables.store import read_table
 
     return Material.of_store(spark, store), read_table(spark, store, "quarantine").count()
 
@@ -75,8 +75,8 @@ def _of_store(spark: SparkSession, store: Path) -> tuple[Material, int]:
 def _of_few(spark: SparkSession, files: Sequence[Path]) -> tuple[Material, int]:
     from pyspark.sql import functions as F
 
-    from backend.pipeline.metrics.material import Material
-    from backend.pipeline.tables import bronze
+    from quarterdeck.backend.pipeline.metrics.material import Material
+    from quarterdeck.backend.pipeline.tables import bronze
 
     lines = bronze.named(bronze.read_lines(spark, [str(file) for file in files])).coalesce(1)
     ranked = bronze.ranked(lines).localCheckpoint()
@@ -89,9 +89,9 @@ def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
-    from backend.pipeline.metrics.material import Material
-    from backend.pipeline.schemas import RECORD
-    from backend.pipeline.tables import bronze
+    from quarterdeck.backend.pipeline.metrics.material import Material
+    from quarterdeck.backend.pipeline.schemas import RECORD
+    from quarterdeck.backend.pipeline.tables import bronze
 
     seen = Observation()
     lines = bronze.ranked(bronze.named(bronze.read_lines(spark, [str(file) for file in files])))
@@ -101,8 +101,8 @@ def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[
 
 
 def _measured(material: Material, by: By, table: str, quarantined: int) -> Measured:
-    from backend.pipeline.metrics.registry import METRICS
-    from backend.pipeline.metrics.summary import summary
+    from quarterdeck.backend.pipeline.metrics.registry import METRICS
+    from quarterdeck.backend.pipeline.metrics.summary import summary
 
     if table:
         made = METRICS[table].make(material)

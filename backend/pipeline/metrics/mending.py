@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.material import Material
 
 
 def mended(material: Material) -> DataFrame:

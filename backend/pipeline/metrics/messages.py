@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from backend.pipeline.metrics.beliefs import beliefs, frozen, running
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.settings import setting, setting_count, setting_us
-from backend.pipeline.metrics.spans import without
-from backend.pipeline.tables.columns import NUMBER, RUN, TEXT, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.metrics.beliefs import beliefs, frozen, running
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.settings import setting, setting_count, setting_us
+from quarterdeck.backend.pipeline.metrics.spans import without
+from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, of_kind, schema, shaped
 
 MESSAGES = schema(
     RUN,

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.spans import at_once, joined_up
-from backend.pipeline.tables.columns import AT, LIFE, MEMBER, NUMBER, RUN, TEXT, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up
+from quarterdeck.backend.pipeline.tables.columns import AT, LIFE, MEMBER, NUMBER, RUN, TEXT, of_kind, schema, shaped
 
 MIGRATION_RATES = schema(
     RUN,

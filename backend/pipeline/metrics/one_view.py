@@ -7,11 +7,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.metrics.beliefs import beliefs, frozen, running
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.mending import mended
-from backend.pipeline.metrics.spans import at_once, without
-from backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, YES_NO, schema, shaped
+from quarterdeck.backend.pipeline.metrics.beliefs import beliefs, frozen, running
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.mending import mended
+from quarterdeck.backend.pipeline.metrics.spans import at_once, without
+from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, YES_NO, schema, shaped
 
 BURST_US = 5_000
 """What happens within so short a time is one disturbance: the links of a cut, for instance."""

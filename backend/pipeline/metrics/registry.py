@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from backend.pipeline.metrics import availability, detection, messages, moving, one_view, splits
-from backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics import availability, detection, messages, moving, one_view, splits
+from quarterdeck.backend.pipeline.metrics.material import Material
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from backend.core.properties import DOCUMENTED, PROPERTIES, SCALES
+from quarterdeck.backend.core.properties import DOCUMENTED, PROPERTIES, SCALES
 
 
 def setting(settings: str, name: str) -> Column:

@@ -6,11 +6,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
-from backend.pipeline.metrics.beliefs import beliefs, masters
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.mending import mended
-from backend.pipeline.metrics.spans import at_once, joined_up
-from backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, schema, shaped
+from quarterdeck.backend.pipeline.metrics.beliefs import beliefs, masters
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.mending import mended
+from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up
+from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, schema, shaped
 
 SIDE = schema(
     ("master", TEXT, "label of its master"),

@@ -10,9 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.registry import METRICS
-from backend.pipeline.tables.columns import NUMBER, TEXT, schema, shaped
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.registry import METRICS
+from quarterdeck.backend.pipeline.tables.columns import NUMBER, TEXT, schema, shaped
 
 By = Literal["run", "scenario", "settings", "all"]
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
-from backend.core.address import Address
-from backend.pipeline.product_logs.layout import Head, head_of, second_half
-from backend.pipeline.product_logs.timestamps import DAY_US, Stamp, to_utc, with_year
-from backend.pipeline.product_logs.wrapping import Wrapped, unwrap
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.pipeline.product_logs.layout import Head, head_of, second_half
+from quarterdeck.backend.pipeline.product_logs.timestamps import DAY_US, Stamp, to_utc, with_year
+from quarterdeck.backend.pipeline.product_logs.wrapping import Wrapped, unwrap
 
 REACH = 1 << 20
 """Bytes."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     ClaimFinished,
     ClaimStarted,
     ClusterStateChanged,
@@ -24,9 +24,9 @@ from backend.core.events import (
     SuspicionCleared,
     SuspicionRaised,
 )
-from backend.core.membership.identity import Member
-from backend.core.partitions.events import ALL_LOST, PartitionLost
-from backend.pipeline.product_logs.sayings import (
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.pipeline.product_logs.sayings import (
     ClaimAsking,
     ClaimBegun,
     Claimed,

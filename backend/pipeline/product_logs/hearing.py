@@ -11,12 +11,12 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from backend.pipeline.product_logs.assembly import Message
-from backend.pipeline.product_logs.said_of_the_rest import SPEAKERS
-from backend.pipeline.product_logs.sayings import Known, ListPrinted
-from backend.pipeline.product_logs.splits import Carry, Split, Tally, carried, read_split
-from backend.pipeline.product_logs.timestamps import Stamp, stamp_at, to_utc, zone_named
-from backend.pipeline.product_logs.understanding import understand
+from quarterdeck.backend.pipeline.product_logs.assembly import Message
+from quarterdeck.backend.pipeline.product_logs.said_of_the_rest import SPEAKERS
+from quarterdeck.backend.pipeline.product_logs.sayings import Known, ListPrinted
+from quarterdeck.backend.pipeline.product_logs.splits import Carry, Split, Tally, carried, read_split
+from quarterdeck.backend.pipeline.product_logs.timestamps import Stamp, stamp_at, to_utc, zone_named
+from quarterdeck.backend.pipeline.product_logs.understanding import understand
 
 UNRECOGNISED = "the product says something that is not known here"
 TIMELESS = "no time is known for it"

@@ -11,10 +11,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from backend.core.address import Address, BadAddress, make_address, parse_port
-from backend.pipeline.product_logs.levels import LEVELS
-from backend.pipeline.product_logs.timestamps import Stamp, stamp_at
-from backend.pipeline.product_logs.wrapping import Wrapped
+from quarterdeck.backend.core.address import Address, BadAddress, make_address, parse_port
+from quarterdeck.backend.pipeline.product_logs.levels import LEVELS
+from quarterdeck.backend.pipeline.product_logs.timestamps import Stamp, stamp_at
+from quarterdeck.backend.pipeline.product_logs.wrapping import Wrapped
 
 
 class Head(NamedTuple):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backend.core.address import Address
-from backend.pipeline.product_logs.layout import to_address
-from backend.pipeline.product_logs.sayings import Known, Named, Saying, Subject
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.pipeline.product_logs.layout import to_address
+from quarterdeck.backend.pipeline.product_logs.sayings import Known, Named, Saying, Subject
 
 ADDRESS = r"(?:Address)?\[[^\]\s]{1,255}\]:\d{1,5}"
 UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"

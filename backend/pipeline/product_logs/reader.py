@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from backend.pipeline.product_logs.hearing import (
+from quarterdeck.backend.pipeline.product_logs.hearing import (
     NOBODY,
     Heard,
     Kept,
@@ -34,10 +34,10 @@ from backend.pipeline.product_logs.hearing import (
     hear,
     total_counts,
 )
-from backend.pipeline.product_logs.reading import SPLIT_BYTES, log_files, records_of
-from backend.pipeline.product_logs.splits import Split, plan_splits
-from backend.pipeline.quiet import end_with_the_task
-from backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.product_logs.reading import SPLIT_BYTES, log_files, records_of
+from quarterdeck.backend.pipeline.product_logs.splits import Split, plan_splits
+from quarterdeck.backend.pipeline.quiet import end_with_the_task
+from quarterdeck.backend.pipeline.schemas import RECORD
 
 SOURCE_NAME = "quarterdeck-product-logs"
 _BATCH = 512

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from backend.core.events import Record
-from backend.pipeline.product_logs.hearing import (
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline.product_logs.hearing import (
     NOBODY,
     Heard,
     Kept,
@@ -19,9 +19,9 @@ from backend.pipeline.product_logs.hearing import (
     hear,
     total_counts,
 )
-from backend.pipeline.product_logs.splits import plan_splits
-from backend.pipeline.product_logs.story import Story
-from backend.pipeline.product_logs.understanding import understand
+from quarterdeck.backend.pipeline.product_logs.splits import plan_splits
+from quarterdeck.backend.pipeline.product_logs.story import Story
+from quarterdeck.backend.pipeline.product_logs.understanding import understand
 
 SPLIT_BYTES = 32 << 20
 

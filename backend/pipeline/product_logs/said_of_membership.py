@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from backend.pipeline.product_logs.phrases import (
+from quarterdeck.backend.pipeline.product_logs.phrases import (
     ADDRESS,
     UUID,
     NotSaid,
@@ -14,7 +14,7 @@ from backend.pipeline.product_logs.phrases import (
     named,
     phrase,
 )
-from backend.pipeline.product_logs.sayings import (
+from quarterdeck.backend.pipeline.product_logs.sayings import (
     JoinAsked,
     JoinGivenUp,
     Known,

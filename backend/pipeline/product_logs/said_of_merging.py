@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Literal, cast
 
-from backend.core.cluster_profile import CLUSTER_STATES, ClusterState
-from backend.pipeline.product_logs.phrases import ADDRESS, Phrase, address, known, phrase
-from backend.pipeline.product_logs.sayings import (
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
+from quarterdeck.backend.pipeline.product_logs.phrases import ADDRESS, Phrase, address, known, phrase
+from quarterdeck.backend.pipeline.product_logs.sayings import (
     Known,
     MergeBegun,
     MergeGivenUp,

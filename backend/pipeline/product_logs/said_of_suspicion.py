@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from backend.pipeline.product_logs.phrases import (
+from quarterdeck.backend.pipeline.product_logs.phrases import (
     ADDRESS,
     MEMBER,
     Phrase,
@@ -15,7 +15,7 @@ from backend.pipeline.product_logs.phrases import (
     phrase,
     view,
 )
-from backend.pipeline.product_logs.sayings import (
+from quarterdeck.backend.pipeline.product_logs.sayings import (
     ClaimAsking,
     ClaimBegun,
     Claimed,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.pipeline.product_logs.phrases import Phrase, known, phrase
-from backend.pipeline.product_logs.sayings import HeartbeatsReset, PartitionGone, Subject
+from quarterdeck.backend.pipeline.product_logs.phrases import Phrase, known, phrase
+from quarterdeck.backend.pipeline.product_logs.sayings import HeartbeatsReset, PartitionGone, Subject
 
 PHRASES: list[Phrase] = [
     phrase(

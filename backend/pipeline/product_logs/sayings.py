@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
 
 Subject = Literal[
     "life", "joining", "membership", "suspicion", "claim", "disconnection", "merge", "state", "partitions", "connections",

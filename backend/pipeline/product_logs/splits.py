@@ -13,8 +13,8 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO
 
-from backend.core.properties import SECOND_US
-from backend.pipeline.product_logs.assembly import LOOK_BACK, REACH, Assembly, Clock, Message, Stray
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.pipeline.product_logs.assembly import LOOK_BACK, REACH, Assembly, Clock, Message, Stray
 
 MOST_LINE = 1 << 20
 """Bytes of one line that are read; the rest of it is passed over."""

@@ -21,11 +21,19 @@ from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 
-from backend.core.address import Address
-from backend.core.events import Event, ListInstalled, MasterChanged, MemberMerging, MemberStarted, MemberStopped, Record
-from backend.core.membership.identity import Member
-from backend.pipeline.product_logs.belief import Belief
-from backend.pipeline.product_logs.sayings import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
+    Event,
+    ListInstalled,
+    MasterChanged,
+    MemberMerging,
+    MemberStarted,
+    MemberStopped,
+    Record,
+)
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.pipeline.product_logs.belief import Belief
+from quarterdeck.backend.pipeline.product_logs.sayings import (
     LifecycleReached,
     ListPrinted,
     MergeOrdered,

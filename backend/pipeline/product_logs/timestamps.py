@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 
 DAY_US = 86_400 * SECOND_US
 _HALF_HOUR_US = 1800 * SECOND_US

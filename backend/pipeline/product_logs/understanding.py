@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from backend.pipeline.product_logs import said_of_membership, said_of_merging, said_of_suspicion, said_of_the_rest
-from backend.pipeline.product_logs.phrases import NotSaid
-from backend.pipeline.product_logs.said_of_the_rest import SUBJECT_OF_LOGGER
-from backend.pipeline.product_logs.sayings import Known, Saying, Subject
+from quarterdeck.backend.pipeline.product_logs import (
+    said_of_membership,
+    said_of_merging,
+    said_of_suspicion,
+    said_of_the_rest,
+)
+from quarterdeck.backend.pipeline.product_logs.phrases import NotSaid
+from quarterdeck.backend.pipeline.product_logs.said_of_the_rest import SUBJECT_OF_LOGGER
+from quarterdeck.backend.pipeline.product_logs.sayings import Known, Saying, Subject
 
 _PHRASES = (
     *said_of_suspicion.PHRASES,

@@ -10,9 +10,9 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from backend.core.properties import SECOND_US
-from backend.pipeline.product_logs.levels import LEVELS
-from backend.pipeline.product_logs.timestamps import Stamp, stamp_at
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.pipeline.product_logs.levels import LEVELS
+from quarterdeck.backend.pipeline.product_logs.timestamps import Stamp, stamp_at
 
 
 class Wrapped(NamedTuple):

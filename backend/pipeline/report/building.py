@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from backend.pipeline.report.limits import Limits
-from backend.pipeline.report.model import (
+from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.model import (
     BadLine,
     Cut,
     Event,
@@ -20,9 +20,9 @@ from backend.pipeline.report.model import (
     Run,
     Verdict,
 )
-from backend.pipeline.report.rows import Rows, RunRow
-from backend.pipeline.report.run_parts import RunParts
-from backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
+from quarterdeck.backend.pipeline.report.run_parts import RunParts
+from quarterdeck.backend.pipeline.rules.finding import Finding
 
 VIOLATION = "violation"
 

@@ -9,13 +9,13 @@ import msgspec
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.registry import METRICS
-from backend.pipeline.metrics.summary import samples, summary
-from backend.pipeline.report.limits import BINS_PER_DECADE, Limits
-from backend.pipeline.report.rows import Rows, RunRow
-from backend.pipeline.schemas import RECORD
-from backend.pipeline.tables.columns import of_kind
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.registry import METRICS
+from quarterdeck.backend.pipeline.metrics.summary import samples, summary
+from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, Limits
+from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
+from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.tables.columns import of_kind
 
 OF_THE_CLUSTER = ("process-killed", "process-paused", "process-resumed", "link-changed")
 """What is recorded under the name of the cluster, not of a member."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from backend.pipeline.report.model import Lane, Metric, Migration, Run, Split, Suspicion, View
-from backend.pipeline.report.scale import Scale, clock, span
+from quarterdeck.backend.pipeline.report.model import Lane, Metric, Migration, Run, Split, Suspicion, View
+from quarterdeck.backend.pipeline.report.scale import Scale, clock, span
 
 WIDTH = 1000.0
 LEFT, RIGHT = 110.0, 990.0

@@ -10,10 +10,10 @@ from hashlib import sha256
 
 from markupsafe import Markup
 
-from backend.pipeline.report import drawing
-from backend.pipeline.report.model import Report
-from backend.pipeline.report.plain_text import visible
-from backend.pipeline.report.templating import TEMPLATES, environment
+from quarterdeck.backend.pipeline.report import drawing
+from quarterdeck.backend.pipeline.report.model import Report
+from quarterdeck.backend.pipeline.report.plain_text import visible
+from quarterdeck.backend.pipeline.report.templating import TEMPLATES, environment
 
 
 def as_html(report: Report) -> str:

@@ -6,9 +6,9 @@ import re
 
 from markupsafe import Markup
 
-from backend.pipeline.report.model import Report
-from backend.pipeline.report.plain_text import visible
-from backend.pipeline.report.templating import environment
+from quarterdeck.backend.pipeline.report.model import Report
+from quarterdeck.backend.pipeline.report.plain_text import visible
+from quarterdeck.backend.pipeline.report.templating import environment
 
 SIGNS = re.compile(r"([\\`*_{}\[\]<>()#|~!&])")
 """What Markdown, or HTML inside of it, could take for more than a letter."""

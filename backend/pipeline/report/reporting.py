@@ -8,16 +8,16 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING
 
-from backend.journal.files import RUN_PREFIX, journal_files
-from backend.pipeline import audit_reading
-from backend.pipeline.audit import AuditResult, Source, source_of
-from backend.pipeline.product_logs.reading import log_files
-from backend.pipeline.report.building import Audited, build_report
-from backend.pipeline.report.collecting import collect
-from backend.pipeline.report.limits import Limits
-from backend.pipeline.report.model import Report
-from backend.pipeline.session import spark_session
-from backend.pipeline.tuning import size_of, tuned
+from quarterdeck.backend.journal.files import RUN_PREFIX, journal_files
+from quarterdeck.backend.pipeline import audit_reading
+from quarterdeck.backend.pipeline.audit import AuditResult, Source, source_of
+from quarterdeck.backend.pipeline.product_logs.reading import log_files
+from quarterdeck.backend.pipeline.report.building import Audited, build_report
+from quarterdeck.backend.pipeline.report.collecting import collect
+from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.model import Report
+from quarterdeck.backend.pipeline.session import spark_session
+from quarterdeck.backend.pipeline.tuning import size_of, tuned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from backend.pipeline.report.limits import BINS_PER_DECADE, Limits
-from backend.pipeline.report.model import (
+from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, Limits
+from quarterdeck.backend.pipeline.report.model import (
     Bin,
     Claim,
     Cut,
@@ -25,7 +25,7 @@ from backend.pipeline.report.model import (
     Suspicion,
     View,
 )
-from backend.pipeline.report.rows import FaultRow, LifeRow, Rows, RunRow, ViewRow
+from quarterdeck.backend.pipeline.report.rows import FaultRow, LifeRow, Rows, RunRow, ViewRow
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

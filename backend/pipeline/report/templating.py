@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from backend.pipeline.report import scale
+from quarterdeck.backend.pipeline.report import scale
 
 TEMPLATES = Path(__file__).with_name("templates")
 

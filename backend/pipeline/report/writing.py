@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from backend.pipeline.missing import PipelineMissing
-from backend.pipeline.report.model import Report
+from quarterdeck.backend.pipeline.missing import PipelineMissing
+from quarterdeck.backend.pipeline.report.model import Report
 
 FORMS = (".html", ".md", ".json")
 READABLE = 0o644
@@ -37,10 +37,10 @@ def as_bytes(report: Report, form: str) -> bytes:
     if form == ".json":
         return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
     if form == ".md":
-        from backend.pipeline.report.markdown import as_markdown
+        from quarterdeck.backend.pipeline.report.markdown import as_markdown
 
         return as_markdown(report).encode()
-    from backend.pipeline.report.html import as_html
+    from quarterdeck.backend.pipeline.report.html import as_html
 
     return as_html(report).encode()
 

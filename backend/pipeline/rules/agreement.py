@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.evidence import LIFE, Evidence, link
-from backend.pipeline.rules.registry import findings, found, rule
-from backend.simulation.invariants.agreement import ViewAgreement
+from quarterdeck.backend.pipeline.rules.evidence import LIFE, Evidence, link
+from quarterdeck.backend.pipeline.rules.registry import findings, found, rule
+from quarterdeck.backend.simulation.invariants.agreement import ViewAgreement
 
 
 @rule(ViewAgreement.name, kinds=("list-installed",), least_calm_us=lambda evidence: evidence.patience_us)

@@ -9,14 +9,14 @@ import msgspec
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules import agreement, convergence, decisions, numbering, tables, view_order, views
-from backend.pipeline.rules.checked_on_executors import checked
-from backend.pipeline.rules.evidence import Evidence
-from backend.pipeline.rules.finding import Finding, members_of, versions_of
-from backend.pipeline.rules.names import CONVERGENCE, NAMES, doubted
-from backend.pipeline.rules.registry import Rule
-from backend.pipeline.rules.writes import CALLS, lost_writes
-from backend.simulation.invariants.writes import NoLostWrite
+from quarterdeck.backend.pipeline.rules import agreement, convergence, decisions, numbering, tables, view_order, views
+from quarterdeck.backend.pipeline.rules.checked_on_executors import checked
+from quarterdeck.backend.pipeline.rules.evidence import Evidence
+from quarterdeck.backend.pipeline.rules.finding import Finding, members_of, versions_of
+from quarterdeck.backend.pipeline.rules.names import CONVERGENCE, NAMES, doubted
+from quarterdeck.backend.pipeline.rules.registry import Rule
+from quarterdeck.backend.pipeline.rules.writes import CALLS, lost_writes
+from quarterdeck.backend.simulation.invariants.writes import NoLostWrite
 
 __all__ = ["RELATIONAL", "RULES", "doubted", "find"]
 

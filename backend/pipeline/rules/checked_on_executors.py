@@ -20,13 +20,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from backend.core.events import EVENT_KINDS, ListInstalled, Record
-from backend.pipeline.quiet import end_with_the_task
-from backend.pipeline.rules.evidence import Evidence
-from backend.pipeline.rules.finding import Finding, finding_of, severity_of
-from backend.pipeline.rules.wholeness import Wholeness
-from backend.pipeline.schemas import PLACE
-from backend.simulation.invariants import Watch
+from quarterdeck.backend.core.events import EVENT_KINDS, ListInstalled, Record
+from quarterdeck.backend.pipeline.quiet import end_with_the_task
+from quarterdeck.backend.pipeline.rules.evidence import Evidence
+from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, severity_of
+from quarterdeck.backend.pipeline.rules.wholeness import Wholeness
+from quarterdeck.backend.pipeline.schemas import PLACE
+from quarterdeck.backend.simulation.invariants import Watch
 
 TOLD = StructType(
     [

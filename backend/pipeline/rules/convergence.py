@@ -8,11 +8,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from backend.core.properties import Settings
-from backend.pipeline.rules.evidence import BORN_BY, LIFE, Evidence, uuids
-from backend.pipeline.rules.names import CONVERGENCE
-from backend.pipeline.rules.registry import findings, found, rule
-from backend.simulation.convergence import convergence_bound_us, table_bound_us
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.pipeline.rules.evidence import BORN_BY, LIFE, Evidence, uuids
+from quarterdeck.backend.pipeline.rules.names import CONVERGENCE
+from quarterdeck.backend.pipeline.rules.registry import findings, found, rule
+from quarterdeck.backend.simulation.convergence import convergence_bound_us, table_bound_us
 
 OWN = ("member", "uuid", "seq", "at")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.evidence import LIFE, Evidence
-from backend.pipeline.rules.registry import findings, first_of, found, rule
-from backend.simulation.invariants.migrations import OneDecision
+from quarterdeck.backend.pipeline.rules.evidence import LIFE, Evidence
+from quarterdeck.backend.pipeline.rules.registry import findings, first_of, found, rule
+from quarterdeck.backend.simulation.invariants.migrations import OneDecision
 
 KINDS = ("migration-decided", "migration-finished", "table-recovered")
 OWN = ("member", "uuid", "seq", "at")

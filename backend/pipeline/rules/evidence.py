@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 
 LIFE = ("run", "uuid")
 
@@ -82,7 +82,7 @@ class Evidence:
     @cached_property
     def table_rows(self) -> DataFrame:
         """See `tables.changed_rows`."""
-        from backend.pipeline.rules.tables import changed_rows
+        from quarterdeck.backend.pipeline.rules.tables import changed_rows
 
         return self.keep(changed_rows(self))
 

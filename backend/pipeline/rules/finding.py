@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from backend.core.events import Record
-from backend.core.properties import SECOND_US
-from backend.simulation.invariants import Violation
-from backend.simulation.invariants.numbering import Numbering
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.simulation.invariants import Violation
+from quarterdeck.backend.simulation.invariants.numbering import Numbering
 
 
 class Witness(Struct, frozen=True):

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 
 import msgspec
 
-from backend.pipeline.rules.finding import Finding
-from backend.simulation.invariants import Watch
+from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.simulation.invariants import Watch
 
 CONVERGENCE = "convergence"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.evidence import Evidence, in_life, witness
-from backend.pipeline.rules.registry import findings, first_broken, found, rule
-from backend.simulation.invariants.numbering import Numbering
+from quarterdeck.backend.pipeline.rules.evidence import Evidence, in_life, witness
+from quarterdeck.backend.pipeline.rules.registry import findings, first_broken, found, rule
+from quarterdeck.backend.simulation.invariants.numbering import Numbering
 
 
 @rule(Numbering.name)

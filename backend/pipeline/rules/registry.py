@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from backend.pipeline.rules.evidence import Evidence
-from backend.pipeline.schemas import WITNESS
+from quarterdeck.backend.pipeline.rules.evidence import Evidence
+from quarterdeck.backend.pipeline.schemas import WITNESS
 
 Severity = Literal["violation", "warning"]
 

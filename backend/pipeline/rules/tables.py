@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.evidence import LIFE, Evidence, in_life, up_to_now
-from backend.pipeline.rules.registry import findings, first_of, found, rule
-from backend.simulation.invariants.tables import Replicas, TableAuthor, TableContent, TableMonotone
+from quarterdeck.backend.pipeline.rules.evidence import LIFE, Evidence, in_life, up_to_now
+from quarterdeck.backend.pipeline.rules.registry import findings, first_of, found, rule
+from quarterdeck.backend.simulation.invariants.tables import Replicas, TableAuthor, TableContent, TableMonotone
 
 CHANGED = "table-changed"
 RECORD = ("run", "member", "uuid", "seq", "at", "place", "witness")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.evidence import LIFE, Evidence
-from backend.pipeline.rules.registry import findings, first_of, found, rule
-from backend.simulation.invariants.views import ViewOrder
+from quarterdeck.backend.pipeline.rules.evidence import LIFE, Evidence
+from quarterdeck.backend.pipeline.rules.registry import findings, first_of, found, rule
+from quarterdeck.backend.simulation.invariants.views import ViewOrder
 
 
 @rule(ViewOrder.name, kinds=("list-installed",))

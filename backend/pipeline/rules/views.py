@@ -8,9 +8,15 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.rules.evidence import Evidence
-from backend.pipeline.rules.registry import findings, first_broken, found, rule
-from backend.simulation.invariants.views import OneAuthor, OneMaster, UniqueContent, VersionMonotone, ViewIntegrity
+from quarterdeck.backend.pipeline.rules.evidence import Evidence
+from quarterdeck.backend.pipeline.rules.registry import findings, first_broken, found, rule
+from quarterdeck.backend.simulation.invariants.views import (
+    OneAuthor,
+    OneMaster,
+    UniqueContent,
+    VersionMonotone,
+    ViewIntegrity,
+)
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.core.events import ListInstalled
+from quarterdeck.backend.core.events import ListInstalled
 
 
 class Wholeness:

@@ -19,13 +19,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from backend.core.data.events import CallStarted
-from backend.core.events import Record
-from backend.pipeline.quiet import end_with_the_task
-from backend.pipeline.rules.evidence import Evidence, up_to_now
-from backend.pipeline.rules.finding import finding_of
-from backend.simulation.invariants import Violation
-from backend.simulation.invariants.writes import Call, Register
+from quarterdeck.backend.core.data.events import CallStarted
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline.quiet import end_with_the_task
+from quarterdeck.backend.pipeline.rules.evidence import Evidence, up_to_now
+from quarterdeck.backend.pipeline.rules.finding import finding_of
+from quarterdeck.backend.simulation.invariants import Violation
+from quarterdeck.backend.simulation.invariants.writes import Call, Register
 
 CALLS = ("call-started", "call-finished")
 COLUMNS = ("run", "map", "key", "place", "raw", "lost", "parted")

@@ -11,8 +11,15 @@ from collections.abc import Collection
 from math import inf
 from pathlib import Path
 
-from backend.core.events import Record
-from backend.journal.files import OPEN_DIRECTORY, SEALED_SUFFIX, as_record, open_files, run_directory, sealed_files
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.files import (
+    OPEN_DIRECTORY,
+    SEALED_SUFFIX,
+    as_record,
+    open_files,
+    run_directory,
+    sealed_files,
+)
 
 FINISHED = f"*-*{SEALED_SUFFIX}"
 """The names of finished files: those that writers give. Nothing else in the directory of a run is read, or waited for."""

@@ -20,10 +20,10 @@ import msgspec
 import platformdirs
 from msgspec import Struct
 
-from backend.journal.files import checked_name
-from backend.pipeline.package import sources_digest
-from backend.pipeline.streaming.findings_file import write_out
-from backend.pipeline.streaming.run_audit import RunAudit
+from quarterdeck.backend.journal.files import checked_name
+from quarterdeck.backend.pipeline.package import sources_digest
+from quarterdeck.backend.pipeline.streaming.findings_file import write_out
+from quarterdeck.backend.pipeline.streaming.run_audit import RunAudit
 
 FEWEST_RECORDS = 20_000
 """A state is kept when so many records came since, and as many as there were: all states of a run cost as much as two."""

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.journal.files import FINDINGS_FILE
-from backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.journal.files import FINDINGS_FILE
+from quarterdeck.backend.pipeline.rules.finding import Finding
 
 __all__ = ["FINDINGS_FILE", "Change", "FindingsFile"]
 

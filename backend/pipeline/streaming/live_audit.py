@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
-from backend.pipeline.streaming.arrival import Arrivals, whole_lines
-from backend.pipeline.streaming.consumed import Consumed
-from backend.pipeline.streaming.findings_file import Change, FindingsFile
-from backend.pipeline.streaming.run_audit import Place, Read, RunAudit
+from quarterdeck.backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
+from quarterdeck.backend.pipeline.streaming.arrival import Arrivals, whole_lines
+from quarterdeck.backend.pipeline.streaming.consumed import Consumed
+from quarterdeck.backend.pipeline.streaming.findings_file import Change, FindingsFile
+from quarterdeck.backend.pipeline.streaming.run_audit import Place, Read, RunAudit
 
 SETTLE_SECONDS = 0.5
 """So long a record waits at least. A writer puts its lines into a file within a few hundredths of a second, and more slowly only

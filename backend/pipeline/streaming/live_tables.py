@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from backend.pipeline.tables.store import fold_in
+from quarterdeck.backend.pipeline.tables.store import fold_in
 
 EVERY_SECONDS = 30.0
 """A run's tables are made anew when more of it comes, so not more often than this."""

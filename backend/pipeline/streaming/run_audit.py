@@ -9,12 +9,12 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from backend.core.events import ListInstalled, Record
-from backend.pipeline.rules.evidence import PATIENCE_US
-from backend.pipeline.rules.finding import Finding, by_weight, finding_of, linked, severity_of
-from backend.pipeline.rules.names import doubted
-from backend.pipeline.rules.wholeness import Wholeness
-from backend.simulation.invariants import Watch
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US
+from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, finding_of, linked, severity_of
+from quarterdeck.backend.pipeline.rules.names import doubted
+from quarterdeck.backend.pipeline.rules.wholeness import Wholeness
+from quarterdeck.backend.simulation.invariants import Watch
 
 
 class Place(NamedTuple):

@@ -23,14 +23,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from backend.journal.files import RUN_PREFIX, NoJournal
-from backend.journal.recovery import lock_if_free
-from backend.pipeline.session import spark_session
-from backend.pipeline.streaming.arrival import FINISHED
-from backend.pipeline.streaming.consumed import Consumed
-from backend.pipeline.streaming.findings_file import FINDINGS_FILE, Change, FindingsFile
-from backend.pipeline.streaming.live_audit import Line, LiveAudit
-from backend.pipeline.streaming.live_tables import LiveTables
+from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal
+from quarterdeck.backend.journal.recovery import lock_if_free
+from quarterdeck.backend.pipeline.session import spark_session
+from quarterdeck.backend.pipeline.streaming.arrival import FINISHED
+from quarterdeck.backend.pipeline.streaming.consumed import Consumed
+from quarterdeck.backend.pipeline.streaming.findings_file import FINDINGS_FILE, Change, FindingsFile
+from quarterdeck.backend.pipeline.streaming.live_audit import Line, LiveAudit
+from quarterdeck.backend.pipeline.streaming.live_tables import LiveTables
 
 TRIGGER_MS = 500
 FEWEST_TRIGGER_MS = 100

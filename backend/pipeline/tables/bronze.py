@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from backend.pipeline.schemas import ENVELOPE, EVENT, RECORD, REQUIRED_FIELDS
+from quarterdeck.backend.pipeline.schemas import ENVELOPE, EVENT, RECORD, REQUIRED_FIELDS
 
 NO_RUN = "(none)"
 """The run of what belongs to none: no directory can have an empty name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.tables.columns import (
+from quarterdeck.backend.pipeline.tables.columns import (
     INDEX,
     LIFE,
     MEMBER,

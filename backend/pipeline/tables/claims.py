@@ -5,7 +5,18 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.tables.columns import LIFE, MEMBER, NUMBER, RUN, TEXT, TEXTS, field_when, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import (
+    LIFE,
+    MEMBER,
+    NUMBER,
+    RUN,
+    TEXT,
+    TEXTS,
+    field_when,
+    of_kind,
+    schema,
+    shaped,
+)
 
 CLAIMS = schema(
     RUN,

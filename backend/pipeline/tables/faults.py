@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, of_kind, schema, shaped
 
 FAULTS = schema(
     RUN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.schemas import EVENT
-from backend.pipeline.tables.columns import (
+from quarterdeck.backend.pipeline.schemas import EVENT
+from quarterdeck.backend.pipeline.tables.columns import (
     LIFE,
     MEMBER,
     NUMBER,

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.tables.columns import INDEX, NUMBER, RUN, TEXT, YES_NO, field_when, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import (
+    INDEX,
+    NUMBER,
+    RUN,
+    TEXT,
+    YES_NO,
+    field_when,
+    of_kind,
+    schema,
+    shaped,
+)
 
 KINDS = (
     "migration-started",

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from backend.pipeline.tables import calls, claims, faults, lives, merges, migrations, suspicions, table_versions, views
+from quarterdeck.backend.pipeline.tables import (
+    calls,
+    claims,
+    faults,
+    lives,
+    merges,
+    migrations,
+    suspicions,
+    table_versions,
+    views,
+)
 
 
 @dataclass(frozen=True)

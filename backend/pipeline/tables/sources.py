@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from backend.journal.files import OPEN_SUFFIX, journal_files, sealed_name, whereabouts
+from quarterdeck.backend.journal.files import OPEN_SUFFIX, journal_files, sealed_name, whereabouts
 
 LOOK_BYTES = 64 * 1024
 

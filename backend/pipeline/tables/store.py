@@ -18,15 +18,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
-from backend.pipeline.schemas import RECORD
-from backend.pipeline.tables import bronze, commit
-from backend.pipeline.tables.bronze import NO_RUN
-from backend.pipeline.tables.columns import TEXT, schema
-from backend.pipeline.tables.commit import Manifest, Order
-from backend.pipeline.tables.registry import TABLES
-from backend.pipeline.tables.sources import Sources, sources_of
-from backend.pipeline.tuning import is_small, kept, size_of, tuned
+from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
+from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.tables import bronze, commit
+from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
+from quarterdeck.backend.pipeline.tables.columns import TEXT, schema
+from quarterdeck.backend.pipeline.tables.commit import Manifest, Order
+from quarterdeck.backend.pipeline.tables.registry import TABLES
+from quarterdeck.backend.pipeline.tables.sources import Sources, sources_of
+from quarterdeck.backend.pipeline.tuning import is_small, kept, size_of, tuned
 
 RECORDS_PER_FILE = 2_000_000
 SHRUNK = 15

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from backend.pipeline.tables.columns import LIFE, MEMBER, NUMBER, RUN, TEXT, of_kind, schema
+from quarterdeck.backend.pipeline.tables.columns import LIFE, MEMBER, NUMBER, RUN, TEXT, of_kind, schema
 
 SUSPICIONS = schema(
     RUN,

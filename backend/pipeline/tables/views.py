@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from backend.pipeline.schemas import ENVELOPE, EVENT
-from backend.pipeline.tables.columns import AT, LIFE, MEMBER, NUMBER, RUN, SEQ, TEXT, UTC, of_kind, schema
+from quarterdeck.backend.pipeline.schemas import ENVELOPE, EVENT
+from quarterdeck.backend.pipeline.tables.columns import AT, LIFE, MEMBER, NUMBER, RUN, SEQ, TEXT, UTC, of_kind, schema
 
 VIEWS = schema(
     RUN,

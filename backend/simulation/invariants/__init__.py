@@ -8,8 +8,8 @@ Records must come in an order in which no effect stands before its cause, as a s
 tell them.
 """
 
-from backend.simulation.invariants.checker import Checker, Violation
-from backend.simulation.invariants.lives import Lives
-from backend.simulation.invariants.watch import Conclusion, Watch
+from quarterdeck.backend.simulation.invariants.checker import Checker, Violation
+from quarterdeck.backend.simulation.invariants.lives import Lives
+from quarterdeck.backend.simulation.invariants.watch import Conclusion, Watch
 
 __all__ = ["Checker", "Conclusion", "Lives", "Violation", "Watch"]

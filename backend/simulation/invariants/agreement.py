@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from backend.core.events import ListInstalled, Record
-from backend.simulation.invariants.checker import Checker, Leftover, Rule, Violation
-from backend.simulation.invariants.lives import Life, Lives
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.simulation.invariants.checker import Checker, Leftover, Rule, Violation
+from quarterdeck.backend.simulation.invariants.lives import Life, Lives
 
 
 class ViewAgreement(Checker):

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from backend.core.events import Record
-from backend.simulation.invariants.lives import Life
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.invariants.lives import Life
 
 
 class Violation(Struct, frozen=True):

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from backend.core.address import Address
-from backend.core.events import DisconnectionReported, DisconnectionResolved, ListInstalled, MemberRemoved, Record
-from backend.core.membership.identity import Member
-from backend.simulation.invariants.checker import Checker, Rule, Violation
-from backend.simulation.invariants.lives import Life, Lives
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
+    DisconnectionReported,
+    DisconnectionResolved,
+    ListInstalled,
+    MemberRemoved,
+    Record,
+)
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
+from quarterdeck.backend.simulation.invariants.lives import Life, Lives
 
 MOST_RECOMPUTED = 12
 """Up to so many members in conflict, a decision is compared with all 4096 others that were possible."""

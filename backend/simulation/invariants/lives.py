@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import permutations
 from typing import Any
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     LinkChanged,
     ListInstalled,
     MemberMerging,
@@ -23,7 +23,7 @@ from backend.core.events import (
     SuspicionCleared,
     SuspicionRaised,
 )
-from backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.identity import Member
 
 
 class Life:

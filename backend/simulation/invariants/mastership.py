@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     ClaimAbandoned,
     ClaimAnswered,
     ClaimFinished,
@@ -14,9 +14,9 @@ from backend.core.events import (
     ListInstalled,
     Record,
 )
-from backend.core.membership.identity import Member
-from backend.simulation.invariants.checker import Checker, Rule, Violation
-from backend.simulation.invariants.lives import Lives
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
+from quarterdeck.backend.simulation.invariants.lives import Lives
 
 BY_CLAIM = "mastership claim"
 """The cause of the list that a claim ends with."""

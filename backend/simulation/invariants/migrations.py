@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backend.core.events import Record
-from backend.core.partitions.events import (
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
     MigrationAccepted,
     MigrationDecided,
@@ -13,8 +13,8 @@ from backend.core.partitions.events import (
     TableRecovered,
     TableRecoveryStarted,
 )
-from backend.simulation.invariants.checker import Checker, Rule, Violation
-from backend.simulation.invariants.table_watch import Tables
+from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
+from quarterdeck.backend.simulation.invariants.table_watch import Tables
 
 
 class OneDecision(Checker):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
-from backend.core.events import Event, Record
-from backend.simulation.invariants.checker import Checker, Rule, Violation
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
 
 
 class Numbering(Checker):

@@ -9,15 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from backend.core.events import ListInstalled, MemberMerging, MemberStopped, ProcessKilled, Record
-from backend.core.partitions.events import (
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.events import (
     MigrationDecided,
     MigrationsCancelled,
     MigrationsPlanned,
     MigrationStarted,
     TableChanged,
 )
-from backend.simulation.invariants.lives import Life, Lives
+from quarterdeck.backend.simulation.invariants.lives import Life, Lives
 
 
 class Row(NamedTuple):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backend.core.address import Address
-from backend.core.events import ListInstalled, MasterChanged, Record
-from backend.core.partitions.events import TableChanged, TableRecovered
-from backend.core.partitions.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
-from backend.simulation.invariants.checker import Checker, Rule, Violation
-from backend.simulation.invariants.table_watch import LifeTable, Row, Tables
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ListInstalled, MasterChanged, Record
+from quarterdeck.backend.core.partitions.events import TableChanged, TableRecovered
+from quarterdeck.backend.core.partitions.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
+from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
+from quarterdeck.backend.simulation.invariants.table_watch import LifeTable, Row, Tables
 
 
 class TableMonotone(Checker):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from backend.core.address import Address
-from backend.core.cluster_profile import allows_joins
-from backend.core.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved, Record
-from backend.simulation.invariants.checker import Checker, Leftover, Rule, Violation
-from backend.simulation.invariants.lives import Life, Lives
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_joins
+from quarterdeck.backend.core.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved, Record
+from quarterdeck.backend.simulation.invariants.checker import Checker, Leftover, Rule, Violation
+from quarterdeck.backend.simulation.invariants.lives import Life, Lives
 
 
 class RemovalReason(Checker):

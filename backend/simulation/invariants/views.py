@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 
-from backend.core.address import Address
-from backend.core.events import ListInstalled, Record
-from backend.simulation.invariants.checker import Checker, Rule, Violation
-from backend.simulation.invariants.lives import Lives
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
+from quarterdeck.backend.simulation.invariants.lives import Lives
 
 View = tuple[str, int]
 """Lineage and version: what identifies a list."""

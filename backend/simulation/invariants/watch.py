@@ -7,16 +7,21 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backend.core.events import Record
-from backend.simulation.invariants.agreement import ViewAgreement
-from backend.simulation.invariants.checker import Checker, Rule, Violation
-from backend.simulation.invariants.disconnections import FullyConnected, NoFlapping
-from backend.simulation.invariants.lives import Lives
-from backend.simulation.invariants.mastership import ClaimSoundness, LineageChange, MergedVersion, OldestLeads
-from backend.simulation.invariants.migrations import CommitOrder, Eviction, OneAtATime, OneDecision
-from backend.simulation.invariants.numbering import Numbering
-from backend.simulation.invariants.table_watch import Tables
-from backend.simulation.invariants.tables import (
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.invariants.agreement import ViewAgreement
+from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
+from quarterdeck.backend.simulation.invariants.disconnections import FullyConnected, NoFlapping
+from quarterdeck.backend.simulation.invariants.lives import Lives
+from quarterdeck.backend.simulation.invariants.mastership import (
+    ClaimSoundness,
+    LineageChange,
+    MergedVersion,
+    OldestLeads,
+)
+from quarterdeck.backend.simulation.invariants.migrations import CommitOrder, Eviction, OneAtATime, OneDecision
+from quarterdeck.backend.simulation.invariants.numbering import Numbering
+from quarterdeck.backend.simulation.invariants.table_watch import Tables
+from quarterdeck.backend.simulation.invariants.tables import (
     LatestTable,
     Replicas,
     RowSanity,
@@ -25,8 +30,8 @@ from backend.simulation.invariants.tables import (
     TableMonotone,
     TableSteps,
 )
-from backend.simulation.invariants.turnover import AdmissionTold, ClosedDoors, RemovalReason
-from backend.simulation.invariants.views import (
+from quarterdeck.backend.simulation.invariants.turnover import AdmissionTold, ClosedDoors, RemovalReason
+from quarterdeck.backend.simulation.invariants.views import (
     AgeOrder,
     OneAuthor,
     OneMaster,
@@ -35,7 +40,7 @@ from backend.simulation.invariants.views import (
     ViewIntegrity,
     ViewOrder,
 )
-from backend.simulation.invariants.writes import NoLostWrite
+from quarterdeck.backend.simulation.invariants.writes import NoLostWrite
 
 
 class Conclusion(Struct, frozen=True):

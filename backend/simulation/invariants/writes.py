@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from backend.core.data.events import CallFinished, CallStarted
-from backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
-from backend.core.partitions.events import PartitionLost
-from backend.simulation.invariants.checker import Checker, Rule, Violation
-from backend.simulation.invariants.table_watch import Tables
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
+from quarterdeck.backend.simulation.invariants.table_watch import Tables
 
 ALL_REPLICAS = 6
 """What a lost partition tells as its coldest replica that is lost, when none is left (behaviour 8.13)."""

@@ -44,7 +44,7 @@ def serving(home: Path, *options: str) -> Iterator[Served]:
         "TERM": "dumb",
     }  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-c", "from cli.main import run; run()", "web", "--port", "0", *options],
+        [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", "web", "--port", "0", *options],
         cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     try:

@@ -16,7 +16,7 @@ pytest.importorskip("textual_serve", reason="the extra [web] is not installed")
 if installed() is None:
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
 
-from app.themes.registry import PALETTES
+from quarterdeck.app.themes.registry import PALETTES
 from tests.cli.web.served_console import Served, serving
 
 COLOURS = {palette.name: palette for palette in PALETTES}

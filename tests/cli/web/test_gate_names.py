@@ -13,7 +13,7 @@ pytest.importorskip("aiohttp", reason="the extra [web] is not installed")
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from cli.web_gate import Gate
+from quarterdeck.cli.web_gate import Gate
 
 
 @pytest.mark.parametrize(("port", "host"), [(80, "127.0.0.1"), (8321, "127.0.0.1:8321")])

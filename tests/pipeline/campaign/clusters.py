@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyspark
 
-from backend.pipeline.java import find_java
+from quarterdeck.backend.pipeline.java import find_java
 
 SPARK = Path(pyspark.__file__).parent
 PATIENCE_SECONDS = 90

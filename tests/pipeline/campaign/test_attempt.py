@@ -5,14 +5,28 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from backend.core.events import MemberStarted, ProcessKilled, ProcessPaused, ProcessResumed, Record, SuspicionRaised
-from backend.core.properties import BadProperty
-from backend.pipeline.campaign import attempt as attempt_module
-from backend.pipeline.campaign.attempt import attempt, crash_signature
-from backend.pipeline.campaign.detection import Detection
-from backend.pipeline.campaign.plan import Campaign, Errand, expected_seconds, in_order, scenario_of, variants_of
-from backend.pipeline.campaign.verdicts import VerdictRow, digest
-from backend.simulation.trial import run_seed
+from quarterdeck.backend.core.events import (
+    MemberStarted,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+    SuspicionRaised,
+)
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
+from quarterdeck.backend.pipeline.campaign.attempt import attempt, crash_signature
+from quarterdeck.backend.pipeline.campaign.detection import Detection
+from quarterdeck.backend.pipeline.campaign.plan import (
+    Campaign,
+    Errand,
+    expected_seconds,
+    in_order,
+    scenario_of,
+    variants_of,
+)
+from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
+from quarterdeck.backend.simulation.trial import run_seed
 
 KILL = """
 title: One dies

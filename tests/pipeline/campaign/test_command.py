@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "cli", "campaign", "run", *map(str, arguments)]
+    return [sys.executable, "-m", "quarterdeck", "campaign", "run", *map(str, arguments)]
 
 
 @contextmanager

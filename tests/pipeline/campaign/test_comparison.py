@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backend.pipeline.campaign.comparison import compared, share
-from backend.pipeline.campaign.plan import Campaign
-from backend.pipeline.campaign.verdicts import VerdictRow
+from quarterdeck.backend.pipeline.campaign.comparison import compared, share
+from quarterdeck.backend.pipeline.campaign.plan import Campaign
+from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 
 TWO = Campaign(variants=({"a": 1}, {"a": 2}))
 

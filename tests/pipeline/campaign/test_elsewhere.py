@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.pipeline.campaign.attempt import attempt
-from backend.pipeline.campaign.plan import Campaign, Errand
-from backend.pipeline.campaign.verdicts import digest
+from quarterdeck.backend.pipeline.campaign.attempt import attempt
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand
+from quarterdeck.backend.pipeline.campaign.verdicts import digest
 from tests.pipeline.campaign.clusters import clean_environment, connect_server, standalone, worker_python
 
 pytestmark = pytest.mark.long
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.long
 SEEDS = range(1, 121)
 WHERE = """
 import sys
-from backend.pipeline.session import start_session
+from quarterdeck.backend.pipeline.session import start_session
 
 def where(batches):
     import importlib.util, os, msgspec, pyarrow as pa
-    import backend.simulation.trial as trial
-    seen = [trial.__file__, os.getcwd(), msgspec.__file__, str(importlib.util.find_spec("cli"))]
+    import quarterdeck.backend.simulation.trial as trial
+    seen = [trial.__file__, os.getcwd(), msgspec.__file__, str(importlib.util.find_spec("quarterdeck.cli"))]
     for batch in batches:
         yield pa.RecordBatch.from_pylist([{"text": text} for text in seen])
 
@@ -64,7 +64,17 @@ def program(arguments: list[str], environment: Mapping[str, str], cwd: Path) -> 
 
 
 def campaign_digest(out: Path, environment: Mapping[str, str], cwd: Path, *where: str) -> str:
-    command = ["-m", "cli", "campaign", "run", "--swarm", "--members", "3-5", "--seeds", f"{SEEDS[0]}:{SEEDS[-1]}"]
+    command = [
+        "-m",
+        "quarterdeck",
+        "campaign",
+        "run",
+        "--swarm",
+        "--members",
+        "3-5",
+        "--seeds",
+        f"{SEEDS[0]}:{SEEDS[-1]}",
+    ]
     summary = json.loads(program([*command, "--out", str(out), *where], environment, cwd))
     assert summary["runs"] == len(SEEDS)
     return str(summary["digest"])
@@ -97,7 +107,19 @@ def test_a_standalone_cluster_of_two_workers(tmp_path: Path, expected: str) -> N
 def test_a_cluster_that_loses_all_executors_starts_others(tmp_path: Path) -> None:
     environment = clean_environment(PYSPARK_PYTHON=str(worker_python(tmp_path)), SPARK_LOCAL_IP="127.0.0.1")
     out = tmp_path / "out"
-    command = ["-m", "cli", "campaign", "run", "--swarm", "--members", "3-5", "--seeds", "600", "--out", str(out)]
+    command = [
+        "-m",
+        "quarterdeck",
+        "campaign",
+        "run",
+        "--swarm",
+        "--members",
+        "3-5",
+        "--seeds",
+        "600",
+        "--out",
+        str(out),
+    ]
     with standalone(tmp_path) as master:
         driver = subprocess.Popen(
             [sys.executable, *command, "--master", master],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.pipeline.campaign.guard import Loss, OutOfTime, at_most, guarded
+from quarterdeck.backend.pipeline.campaign.guard import Loss, OutOfTime, at_most, guarded
 
 LONG = 1_000.0
 

@@ -15,13 +15,13 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from backend.pipeline.campaign import attempt as attempt_module
-from backend.pipeline.campaign.plan import Campaign, Errand, in_order
-from backend.pipeline.campaign.running import Progress, run_campaign
-from backend.pipeline.campaign.store import CampaignRefused, opened
-from backend.pipeline.campaign.verdicts import VerdictRow, digest
-from backend.pipeline.campaign.waves import play
-from backend.pipeline.package import sources_digest, write_package
+from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, in_order
+from quarterdeck.backend.pipeline.campaign.running import Progress, run_campaign
+from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, opened
+from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
+from quarterdeck.backend.pipeline.campaign.waves import play
+from quarterdeck.backend.pipeline.package import sources_digest, write_package
 
 SMALL = Campaign(sizes=(3, 4), cpu_seconds=2.0)
 
@@ -132,9 +132,9 @@ def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, t
 
 
 def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSession, tmp_path: Path) -> None:
-    from backend.journal.reader import read_journal
-    from backend.simulation.run import simulate
-    from backend.simulation.scenario_file import load_scenario
+    from quarterdeck.backend.journal.reader import read_journal
+    from quarterdeck.backend.simulation.run import simulate
+    from quarterdeck.backend.simulation.scenario_file import load_scenario
 
     text = """
 title: Nobody waits for this

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from backend.journal.files import NoJournal
-from backend.pipeline.metrics.measuring import measure
-from backend.pipeline.metrics.summary import SUMMARY
-from backend.pipeline.tables.store import fold_in
+from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.pipeline.metrics.measuring import measure
+from quarterdeck.backend.pipeline.metrics.summary import SUMMARY
+from quarterdeck.backend.pipeline.tables.store import fold_in
 from tests.pipeline.tables.golden import golden_records, write_records
 
 REPOSITORY = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ def test_bad_paths(tmp_path: Path) -> None:
 )
 def test_the_command_says_what_is_wrong_without_spark(tmp_path: Path, arguments: list[str], message: str) -> None:
     program = (
-        "import sys; from cli.main import run\n"
+        "import sys; from quarterdeck.cli.main import run\n"
         "try:\n    run()\nfinally:\n    assert 'pyspark' not in sys.modules\n"
     )  # fmt: skip
     done = subprocess.run(

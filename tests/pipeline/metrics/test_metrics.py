@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from backend.core.data.events import CallFinished
-from backend.core.events import (
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.events import (
     JoinRequested,
     ListInstalled,
     MemberMerging,
@@ -17,17 +17,17 @@ from backend.core.events import (
     MemberStarted,
     SuspicionRaised,
 )
-from backend.core.partitions.events import (
+from quarterdeck.backend.core.partitions.events import (
     MigrationCopied,
     MigrationDecided,
     MigrationsPlanned,
     MigrationStarted,
     TableChanged,
 )
-from backend.pipeline.metrics.material import Material
-from backend.pipeline.metrics.measuring import TABLE_NAMES
-from backend.pipeline.metrics.registry import METRICS
-from backend.pipeline.metrics.summary import scenario_of, summary
+from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics.measuring import TABLE_NAMES
+from quarterdeck.backend.pipeline.metrics.registry import METRICS
+from quarterdeck.backend.pipeline.metrics.summary import scenario_of, summary
 from tests.pipeline.tables.golden import HAND, SECOND_US, events, golden_records, golden_store, plain
 
 pytestmark = pytest.mark.long

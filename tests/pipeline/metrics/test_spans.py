@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from backend.pipeline.metrics.spans import at_once, joined_up, without
+from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up, without
 
 MOMENTS = 12
 CASES = 60

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.pipeline.product_logs.reading import Options, read_logs
+from quarterdeck.backend.pipeline.product_logs.reading import Options, read_logs
 
 DATA = Path(__file__).parent / "data"
 MEMBERS = ["h1", "h2", "h3", "h4", "h5"]

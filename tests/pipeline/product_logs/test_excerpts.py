@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.core.events import ListInstalled, Record
-from backend.pipeline.product_logs.reading import Options, read_logs
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.pipeline.product_logs.reading import Options, read_logs
 
 EXCERPTS = Path(__file__).parent / "excerpts"
 LISTS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.core.events import (
+from quarterdeck.backend.core.events import (
     ClaimFinished,
     ClaimStarted,
     ClusterStateChanged,
@@ -21,7 +21,7 @@ from backend.core.events import (
     Record,
     SuspicionRaised,
 )
-from backend.pipeline.product_logs.reading import Reading, read_logs
+from quarterdeck.backend.pipeline.product_logs.reading import Reading, read_logs
 
 DATA = Path(__file__).parent / "data"
 SPLITS = ["split-and-merge", "split-and-merge-log4j2"]

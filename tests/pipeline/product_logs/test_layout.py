@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.pipeline.product_logs.layout import head_of, second_half
-from backend.pipeline.product_logs.timestamps import Stamp, stamp_at, to_utc, with_year, zone_named
-from backend.pipeline.product_logs.wrapping import unwrap
+from quarterdeck.backend.pipeline.product_logs.layout import head_of, second_half
+from quarterdeck.backend.pipeline.product_logs.timestamps import Stamp, stamp_at, to_utc, with_year, zone_named
+from quarterdeck.backend.pipeline.product_logs.wrapping import unwrap
 
 SAID = "[10.77.0.4]:5701 [dev] [5.3.8] [10.77.0.4]:5701 is STARTED"
 STARTED = "[10.77.0.4]:5701 is STARTED"

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import SparkSession
 
-from backend.pipeline.audit import audit
-from backend.pipeline.product_logs.reader import COVERAGE, QUARANTINE, read_product_logs
-from backend.pipeline.product_logs.reading import read_logs
-from backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.product_logs.reader import COVERAGE, QUARANTINE, read_product_logs
+from quarterdeck.backend.pipeline.product_logs.reading import read_logs
+from quarterdeck.backend.pipeline.schemas import RECORD
 
 DATA = Path(__file__).parent / "data"
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.pipeline.product_logs import assembly, splits
-from backend.pipeline.product_logs.assembly import Message
-from backend.pipeline.product_logs.reading import Options, read_logs
-from backend.pipeline.product_logs.splits import Tally, carried, plan_splits, read_split
+from quarterdeck.backend.pipeline.product_logs import assembly, splits
+from quarterdeck.backend.pipeline.product_logs.assembly import Message
+from quarterdeck.backend.pipeline.product_logs.reading import Options, read_logs
+from quarterdeck.backend.pipeline.product_logs.splits import Tally, carried, plan_splits, read_split
 
 DATA = Path(__file__).parent / "data"
 PIECES = [

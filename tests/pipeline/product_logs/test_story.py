@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     Event,
     ExplicitSuspicionReceived,
     JoinFailed,
@@ -23,10 +23,10 @@ from backend.core.events import (
     SuspicionCleared,
     SuspicionRaised,
 )
-from backend.core.partitions.events import PartitionLost
-from backend.pipeline.product_logs.reading import NoLogs, Options, read_logs
-from backend.pipeline.product_logs.story import Story
-from backend.pipeline.product_logs.understanding import understand
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.pipeline.product_logs.reading import NoLogs, Options, read_logs
+from quarterdeck.backend.pipeline.product_logs.story import Story
+from quarterdeck.backend.pipeline.product_logs.understanding import understand
 
 U = [f"{digit * 8}-0000-4000-8000-{digit * 12}" for digit in "0123456789"]
 A, B, C = Address("10.0.0.1:5701"), Address("10.0.0.2:5701"), Address("10.0.0.3:5701")

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from backend.core.address import Address
-from backend.pipeline.product_logs.sayings import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.pipeline.product_logs.sayings import (
     ClaimAsking,
     ClaimBegun,
     Claimed,
@@ -33,7 +33,7 @@ from backend.pipeline.product_logs.sayings import (
     SuspicionLifted,
     UuidReset,
 )
-from backend.pipeline.product_logs.understanding import understand
+from quarterdeck.backend.pipeline.product_logs.understanding import understand
 
 ONE, TWO, THREE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702"), Address("127.0.0.1:5703")
 U1 = "4bb937f2-abbd-46b0-b09a-86d1fcfb96ec"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backend.pipeline.report.building import Audited, build_report
-from backend.pipeline.report.limits import Limits
-from backend.pipeline.report.model import Report
-from backend.pipeline.report.rows import (
+from quarterdeck.backend.pipeline.report.building import Audited, build_report
+from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.model import Report
+from quarterdeck.backend.pipeline.report.rows import (
     BinRow,
     ClaimRow,
     FaultRow,
@@ -22,7 +22,7 @@ from backend.pipeline.report.rows import (
     SuspicionRow,
     ViewRow,
 )
-from backend.pipeline.rules.finding import Finding, Witness
+from quarterdeck.backend.pipeline.rules.finding import Finding, Witness
 
 SECOND_US = 1_000_000
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from backend.core.events import ListInstalled, Record
-from backend.journal.writer import JournalWriter
-from backend.simulation.run import simulate
-from backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.simulation.run import simulate
+from quarterdeck.backend.simulation.scenario_file import load_scenario
 
 SCENARIO = Path(__file__).with_name("everything.yaml")
 SEED = 3

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from backend.pipeline.report.writing import write_report
+from quarterdeck.backend.pipeline.report.writing import write_report
 from tests.cli.web.chromium import Page, browsing, installed
 from tests.pipeline.report.rows_by_hand import finding, report_of, rows_of
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from backend.pipeline.report.drawing import LETTER_WIDTH, histogram, matrix, timeline
-from backend.pipeline.report.model import Bin, Run, Suspicion
+from quarterdeck.backend.pipeline.report.drawing import LETTER_WIDTH, histogram, matrix, timeline
+from quarterdeck.backend.pipeline.report.model import Bin, Run, Suspicion
 from tests.pipeline.report.rows_by_hand import report_of, rows_of
 
 

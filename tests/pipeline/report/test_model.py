@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.pipeline.report import model
-from backend.pipeline.report.limits import Limits
-from backend.pipeline.report.rows import Rows, RunRow
-from backend.pipeline.report.scale import Scale, clock, quantity, span
-from backend.pipeline.report.writing import as_bytes
+from quarterdeck.backend.pipeline.report import model
+from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
+from quarterdeck.backend.pipeline.report.scale import Scale, clock, quantity, span
+from quarterdeck.backend.pipeline.report.writing import as_bytes
 from tests.pipeline.report.rows_by_hand import SECOND_US, finding, report_of, rows_of
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "report.md"

@@ -8,15 +8,15 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from backend.core.events import ClaimFinished, ListInstalled, MemberMerging
-from backend.core.partitions.events import MigrationStarted
-from backend.pipeline.audit import AuditResult, audit
-from backend.pipeline.report.limits import Limits
-from backend.pipeline.report.model import Report
-from backend.pipeline.report.reporting import report_on
-from backend.pipeline.report.writing import FORMS, ReportRefused, check_destination, write_report
-from cli.audit_report import reporting
-from cli.exits import CommandFailed
+from quarterdeck.backend.core.events import ClaimFinished, ListInstalled, MemberMerging
+from quarterdeck.backend.core.partitions.events import MigrationStarted
+from quarterdeck.backend.pipeline.audit import AuditResult, audit
+from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.model import Report
+from quarterdeck.backend.pipeline.report.reporting import report_on
+from quarterdeck.backend.pipeline.report.writing import FORMS, ReportRefused, check_destination, write_report
+from quarterdeck.cli.audit_report import reporting
+from quarterdeck.cli.exits import CommandFailed
 from tests.pipeline.report.stories import OLD_VERSION, RUN, everything, planted, written
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]

@@ -9,9 +9,16 @@ from random import Random
 
 from msgspec.structs import replace
 
-from backend.core.data.events import CallFinished
-from backend.core.events import ClaimAnswered, ClaimFinished, ListInstalled, MemberRemoved, ProcessKilled, Record
-from backend.core.partitions.events import (
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.events import (
+    ClaimAnswered,
+    ClaimFinished,
+    ListInstalled,
+    MemberRemoved,
+    ProcessKilled,
+    Record,
+)
+from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
     MigrationAccepted,
     MigrationDecided,
@@ -19,8 +26,8 @@ from backend.core.partitions.events import (
     MigrationStarted,
     TableChanged,
 )
-from backend.simulation.run import simulate
-from backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.simulation.run import simulate
+from quarterdeck.backend.simulation.scenario_file import load_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 NAMES = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backend.core.events import Record
-from backend.pipeline.rules.evidence import PATIENCE_US
-from backend.pipeline.rules.finding import Finding, finding_of
-from backend.simulation.invariants import Watch
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US
+from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of
+from quarterdeck.backend.simulation.invariants import Watch
 
 Told = tuple[str, str, int, int, str]
 """Rule, life, number and time of the event that shows it, and the sentence."""

@@ -10,8 +10,15 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted, MasterChanged, Record, SuspicionCleared
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.events import (
+    ClaimAnswered,
+    ClaimFinished,
+    ClaimStarted,
+    MasterChanged,
+    Record,
+    SuspicionCleared,
+)
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.simulation import test_invariants as membership
 from tests.simulation import test_partition_invariants as partitions
 from tests.simulation.test_invariants import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.audit import audit
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.oracle import in_order, told, watched
 from tests.pipeline.rules.test_planted import of_run, write_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
 

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from backend.core.events import Record
-from backend.journal.writer import JournalWriter
-from backend.pipeline.audit import AuditResult, Finding, audit
-from backend.pipeline.rules.names import NAMES, SELF_EVIDENT
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline.audit import AuditResult, Finding, audit
+from quarterdeck.backend.pipeline.rules.names import NAMES, SELF_EVIDENT
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from backend.pipeline.rules.all_rules import RELATIONAL, RULES
-from backend.pipeline.rules.names import NAMES, SELF_EVIDENT, STATEMENTS
-from backend.simulation.invariants import Watch
+from quarterdeck.backend.pipeline.rules.all_rules import RELATIONAL, RULES
+from quarterdeck.backend.pipeline.rules.names import NAMES, SELF_EVIDENT, STATEMENTS
+from quarterdeck.backend.simulation.invariants import Watch
 
 PAGE = Path(__file__).parents[3] / "docs" / "audit.md"
 

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from backend.core.events import Record
-from backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_stem, run_directory
-from backend.pipeline.rules.finding import Finding
-from backend.pipeline.streaming.arrival import STALLED_SECONDS
-from backend.pipeline.streaming.consumed import Consumed
-from backend.pipeline.streaming.findings_file import Change, FindingsFile
-from backend.pipeline.streaming.live_audit import Line, LiveAudit
-from backend.pipeline.streaming.run_audit import Place, Read, RunAudit
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_stem, run_directory
+from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.streaming.arrival import STALLED_SECONDS
+from quarterdeck.backend.pipeline.streaming.consumed import Consumed
+from quarterdeck.backend.pipeline.streaming.findings_file import Change, FindingsFile
+from quarterdeck.backend.pipeline.streaming.live_audit import Line, LiveAudit
+from quarterdeck.backend.pipeline.streaming.run_audit import Place, Read, RunAudit
 from tests.pipeline.journals import line
 from tests.pipeline.streaming.troubled_runs import sound_run, troubled_run
 
@@ -269,7 +269,7 @@ def test_a_torn_end_of_the_account_and_of_the_findings_is_forgotten(tmp_path: Pa
 
 
 def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.pipeline.streaming.live_audit.MOST_RUNS_IN_MEMORY", 2)
+    monkeypatch.setattr("quarterdeck.backend.pipeline.streaming.live_audit.MOST_RUNS_IN_MEMORY", 2)
     reader = Reader(tmp_path)
     halves: list[tuple[Path, list[Record]]] = []
     for number in range(5):
@@ -302,7 +302,7 @@ def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch:
 def test_a_long_run_is_kept_and_a_restart_reads_only_what_came_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.pipeline.streaming.consumed.FEWEST_RECORDS", 100)
+    monkeypatch.setattr("quarterdeck.backend.pipeline.streaming.consumed.FEWEST_RECORDS", 100)
     journal = Journal(tmp_path, troubled_run(RUN, 6))
     reader = Reader(tmp_path)
     for number, record in enumerate(journal.records):

@@ -15,14 +15,14 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from backend.core.events import Record
-from backend.journal.files import NoJournal, run_directory
-from backend.journal.writer import JournalWriter
-from backend.pipeline.audit import audit
-from backend.pipeline.rules.finding import Finding
-from backend.pipeline.streaming.findings_file import Change
-from backend.pipeline.streaming.stream import StreamDied, Streamed, places, stream
-from backend.pipeline.tables.store import read_table
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.files import NoJournal, run_directory
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.streaming.findings_file import Change
+from quarterdeck.backend.pipeline.streaming.stream import StreamDied, Streamed, places, stream
+from quarterdeck.backend.pipeline.tables.store import read_table
 from tests.pipeline.journals import line
 from tests.pipeline.rules.planted import PLANTED
 from tests.pipeline.streaming.troubled_runs import troubled_run
@@ -30,7 +30,8 @@ from tests.pipeline.streaming.troubled_runs import troubled_run
 REPOSITORY = Path(__file__).parents[3]
 PROGRAM = (
     *(sys.executable, "-c"),
-    "from cli import pipeline_stream\nfrom cli.main import app, run\npipeline_stream.register(app)\nrun()",
+    "from quarterdeck.cli import pipeline_stream\n"
+    "from quarterdeck.cli.main import app, run\npipeline_stream.register(app)\nrun()",
     "stream",
 )
 AT_ITS_END = "convergence"
@@ -206,7 +207,7 @@ def test_a_disk_that_refuses_ends_the_stream(
         raise OSError(28, "No space left on device", "consumed.jsonl")
 
     with monkeypatch.context() as failing:
-        failing.setattr("backend.pipeline.streaming.consumed.Consumed.add", refuse)
+        failing.setattr("quarterdeck.backend.pipeline.streaming.consumed.Consumed.add", refuse)
         with pytest.raises(OSError, match="No space left"):
             streamed(tmp_path, lambda: False)
     finish(tmp_path)

@@ -7,11 +7,11 @@ from random import Random
 
 import msgspec
 
-from backend.core.commands import ArrangePartitions, CallMap, KillMember, StartMember
-from backend.core.data.operations import Get, Put
-from backend.core.events import ListInstalled, Record
-from backend.core.properties import SECOND_US, Settings
-from backend.simulation.world import World
+from quarterdeck.backend.core.commands import ArrangePartitions, CallMap, KillMember, StartMember
+from quarterdeck.backend.core.data.operations import Get, Put
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.world import World
 
 LABELS = ("n1", "n2", "n3", "n4")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import Row, SparkSession
 
-from backend.core.address import Address
-from backend.core.events import (
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
     ClaimAnswered,
     ClaimFinished,
     ClaimStarted,
@@ -24,12 +24,12 @@ from backend.core.events import (
     ProcessPaused,
     Record,
 )
-from backend.core.membership.identity import Member
-from backend.core.partitions.events import MigrationCopied, MigrationDecided, MigrationStarted
-from backend.journal.writer import JournalWriter
-from backend.pipeline.tables.store import fold_in
-from backend.simulation.run import simulate
-from backend.simulation.scenario import Scenario
+from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided, MigrationStarted
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline.tables.store import fold_in
+from quarterdeck.backend.simulation.run import simulate
+from quarterdeck.backend.simulation.scenario import Scenario
 
 SECOND_US = 1_000_000
 STARTED_US = {2: 20_000, 3: 30_000, 5: 50_000}

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from backend.core.data.events import CallFinished, CallStarted
-from backend.core.events import (
+from docs.reference_pipeline import PAGE, page
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import (
     ClaimFinished,
     ClaimStarted,
     ListInstalled,
@@ -15,10 +16,9 @@ from backend.core.events import (
     SuspicionCleared,
     SuspicionRaised,
 )
-from backend.core.partitions.events import MigrationDecided, MigrationStarted, TableChanged
-from backend.pipeline.tables.registry import TABLES
-from backend.pipeline.tables.store import read_table
-from docs.reference_pipeline import PAGE, page
+from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted, TableChanged
+from quarterdeck.backend.pipeline.tables.registry import TABLES
+from quarterdeck.backend.pipeline.tables.store import read_table
 from tests.pipeline.tables.golden import HAND, SECOND_US, events, golden_records, golden_store, plain
 
 

@@ -11,14 +11,14 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from backend.journal.files import NoJournal
-from backend.journal.writer import JournalWriter
-from backend.pipeline import tuning
-from backend.pipeline.metrics.measuring import measure
-from backend.pipeline.tables import commit, store
-from backend.pipeline.tables.bronze import NO_RUN
-from backend.pipeline.tables.commit import StoreRefused
-from backend.pipeline.tables.store import SCHEMAS, fold_in, read_table
+from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline import tuning
+from quarterdeck.backend.pipeline.metrics.measuring import measure
+from quarterdeck.backend.pipeline.tables import commit, store
+from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
+from quarterdeck.backend.pipeline.tables.commit import StoreRefused
+from quarterdeck.backend.pipeline.tables.store import SCHEMAS, fold_in, read_table
 from tests.pipeline.journals import Story, clean_story, line, write
 from tests.pipeline.tables.golden import canonical, golden_records, write_records
 
@@ -210,8 +210,8 @@ def test_a_driver_that_is_killed_in_the_middle_of_writing(spark: SparkSession, t
     program = f"""
 import os, signal
 from pathlib import Path
-from backend.pipeline.session import start_session
-from backend.pipeline.tables import store
+from quarterdeck.backend.pipeline.session import start_session
+from quarterdeck.backend.pipeline.tables import store
 written, write = [], store._write
 def dying(table, path, wanted, **options):
     write(table, path, wanted, **options)

@@ -1,0 +1,3 @@
+"""Quarterdeck: the operator's console for clusters whose oldest member leads."""
+
+__version__ = "0.1.0"
