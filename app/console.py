@@ -18,27 +18,29 @@ from quarterdeck.app.actions import time as time_actions
 from quarterdeck.app.actions.action import Action, ViewName, WordKind
 from quarterdeck.app.actions.registry import action_called, command_words
 from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
-from quarterdeck.app.asking import what_to_ask
-from quarterdeck.app.doors import DoorClosed, Doors, NoDoors, Opened
-from quarterdeck.app.late_deeds import LateDeeds
-from quarterdeck.app.live_screen import Deed, LiveScreen
-from quarterdeck.app.member_deeds import MemberDeeds
-from quarterdeck.app.palette import ActionsProvider, Palette
-from quarterdeck.app.prompt_grammar import BadLine, ConsoleRequest, complete_line, parse_line
-from quarterdeck.app.requests import CallKey, Requests
-from quarterdeck.app.screens.beliefs import BeliefsScreen
+from quarterdeck.app.cluster_opener import ClusterOpener, ClusterUnavailable, NoOtherClusters, OpenedCluster
+from quarterdeck.app.commands.confirmation import confirmation_for
+from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, complete_line, parse_line
+from quarterdeck.app.commands.palette import ActionsProvider, Palette
+from quarterdeck.app.commands.requests import CallKey, Requests
+from quarterdeck.app.console_state import ConsoleState
+from quarterdeck.app.handlers.deferred import DeferredHandlers
+from quarterdeck.app.handlers.members import MemberHandlers
+from quarterdeck.app.handlers.tables import TableHandlers
 from quarterdeck.app.session import Session
 from quarterdeck.app.settings import ConsoleSettings
-from quarterdeck.app.table_deeds import TableDeeds
 from quarterdeck.app.tabs import HOME, Tab, tab_cells
 from quarterdeck.app.themes.registry import THEMES, NoSuchTheme, theme_called
-from quarterdeck.app.view_state import ViewState
-from quarterdeck.app.views import view_class
+from quarterdeck.app.views.beliefs.screen import BeliefsScreen
+from quarterdeck.app.views.registry import view_class
+from quarterdeck.app.views.view_screen import Handler, ViewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands import Command
-from quarterdeck.backend.picture.picture import Picture
-from quarterdeck.backend.training.progress import SCORES_FILE, ScoreBook
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
 from quarterdeck.widgets.line_table import TableCell
+
+FOLDER = Path(__file__).parent
 
 OUTPUT_ACTIONS = ("copy", "copy-json", "export", "screenshot", "cli")
 
@@ -49,7 +51,7 @@ CLOCK_SECONDS = 0.1
 class Console(App[None]):
     """Watches clusters, one in each tab, and acts on the one in sight."""
 
-    CSS_PATH = [Path(__file__).parent / "console.tcss", *sorted((Path(__file__).parent / "screens").glob("*.tcss"))]
+    CSS_PATH = [FOLDER / "console.tcss", *sorted(path for path in FOLDER.rglob("*.tcss") if path.parent != FOLDER)]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionsProvider}
     TITLE = "Quarterdeck"
 
@@ -65,13 +67,13 @@ class Console(App[None]):
         cluster: Cluster,
         starting: Future[None] | None = None,
         *,
-        doors: Doors | None = None,
+        cluster_opener: ClusterOpener | None = None,
         settings: ConsoleSettings | None = None,
         state_file: Path | None = None,
     ) -> None:
         """`starting` is done when the cluster has started its members; a failure of it is told to the operator.
 
-        `doors` lead to other clusters. What views are to look like is remembered in `state_file`; without one until the console
+        `cluster_opener` lead to other clusters. What views are to look like is remembered in `state_file`; without one until the console
         ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those that were opened here.
         """
         self.settings = settings or ConsoleSettings()
@@ -80,40 +82,40 @@ class Console(App[None]):
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = self.settings.theme
-        self._told_early: list[str] = []
-        self._state = ViewState(state_file, self._tell)
+        self._early_messages: list[str] = []
+        self._state = ConsoleState(state_file, self._report_problem)
         self.history: dict[str, list[str]] = self._state.history
         self.scores = ScoreBook(state_file.with_name(SCORES_FILE) if state_file is not None else None)
         self._keys = self.settings.keys
-        self._doors: Doors = doors or NoDoors()
+        self._cluster_opener: ClusterOpener = cluster_opener or NoOtherClusters()
         self._tabs: list[Tab] = []
         self._tab = self._add_tab(Session(cluster, starting))
-        self._member_deeds = MemberDeeds(self, lambda: self.top)
-        self._table_deeds = TableDeeds(self, lambda: self.top, self._state)
-        self._deeds: dict[str, Deed] = {
-            **self._member_deeds.deeds,
-            **self._table_deeds.deeds,
-            **LateDeeds(OUTPUT_ACTIONS, self._output_deeds).deeds,
-            **LateDeeds((action.id for action in time_actions.ACTIONS), self._time_deeds).deeds,
+        self._member_handlers = MemberHandlers(self, lambda: self.top)
+        self._table_handlers = TableHandlers(self, lambda: self.top, self._state)
+        self._handlers: dict[str, Handler] = {
+            **self._member_handlers.handlers,
+            **self._table_handlers.handlers,
+            **DeferredHandlers(OUTPUT_ACTIONS, self._output_handlers).handlers,
+            **DeferredHandlers((action.id for action in time_actions.ACTIONS), self._time_handlers).handlers,
             **{action.id: partial(self._open, cast(ViewName, action.id)) for action in VIEW_ACTIONS},
             "filter": lambda text: self._filter(text),
             "prompt": lambda _: self.type_line(""),
             "help": lambda _: self._help(),
-            "cluster": lambda text: self._go_to_cluster(text),
-            "theme": lambda text: self._paint_in(text),
+            "cluster": lambda text: self._switch_cluster(text),
+            "theme": lambda text: self._set_theme(text),
             "back": lambda _: self.back(),
             "quit": lambda text: self._quit(),
         }
 
-    def _output_deeds(self) -> Mapping[str, Deed]:
-        from quarterdeck.app.output_deeds import OutputDeeds
+    def _output_handlers(self) -> Mapping[str, Handler]:
+        from quarterdeck.app.handlers.output import OutputHandlers
 
-        return OutputDeeds(self, lambda: self.top, lambda: self._tab.requests.last).deeds
+        return OutputHandlers(self, lambda: self.top, lambda: self._tab.requests.last).handlers
 
-    def _time_deeds(self) -> Mapping[str, Deed]:
-        from quarterdeck.app.time_deeds import TimeDeeds
+    def _time_handlers(self) -> Mapping[str, Handler]:
+        from quarterdeck.app.views.time.handlers import TimeHandlers
 
-        return TimeDeeds(self, lambda: self.session, lambda: self.top.repaint()).deeds
+        return TimeHandlers(self, lambda: self.session, lambda: self.top.repaint()).handlers
 
     @property
     def session(self) -> Session:
@@ -134,7 +136,7 @@ class Console(App[None]):
         return cast(BeliefsScreen, self._view(self._tab, HOME))
 
     @property
-    def top(self) -> LiveScreen:
+    def top(self) -> ViewScreen:
         """The view in sight, or the one under whatever covers it."""
         return self._view(self._tab, self._tab.stack[-1])
 
@@ -146,11 +148,11 @@ class Console(App[None]):
         self.push_screen(self.beliefs)
         self.set_interval(CLOCK_SECONDS, self._tick)
         for tab in self._tabs:
-            self._hear_of_start(tab)
-        for sentence in self._told_early:
-            self.call_after_refresh(self.say, sentence, error=True)
+            self._report_failed_start(tab)
+        for sentence in self._early_messages:
+            self.call_after_refresh(self.show_message, sentence, error=True)
 
-    def open_tab(self, opened: Opened, title: str) -> None:
+    def open_tab(self, opened: OpenedCluster, title: str) -> None:
         """Show another cluster in a tab of its own, which closes it in the end."""
         self._show_tab(self._add_tab(Session(opened.cluster, opened.starting, owned=True), title))
 
@@ -165,25 +167,25 @@ class Console(App[None]):
 
     # What views ask for
 
-    def say(self, text: str, *, error: bool = False) -> None:
+    def show_message(self, text: str, *, error: bool = False) -> None:
         """One line, on whatever view is in sight."""
-        self.top.say(text, error=error)
+        self.top.show_message(text, error=error)
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
         """Do `commands`; when they are dangerous, only after asking."""
         if not commands:
             return
         requests = self._tab.requests
-        asked = what_to_ask(self.session, action_called(action_id), commands)
+        asked = confirmation_for(self.session, action_called(action_id), commands)
         if asked is None:
-            requests.execute(commands, self.say)
+            requests.execute(commands, self.show_message)
             return
 
         def answered(confirmed: bool | None) -> None:
             if confirmed:
-                requests.execute(commands, self.say)
+                requests.execute(commands, self.show_message)
             else:
-                self.say("cancelled")
+                self.show_message("cancelled")
 
         self.push_screen(asked, answered)
 
@@ -215,7 +217,7 @@ class Console(App[None]):
 
     def complete(self, beginning: str) -> str | None:
         words: dict[WordKind, Sequence[str]] = {
-            "cluster": (*(tab.title for tab in self._tabs), *self._doors.names),
+            "cluster": (*(tab.title for tab in self._tabs), *self._cluster_opener.names),
             "theme": tuple(THEMES),
             **self.top.words(),
         }
@@ -223,9 +225,9 @@ class Console(App[None]):
         return found or next((one for one in self.settings.aliases if beginning and one.startswith(beginning)), None)
 
     def answered(self, sign: str, text: str) -> None:
-        self._state.keep_line(sign, text)
+        self._state.add_to_history(sign, text)
         if sign == ":" and text.strip():
-            self._obey(text)
+            self._execute_line(text)
 
     # Acting
 
@@ -238,53 +240,53 @@ class Console(App[None]):
         """Do one action of the registry, in the view in sight."""
         action = action_called(action_id)
         if action.needs_write and not self.cluster.writable:
-            self.say(f"{action.title} is refused: this cluster is read-only", error=True)
+            self.show_message(f"{action.title} is refused: this cluster is read-only", error=True)
             return
         if action.needs_write and not self.session.live:
-            self.say(f"{action.title} is refused: what is shown is the past; go to its end first", error=True)
+            self.show_message(f"{action.title} is refused: what is shown is the past; go to its end first", error=True)
             return
         if action.views and self.top.view not in action.views:
             self.goto(action.views[0])
             self.top.call_after_refresh(self.action_act, action_id, text)  # a view knows nothing before it is painted
             return
-        deed = self.top.deeds.get(action_id) or self._deeds.get(action_id)
-        if deed is None:
-            self.say(f"{action.title} has no meaning here", error=True)
+        handler = self.top.handlers.get(action_id) or self._handlers.get(action_id)
+        if handler is None:
+            self.show_message(f"{action.title} has no meaning here", error=True)
             return
-        deed(text)
+        handler(text)
 
-    def _obey(self, line: str) -> None:
-        line = self.settings.spelt_out(line)
+    def _execute_line(self, line: str) -> None:
+        line = self.settings.expand_alias(line)
         try:
             selected = next(iter(self.top.targets()), "")
-            wish = parse_line(line, self.cluster.labels, writable=self.cluster.writable, selected=selected)
+            parsed = parse_line(line, self.cluster.labels, writable=self.cluster.writable, selected=selected)
         except BadLine as problem:
-            self.say(str(problem), error=True)
+            self.show_message(str(problem), error=True)
             return
-        if isinstance(wish, ConsoleRequest):
-            if wish.word == "quit":
+        if isinstance(parsed, ConsoleRequest):
+            if parsed.word == "quit":
                 self.exit()
                 return
-            self.action_act(wish.action_id, self._text_of(wish))
+            self.action_act(parsed.action_id, self._argument_of(parsed))
         else:
             action, _ = self._word(line)
             if not self.session.live:
-                self.say("refused: what is shown is the past; go to its end first", error=True)
+                self.show_message("refused: what is shown is the past; go to its end first", error=True)
                 return
-            self.request(action.id, [wish])
+            self.request(action.id, [parsed])
 
     def _word(self, line: str) -> tuple[Action, object]:
         return command_words(self.cluster.writable)[line.split()[0]]
 
-    def _text_of(self, wish: ConsoleRequest) -> str:
+    def _argument_of(self, parsed: ConsoleRequest) -> str:
         """What a deed is given: the word as well where an action has several."""
-        action = action_called(wish.action_id)
-        return f"{wish.word} {wish.text}".strip() if len(action.words) > 1 else wish.text
+        action = action_called(parsed.action_id)
+        return f"{parsed.word} {parsed.text}".strip() if len(action.words) > 1 else parsed.text
 
     def on_console_command_ended(self, message: CommandEnded) -> None:
-        ending = message.requests.ending(message.done, message.failure, message.call)
-        if ending is not None:
-            self.say(ending.text, error=ending.error)
+        outcome = message.requests.outcome(message.done, message.failure, message.call)
+        if outcome is not None:
+            self.show_message(outcome.text, error=outcome.error)
 
     def on_key(self, event: Key) -> None:
         """Hand stray letters to the prompt: those of one burst with its sign were on their way to another widget.
@@ -300,13 +302,13 @@ class Console(App[None]):
     def _tick(self) -> None:
         for tab in self._tabs:
             session, shown = tab.session, tab.shown
-            fresh = session.take_in()
+            fresh = session.poll()
             tab.shown = (session.epoch, session.playhead.mode, session.playhead.shown_us if not session.live else 0)
             if fresh:
                 for view in tab.views.values():
                     view.take(fresh)
-            for ending in tab.requests.answers(session.arrived):
-                self.say(ending.text, error=ending.error)
+            for outcome in tab.requests.call_outcomes(session.arrived):
+                self.show_message(outcome.text, error=outcome.error)
             if tab is self._tab:
                 self.top.tick(news=bool(fresh) or tab.shown != shown)
 
@@ -318,13 +320,13 @@ class Console(App[None]):
         else:
             self.goto(view)
 
-    def _view(self, tab: Tab, view: ViewName) -> LiveScreen:
+    def _view(self, tab: Tab, view: ViewName) -> ViewScreen:
         """The screen of a view, made at its first use."""
         known = tab.views.get(view)
         if known is None:
             made = view_class(view, writable=tab.session.cluster.writable, wanted_keys=self._keys)
             known = tab.views[view] = made(tab.session, self)
-            self._table_deeds.recall(known)
+            self._table_handlers.recall(known)
             known.date_by(self.settings.clock)
             known.take(tab.session.recent)
             self.install_screen(known, tab.name_of(view))
@@ -339,15 +341,15 @@ class Console(App[None]):
         tab = Tab(session, requests, title)
         self._tabs.append(tab)
         if self.is_running:
-            self._hear_of_start(tab)
+            self._report_failed_start(tab)
         return tab
 
-    def _hear_of_start(self, tab: Tab) -> None:
+    def _report_failed_start(self, tab: Tab) -> None:
         """Once the console runs, for only then there is somebody to tell that members could not start."""
         if tab.session.starting is not None:
             tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
 
-    def _go_to_cluster(self, text: str) -> None:
+    def _switch_cluster(self, text: str) -> None:
         """`close` closes the tab in sight; else to the named cluster, which is opened if it is not open, or to the next."""
         word, _, name = text.partition(" ")
         if word == "close":
@@ -358,9 +360,9 @@ class Console(App[None]):
             self._show_tab(known)
         else:
             try:
-                self.open_tab(self._doors.open(name), name)
-            except DoorClosed as closed:
-                self.say(str(closed), error=True)
+                self.open_tab(self._cluster_opener.open(name), name)
+            except ClusterUnavailable as closed:
+                self.show_message(str(closed), error=True)
 
     def _tab_called(self, name: str) -> Tab | None:
         """By its title, or by its number."""
@@ -382,7 +384,7 @@ class Console(App[None]):
     def _close_tab(self) -> None:
         gone = self._tab
         if not gone.session.owned:
-            self.say("this cluster is what the console was opened on; quit closes it", error=True)
+            self.show_message("this cluster is what the console was opened on; quit closes it", error=True)
             return
         self._show_tab(self._tabs[self._tabs.index(gone) - 1])
         self._tabs.remove(gone)
@@ -399,30 +401,30 @@ class Console(App[None]):
         else:
             self.top.prompt.ask("/", self.top.filter_text)
 
-    def _paint_in(self, name: str) -> None:
+    def _set_theme(self, name: str) -> None:
         if not name:
             self.type_line("theme ")
             return
         try:
             theme = theme_called(name)
         except NoSuchTheme as problem:
-            self.say(str(problem), error=True)
+            self.show_message(str(problem), error=True)
             return
         if self.no_color and theme.ansi != self.native_ansi_color:
-            self.say(f"with NO_COLOR this takes a new start: quarterdeck console --theme {name}", error=True)
+            self.show_message(f"with NO_COLOR this takes a new start: quarterdeck console --theme {name}", error=True)
             return
         self.ansi_color = theme.ansi or None
         self.theme = theme.name
 
-    def _tell(self, sentence: str) -> None:
+    def _report_problem(self, sentence: str) -> None:
         """Say something that may come up before there is anything on the screen."""
         if self.is_running:
-            self.say(sentence, error=True)
+            self.show_message(sentence, error=True)
         else:
-            self._told_early.append(sentence)
+            self._early_messages.append(sentence)
 
     def _help(self) -> None:
-        from quarterdeck.app.screens.help import HelpScreen
+        from quarterdeck.app.help_screen import HelpScreen
 
         self.push_screen(HelpScreen(self.top.view, writable=self.cluster.writable, wanted_keys=self._keys))
 
@@ -449,7 +451,7 @@ def run_console(
     cluster: Cluster,
     starting: Future[None] | None = None,
     *,
-    doors: Doors | None = None,
+    cluster_opener: ClusterOpener | None = None,
     settings: ConsoleSettings | None = None,
     state_file: Path | None = None,
     at_us: int | None = None,
@@ -458,7 +460,7 @@ def run_console(
 
     With `at_us`, that moment of the run is shown once it has come.
     """
-    console = Console(cluster, starting, doors=doors, settings=settings, state_file=state_file)
+    console = Console(cluster, starting, cluster_opener=cluster_opener, settings=settings, state_file=state_file)
     if at_us is not None:
         console.session.playhead.wait_for(at_us)
     gc.freeze()  # what is loaded by now stays, and need not be looked through for garbage while somebody types

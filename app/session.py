@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.picture import Picture
-from quarterdeck.backend.picture.playhead import Playhead
-from quarterdeck.backend.picture.tape import Tape
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.replay.playhead import Playhead
+from quarterdeck.backend.picture.replay.tape import Tape
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.judging import Judge, Violation
+    from quarterdeck.backend.clusters.invariant_monitor import InvariantMonitor, Violation
 
 RECORDS_A_TICK = 4_000
 """Records folded at once; the rest of a burst waits for the next tick, so that keys are never kept waiting."""
@@ -41,12 +41,12 @@ class Session:
         self.tape = Tape(RECORDED_TAPE_CAPACITY if cluster.source == "recorded" else TAPE_CAPACITY)
         self.playhead = Playhead(self.tape)
         self.arrived: Sequence[Record] = ()
-        """The records that the last `take_in` folded, whatever moment is shown."""
-        self._told_us, self._told_epoch = self.playhead.shown_us, self.playhead.jumps
-        """Up to when the last `take_in` has told of records, and in which epoch."""
+        """The records that the last `poll` folded, whatever moment is shown."""
+        self._reported_us, self._reported_epoch = self.playhead.shown_us, self.playhead.jumps
+        """Up to when the last `poll` has told of records, and in which epoch."""
         self._backlog: deque[Record] = deque()
         self._head = Picture()
-        self._judge: Judge | None = None
+        self._invariant_monitor: InvariantMonitor | None = None
 
     @property
     def picture(self) -> Picture:
@@ -71,10 +71,10 @@ class Session:
     @property
     def violations(self) -> Sequence[Violation]:
         """The broken invariants that were found while following, the first found first."""
-        return () if self._judge is None else self._judge.violations
+        return () if self._invariant_monitor is None else self._invariant_monitor.violations
 
     @property
-    def judged(self) -> bool:
+    def monitored(self) -> bool:
         """Whether the invariants are watched at all.
 
         Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none.
@@ -85,7 +85,7 @@ class Session:
         """The moment that is shown, on the run's clock."""
         return self.cluster.now_us() if self.playhead.live else self.playhead.shown_us
 
-    def take_in(self) -> Sequence[Record]:
+    def poll(self) -> Sequence[Record]:
         """Fold what came since the last call, or as much of it as one tick may take, and let the playhead move on.
 
         Returns the records that are shown now and were not before.
@@ -97,24 +97,24 @@ class Session:
             apply(record)
         self.arrived = fresh
         self.tape.append(fresh, self._head)
-        if self.judged:
-            self._judge = self._judge or self._new_judge()
-            self._judge.take(fresh, self.cluster.now_us())
+        if self.monitored:
+            self._invariant_monitor = self._invariant_monitor or self._new_invariant_monitor()
+            self._invariant_monitor.take(fresh, self.cluster.now_us())
             if not fresh and self.cluster.source == "recorded":  # read to its end
-                self._judge.finish()
-        was_live, jumped = self.playhead.live, self.playhead.jumps != self._told_epoch
-        before_us = self.playhead.shown_us if jumped else self._told_us
+                self._invariant_monitor.finish()
+        was_live, jumped = self.playhead.live, self.playhead.jumps != self._reported_epoch
+        before_us = self.playhead.shown_us if jumped else self._reported_us
         self.playhead.tick(time.monotonic_ns() // 1_000, self.cluster.now_us())
-        self._told_us, self._told_epoch = self.playhead.shown_us, self.playhead.jumps
+        self._reported_us, self._reported_epoch = self.playhead.shown_us, self.playhead.jumps
         if was_live and self.playhead.live:
             return fresh
-        return self.tape.records(before_us + 1, self._told_us)
+        return self.tape.records(before_us + 1, self._reported_us)
 
-    def _new_judge(self) -> Judge:
+    def _new_invariant_monitor(self) -> InvariantMonitor:
         # Read only now: the first picture is painted sooner without the invariants.
-        from quarterdeck.backend.clusters.judging import HOLD_US, Judge
+        from quarterdeck.backend.clusters.invariant_monitor import HOLD_US, InvariantMonitor
 
-        return Judge(0 if self.cluster.source == "simulated" else HOLD_US)
+        return InvariantMonitor(0 if self.cluster.source == "simulated" else HOLD_US)
 
     def close(self) -> None:
         """End the cluster if this session owns it, or the connection to it; returns when that is done."""

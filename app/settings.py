@@ -25,7 +25,7 @@ class ConsoleSettings:
     aliases: Mapping[str, str] = field(default_factory=dict)
     """What a word at the prompt stands for; whatever follows the word is put behind it."""
 
-    def spelt_out(self, line: str) -> str:
+    def expand_alias(self, line: str) -> str:
         """`line` of the prompt with its first word replaced by what it stands for, if it is an alias."""
         word, space, rest = line.strip().partition(" ")
         meant = self.aliases.get(word)

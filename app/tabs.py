@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quarterdeck.app.actions.action import ViewName
-from quarterdeck.app.live_screen import LiveScreen
-from quarterdeck.app.requests import Requests
+from quarterdeck.app.commands.requests import Requests
 from quarterdeck.app.session import Session
-from quarterdeck.backend.clusters.reach import RemotelyReached
-from quarterdeck.backend.picture.amounts import age_text
-from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+from quarterdeck.backend.picture.text.formatting import age_text, one_line
 from quarterdeck.widgets.line_table import TableCell
 
 HOME: ViewName = "beliefs"
@@ -22,7 +21,7 @@ class Tab:
     def __init__(self, session: Session, requests: Requests, title: str = "") -> None:
         self.session, self.requests = session, requests
         self.title = title or session.cluster.name
-        self.views: dict[ViewName, LiveScreen] = {}
+        self.views: dict[ViewName, ViewScreen] = {}
         self.stack: list[ViewName] = [HOME]
         self.shown: tuple[int, str, int] = (0, "", 0)
         """What the playhead showed at the last tick."""
@@ -37,23 +36,23 @@ def tab_cells(tabs: Sequence[Tab], in_sight: Tab) -> list[TableCell]:
     cells = []
     for number, tab in enumerate(tabs, start=1):
         mark = "▸" if tab is in_sight else " "
-        lost = lost_since(tab.session)
+        lost = disconnected_for(tab.session)
         age = f" lost {lost}" if lost else ""
         tone = "faint" if lost else "strong" if tab is in_sight else "plain"
         cells.append(TableCell(f"{mark}{number} {one_line(tab.title)}{age}", tone))
     return cells
 
 
-def lost_since(session: Session) -> str:
+def disconnected_for(session: Session) -> str:
     """How long no member of a remote cluster was heard; empty while at least one is, or none ever was."""
     cluster = session.cluster
-    if not isinstance(cluster, RemotelyReached):
+    if not isinstance(cluster, ConnectionStatusSource):
         return ""
-    reach = tuple(cluster.reach().values())
+    connection_status = tuple(cluster.connection_status().values())
     if (
-        not reach
-        or any(one.contact == "connected" for one in reach)
-        or all(one.contact == "connecting" for one in reach)
+        not connection_status
+        or any(one.contact == "connected" for one in connection_status)
+        or all(one.contact == "connecting" for one in connection_status)
     ):
         return ""
-    return age_text(cluster.now_us() - max(one.since_us for one in reach if one.contact == "stale"))
+    return age_text(cluster.now_us() - max(one.since_us for one in connection_status if one.contact == "stale"))

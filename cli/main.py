@@ -13,23 +13,13 @@ from typing import NoReturn
 import typer
 
 from quarterdeck import __version__
-from quarterdeck.cli import (
-    audit,
-    campaign,
-    cluster,
-    console,
-    demo,
-    journal,
-    keys,
-    map_commands,
-    member,
-    paths,
-    pipeline,
-    plan,
-    simulate,
-    swarm,
-    web,
-)
+from quarterdeck.cli.commands import console, demo, journal, keys, member, simulate, swarm
+from quarterdeck.cli.commands.cluster import queries as cluster
+from quarterdeck.cli.commands.map import operations as map_commands
+from quarterdeck.cli.commands.plan import group as plan
+from quarterdeck.cli.commands.spark import audit, campaign, pipeline
+from quarterdeck.cli.commands.web import command as web
+from quarterdeck.cli.configuration import paths
 from quarterdeck.cli.exits import ExitCode, in_one_line
 from quarterdeck.cli.output import say
 

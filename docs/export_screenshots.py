@@ -15,10 +15,10 @@ from typing import NamedTuple
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.export import Target, export_screen
+from quarterdeck.app.output.export import Target, export_screen
 from quarterdeck.app.settings import ConsoleSettings
-from quarterdeck.backend.clusters.simulated import SimulatedCluster
-from quarterdeck.backend.picture.picture import Picture
+from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
+from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.training.demos import load_demo
 
 FOLDER = Path(__file__).parent / "screenshots"

@@ -13,7 +13,7 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.widgets.line_table import TONES, TableCell, fit
 
 HEADING_WIDTH = 13

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
-from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.text.formatting import one_line
 
 Completion = Callable[[str], str | None]
 """Gives the whole line that a beginning of it most likely becomes, or None."""

@@ -21,8 +21,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.replica_cell import EMPTY, MARKS, Column, MapCell
-from quarterdeck.widgets.replica_look import HUES, Look, Zoom, half_look, letter_look
+from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, MARKS, Column, ReplicaCell
+from quarterdeck.widgets.replica_style import HUES, ReplicaStyle, Zoom, half_look, letter_look
 
 GUTTER = 4
 """Cells before the first partition, for the replica index."""
@@ -99,9 +99,9 @@ class ReplicaMapView(ScrollView, can_focus=True):
         self._bands: dict[int, list[Column]] = {}
         """What was painted of the bands in sight."""
         self._geometry: tuple[object, ...] = ()
-        self._painted: dict[MapCell | tuple[MapCell, MapCell], tuple[str, Look]] = {}
+        self._painted: dict[ReplicaCell | tuple[ReplicaCell, ReplicaCell], tuple[str, ReplicaStyle]] = {}
         """How cells are painted at this zoom."""
-        self._styles: dict[Look | str, Style] = {}
+        self._styles: dict[ReplicaStyle | str, Style] = {}
 
     # What others ask
 
@@ -336,7 +336,7 @@ class ReplicaMapView(ScrollView, can_focus=True):
             return f"{index}/{index + 1}".ljust(GUTTER)
         return "own".ljust(GUTTER) if index == 0 else f"b{index}".ljust(GUTTER)
 
-    def _letters(self, columns: list[Column], index: int) -> list[tuple[str, Look]]:
+    def _letters(self, columns: list[Column], index: int) -> list[tuple[str, ReplicaStyle]]:
         known = self._painted
         painted = []
         for column in columns:
@@ -347,7 +347,7 @@ class ReplicaMapView(ScrollView, can_focus=True):
             painted.append(one)
         return painted
 
-    def _halves(self, columns: list[Column], index: int) -> list[tuple[str, Look]]:
+    def _halves(self, columns: list[Column], index: int) -> list[tuple[str, ReplicaStyle]]:
         known = self._painted
         painted = []
         for column in columns:
@@ -364,13 +364,13 @@ class ReplicaMapView(ScrollView, can_focus=True):
         self._styles.clear()
         self.refresh()
 
-    def _style(self, look: Look | str) -> Style:
+    def _style(self, look: ReplicaStyle | str) -> Style:
         style = self._styles.get(look)
         if style is None:
             style = self._styles[look] = self._made_style(look)
         return style
 
-    def _made_style(self, look: Look | str) -> Style:
+    def _made_style(self, look: ReplicaStyle | str) -> Style:
         base = self.rich_style
         if isinstance(look, str):
             return (

@@ -17,8 +17,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from quarterdeck.backend.picture.amounts import duration_text
-from quarterdeck.backend.picture.space_time import Mark, Row, SpaceTime
+from quarterdeck.backend.picture.explain.space_time import Mark, Row, SpaceTime
+from quarterdeck.backend.picture.text.formatting import duration_text
 from quarterdeck.widgets.line_table import TONES, fit
 from quarterdeck.widgets.tail_log import CURSOR_MARK, WHEEL_LINES
 

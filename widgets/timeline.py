@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from quarterdeck.backend.picture.timeline import LANES, LEVELS, Timeline
+from quarterdeck.backend.picture.replay.timeline import LANES, LEVELS, Timeline
 from quarterdeck.widgets.line_table import TONES
 
 LABEL_WIDTH = 12

@@ -13,7 +13,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from quarterdeck.backend.picture.network_board import Drawing, Edge
+from quarterdeck.backend.picture.network.network_board import Drawing, Edge
 from quarterdeck.widgets.line_table import TONES
 
 BRAILLE = 0x2800

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import Action, one_word
-from quarterdeck.backend.picture.fault_presets import PRESET_NAMES
+from quarterdeck.backend.picture.what_if.fault_presets import PRESET_NAMES
 
 ACTIONS: tuple[Action, ...] = (
     Action(

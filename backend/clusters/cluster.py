@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Literal, Protocol
 
 from quarterdeck.backend.core.commands import Command
-from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import Record
 
 Source = Literal["live", "simulated", "recorded", "remote"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.operations import Answer
+from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.messages import Message
 
@@ -29,7 +29,7 @@ class Reconnect(Struct, frozen=True, gc=False):
 
 
 class Halt(Struct, frozen=True, gc=False):
-    """This life is over: close the process after everything before this effect is done."""
+    """This incarnation is over: close the process after everything before this effect is done."""
 
     reason: str
     failed: bool

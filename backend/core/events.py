@@ -1,6 +1,6 @@
 """Everything that happens, as events: the journal is nothing but these, and so is all that a console knows (design section 2).
 
-A `Record` is the envelope: whose event it is, its place in that life's gap-free numbering, and when. The event itself is one
+A `Record` is the envelope: whose event it is, its place in that incarnation's gap-free numbering, and when. The event itself is one
 of the classes below, told apart by its ``kind``. Schemas of tables are derived from these classes.
 """
 
@@ -13,16 +13,16 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.data.events import DataEvent
-from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 
 # The life of a member
 
 
 class MemberStarted(Struct, frozen=True, tag_field="kind", tag="member-started"):
-    """A life begins: the address it is bound to and where it will look for its cluster.
+    """An incarnation begins: the address it is bound to and where it will look for its cluster.
 
-    `merged_from` is the uuid of the life before it when that one ended in a merge and the process just goes on.
+    `merged_from` is the uuid of the incarnation before it when that one ended in a merge and the process just goes on.
     """
 
     address: Address
@@ -45,7 +45,7 @@ class JoinFailed(Struct, frozen=True, tag_field="kind", tag="join-failed"):
 
 
 class MemberStopped(Struct, frozen=True, tag_field="kind", tag="member-stopped"):
-    """A life ends by its own decision: asked to stop, or unable to join."""
+    """An incarnation ends by its own decision: asked to stop, or unable to join."""
 
     reason: str
 
@@ -218,7 +218,7 @@ class MergeAbandoned(Struct, frozen=True, tag_field="kind", tag="merge-abandoned
 
 
 class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging"):
-    """The last event of a life that merges: the process goes on as `next_uuid` and joins the cluster of `target`."""
+    """The last event of an incarnation that merges: the process goes on as `next_uuid` and joins the cluster of `target`."""
 
     target: Address
     next_uuid: str
@@ -413,7 +413,7 @@ EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for
 
 
 class Record(Struct, frozen=True):
-    """One event of one life. (`uuid`, `seq`) is its identity: `seq` counts from 1 without gaps within a uuid."""
+    """One event of one incarnation. (`uuid`, `seq`) is its identity: `seq` counts from 1 without gaps within a uuid."""
 
     run: str
     member: str

@@ -12,33 +12,33 @@ from typing import Any
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands import CommandRefused
-from quarterdeck.backend.core.data import map_calls, merging_entries
+from quarterdeck.backend.core.data import merging_entries
+from quarterdeck.backend.core.data.calls import map_calls
+from quarterdeck.backend.core.data.calls.operations import Operation
+from quarterdeck.backend.core.data.handlers import (
+    DATA_MESSAGE_HANDLERS,
+    DATA_TIMER_HANDLERS,
+    on_incarnation_end,
+    on_list_changed,
+    on_table_changed,
+)
 from quarterdeck.backend.core.data.map_service import MapService
-from quarterdeck.backend.core.data.operations import Operation
-from quarterdeck.backend.core.data.rules import DATA_RULES, DATA_TIMED, end_of_life, on_list_changed, on_table_changed
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import MemberStarted, MemberStopped, SettingsChanged
-from quarterdeck.backend.core.membership import (
-    admission,
-    cluster_state,
+from quarterdeck.backend.core.membership import cluster_state, mastership_claim
+from quarterdeck.backend.core.membership.failure_detection import (
     connection_loss,
     explicit_suspicion,
     heartbeat_ring,
     heartbeats,
-    joining,
     link_probes,
     master_confirmation,
-    mastership_claim,
-    merging,
-    minimum_cluster_size,
-    publishing,
-    readmission,
-    runtime_join_list,
-    split_brain,
 )
-from quarterdeck.backend.core.membership.identity import Randomness
-from quarterdeck.backend.core.membership.member_list import MemberList
-from quarterdeck.backend.core.membership.state import Birth, Membership, Stopwatch
+from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
+from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership, Stopwatch
+from quarterdeck.backend.core.membership.views import admission, joining, minimum_cluster_size, publishing, readmission
+from quarterdeck.backend.core.membership.views.identity import Randomness
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import (
     ClaimAccepted,
     ClaimRefused,
@@ -80,16 +80,9 @@ from quarterdeck.backend.core.messages import (
     TriggerExplicitSuspicion,
     WhoIsMaster,
 )
-from quarterdeck.backend.core.partitions import (
-    arranging,
-    graceful_shutdown,
-    leading,
-    migration_queue,
-    migration_transfer,
-    safe_commit,
-    table_publishing,
-    table_recovery,
-)
+from quarterdeck.backend.core.partitions import graceful_shutdown
+from quarterdeck.backend.core.partitions import master_role as master_role
+from quarterdeck.backend.core.partitions.arrangement import arrangement_request
 from quarterdeck.backend.core.partitions.messages import (
     ArrangeRequest,
     MigrationChunk,
@@ -105,14 +98,16 @@ from quarterdeck.backend.core.partitions.messages import (
     TableFetch,
     TableUpdate,
 )
-from quarterdeck.backend.core.partitions.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.migration import migration_queue, migration_transfer, safe_commit
+from quarterdeck.backend.core.partitions.table import table_publishing, table_recovery
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.properties import PropertyValue, Settings
 
-__all__ = ["Birth", "MemberMachine"]
+__all__ = ["MemberConfiguration", "MemberMachine"]
 
 NOTHING: tuple[Effect, ...] = ()
 
-RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
+MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     WhoIsMaster: joining.on_who_is_master,
     MasterIs: joining.on_master_is,
     FormationBid: joining.on_formation_bid,
@@ -135,14 +130,14 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     FailureReport: heartbeat_ring.on_failure_report,
     LinkProbe: link_probes.on_probe,
     LinkProbeReply: link_probes.on_reply,
-    SplitBrainProbe: split_brain.on_probe,
-    SplitBrainAnswer: split_brain.on_answer,
+    SplitBrainProbe: cluster_search.on_probe,
+    SplitBrainAnswer: cluster_search.on_answer,
     ProveLinks: link_probes.on_prove_links,
     LinksReport: merging.on_links_report,
     MergeOffer: merging.on_offer,
     MergeReply: merging.on_reply,
     MergeClusters: merging.on_merge_clusters,
-    MergeClustersAck: merging.on_told,
+    MergeClustersAck: merging.on_merge_clusters_ack,
     JoinListUpdate: runtime_join_list.on_update,
     JoinListUpdateAck: runtime_join_list.on_acknowledgement,
     StateRequest: cluster_state.on_request,
@@ -151,7 +146,7 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     StateLockAnswer: cluster_state.on_lock_answer,
     StateDecision: cluster_state.on_decision,
     StateDecisionAck: cluster_state.on_decision_ack,
-    ArrangeRequest: arranging.on_arrange_request,
+    ArrangeRequest: arrangement_request.on_arrange_request,
     TableUpdate: table_publishing.on_table_update,
     TableAck: table_publishing.on_ack,
     TableFetch: table_recovery.on_table_fetch,
@@ -164,11 +159,11 @@ RULES: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     MigrationCommitAck: migration_queue.on_commit_ack,
     ShutdownRequest: graceful_shutdown.on_shutdown_request,
     ShutdownGranted: graceful_shutdown.on_shutdown_granted,
-    **DATA_RULES,
+    **DATA_MESSAGE_HANDLERS,
 }
-"""Which rule answers which message."""
+"""Which handler answers which message."""
 
-TIMED: dict[str, Callable[[Membership, int], None]] = {
+TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
     joining.JOIN: joining.on_join_timer,
     admission.ADMISSION: admission.on_admission_timer,
     heartbeats.HEARTBEAT: heartbeats.on_heartbeat_timer,
@@ -177,38 +172,40 @@ TIMED: dict[str, Callable[[Membership, int], None]] = {
     master_confirmation.CONFIRMATION: master_confirmation.on_confirmation_timer,
     link_probes.PROBE: link_probes.on_probe_timer,
     link_probes.PROOF: link_probes.on_proof_timer,
-    split_brain.SEARCH: split_brain.on_search_timer,
+    cluster_search.SEARCH: cluster_search.on_search_timer,
     merging.MERGE: merging.on_merge_timer,
     cluster_state.STATE: cluster_state.on_state_timer,
-    cluster_state.WISH: cluster_state.on_wish_timer,
+    cluster_state.STATE_REQUEST: cluster_state.on_request_timer,
     runtime_join_list.SPREAD: runtime_join_list.on_spread_timer,
-    arranging.ARRANGE: arranging.on_arrange_timer,
+    arrangement_request.ARRANGE: arrangement_request.on_arrange_timer,
     table_publishing.TABLE: table_publishing.on_table_timer,
     table_recovery.RECOVERY: table_recovery.on_recovery_timer,
     migration_queue.MIGRATIONS: migration_queue.on_migrations_timer,
     migration_transfer.TRANSFER: migration_transfer.on_transfer_timer,
     graceful_shutdown.DRAIN: graceful_shutdown.on_drain_timer,
-    **DATA_TIMED,
+    **DATA_TIMER_HANDLERS,
 }
-"""Which rule answers which timer."""
+"""Which handler answers which timer."""
 
-TIMED_BY_ADDRESS: dict[str, Callable[[Membership, int, Address], None]] = {
+ADDRESS_TIMER_HANDLERS: dict[str, Callable[[Membership, int, Address], None]] = {
     connection_loss.CONNECTION: connection_loss.on_connection_timer,
 }
 """The timers of which there is one for each address, by the prefix of their names."""
 
 
 class MemberMachine:
-    """One life of one member."""
+    """One incarnation of one member."""
 
     __slots__ = ("_state", "_table_version", "timers")
 
-    def __init__(self, birth: Birth, randomness: Randomness, stopwatch: Stopwatch | None = None) -> None:
+    def __init__(
+        self, member_configuration: MemberConfiguration, randomness: Randomness, stopwatch: Stopwatch | None = None
+    ) -> None:
         """`stopwatch` guards a live member against long computations; a simulated one has none."""
-        self._state = Membership(birth, randomness, stopwatch)
+        self._state = Membership(member_configuration, randomness, stopwatch)
         self._state.services = (MapService(self._state),)
         self._table_version = 0
-        """Of the table that the keepers of data were told of."""
+        """Of the table that the services that keep data were told of."""
         self.timers = self._state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
 
@@ -264,16 +261,24 @@ class MemberMachine:
 
     def start(self, now: int) -> Sequence[Effect]:
         """Begin to look for the cluster."""
-        birth = self._state.birth
-        settings = birth.settings.not_as_documented()
-        self._state.note(now, MemberStarted(birth.address, birth.lite, birth.join_list, settings=settings))
+        member_configuration = self._state.member_configuration
+        settings = member_configuration.settings.not_as_documented()
+        self._state.record(
+            now,
+            MemberStarted(
+                member_configuration.address,
+                member_configuration.lite,
+                member_configuration.join_list,
+                settings=settings,
+            ),
+        )
         joining.begin(self._state, now)
         return self._taken(now)
 
     def receive(self, now: int, sender: Address, message: Message) -> Sequence[Effect]:
         """A message came from the member at `sender`."""
         state = self._state
-        RULES[type(message)](state, now, sender, message)
+        MESSAGE_HANDLERS[type(message)](state, now, sender, message)
         if state.effects or state.departing_for is not None:
             return self._taken(now)
         return NOTHING
@@ -289,7 +294,7 @@ class MemberMachine:
         """Until then the member looks at nobody's silence, for nobody can have been silent for too long."""
         return self._state.all_heard_until_us
 
-    def vouch_for_peers(self, since_us: int) -> None:
+    def assume_peers_heard_since(self, since_us: int) -> None:
         """Every member of the list was heard of at `since_us` or later, whatever this member was told.
 
         Only for a driver that leaves out heartbeats, and for detectors with a deadline.
@@ -297,7 +302,7 @@ class MemberMachine:
         state = self._state
         state.all_heard_until_us = max(state.all_heard_until_us, since_us + state.late_after_us)
 
-    def heard_of(self, address: Address, at_us: int) -> None:
+    def record_heartbeat(self, address: Address, at_us: int) -> None:
         """A heartbeat that said nothing new came from `address` at `at_us`, and was left out by the driver."""
         peer = self._state.peers.get(address)
         if peer is not None and peer.detector.last_heard_us < at_us:
@@ -309,12 +314,12 @@ class MemberMachine:
         timers = self.timers
         while timers.earliest <= now:
             name = timers.take_earliest()
-            rule = TIMED.get(name)
+            rule = TIMER_HANDLERS.get(name)
             if rule is not None:
                 rule(state, now)
             else:
                 prefix, colon, address = name.partition(":")
-                TIMED_BY_ADDRESS[prefix + colon](state, now, Address(address))
+                ADDRESS_TIMER_HANDLERS[prefix + colon](state, now, Address(address))
         return self._taken(now)
 
     def edit_join_list(self, now: int, addresses: tuple[Address, ...]) -> Sequence[Effect]:
@@ -331,9 +336,9 @@ class MemberMachine:
         """Look for other clusters now. Raises `CommandRefused` unless this member is master."""
         if not self._state.is_master:
             raise CommandRefused(
-                f"{self._state.birth.label} is no master; ask {self._state.master or 'another member'}"
+                f"{self._state.member_configuration.label} is no master; ask {self._state.master or 'another member'}"
             )
-        split_brain.search(self._state, now)
+        cluster_search.search(self._state, now)
         return self._taken(now)
 
     def reconfigure(self, now: int, properties: Mapping[str, PropertyValue]) -> Sequence[Effect]:
@@ -343,7 +348,7 @@ class MemberMachine:
         """
         state = self._state
         state.settings = state.settings.changed_at_runtime(properties)
-        state.note(now, SettingsChanged({name: str(value) for name, value in properties.items()}))
+        state.record(now, SettingsChanged({name: str(value) for name, value in properties.items()}))
         return self._taken(now)
 
     def operate(self, now: int) -> Sequence[Effect]:
@@ -352,7 +357,7 @@ class MemberMachine:
         return NOTHING
 
     def stop(self, now: int) -> Sequence[Effect]:
-        """Say goodbye and end this life; first let the others take over what only this member may hold (behaviour 8.14).
+        """Say goodbye and end this incarnation; first let the others take over what only this member may hold (behaviour 8.14).
 
         Asked a second time, the member does not wait for that.
         """
@@ -364,13 +369,13 @@ class MemberMachine:
         return self._taken(now)
 
     def stop_all(self, now: int) -> Sequence[Effect]:
-        """End this life at once, and have every member of the cluster that hears of it do the same."""
+        """End this incarnation at once, and have every member of the cluster that hears of it do the same."""
         self._leave(now, all_stop=True)
         return self._taken(now)
 
     def arrange(self, now: int) -> Sequence[Effect]:
         """See to it that the partitions are arranged, if they are not yet."""
-        arranging.ask_for_arrangement(self._state, now)
+        arrangement_request.ask_for_arrangement(self._state, now)
         return self._taken(now)
 
     def call(self, now: int, call: int, operation: Operation, watched: bool = False) -> Sequence[Effect]:
@@ -388,37 +393,37 @@ class MemberMachine:
 
     def _leave(self, now: int, *, all_stop: bool = False) -> None:
         state = self._state
-        end_of_life(state, now, "the member stops", for_good=True)
+        on_incarnation_end(state, now, "the member stops", for_good=True)
         mastership_claim.abandon(state, now, "asked to stop")
         state.send_all(tuple(state.peers), Leave(state.uuid, all_stop))
-        state.note(now, MemberStopped("asked to stop"))
+        state.record(now, MemberStopped("asked to stop"))
         state.halt("asked to stop", failed=False)
         state.departing_for = None
 
     def _merge_into(self, now: int, target: Address) -> None:
-        """End this life and begin another, which brings its data along."""
+        """End this incarnation and begin another, which brings its data along."""
         state = self._state
-        end_of_life(state, now, "the member merges into another cluster", for_good=False)
-        brought = merging_entries.collect(state)
+        on_incarnation_end(state, now, "the member merges into another cluster", for_good=False)
+        merge_entries = merging_entries.collect(state)
         draining_until_us = state.partitions.draining_until_us
-        merging.depart(state, now, target)
+        merging.rejoin_as_new_incarnation(state, now, target)
         self._table_version = 0
-        merging_entries.bring(state, now, brought)
+        merging_entries.adopt(state, now, merge_entries)
         if draining_until_us is not None:
             graceful_shutdown.drain_until(state, now, draining_until_us)
 
     def _taken(self, now: int) -> Sequence[Effect]:
         """The effects of this call, those that follow from what has changed included.
 
-        A life that is to end, in a merge or because nothing keeps it any more, ends here, when no rule is at work on it.
+        An incarnation that is to end, in a merge or because nothing keeps it any more, ends here, when no rule is at work on it.
         """
         state = self._state
         partitions = state.partitions
         if state.members is not partitions.members or state.standing is not partitions.standing:
-            leading.follow(state, now)
+            master_role.follow(state, now)
             on_list_changed(state, now)
-        if partitions.leading is not None or (state.members is not None and state.is_master):
-            leading.advance(state, now)
+        if partitions.master_role is not None or (state.members is not None and state.is_master):
+            master_role.advance(state, now)
         if partitions.table is not None and partitions.table.version != self._table_version:
             self._table_version = partitions.table.version
             on_table_changed(state, now)

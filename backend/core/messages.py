@@ -9,8 +9,8 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
 from quarterdeck.backend.core.data.messages import DataMessage
-from quarterdeck.backend.core.membership.identity import ListMetadata
-from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.views.identity import ListMetadata
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.messages import PartitionMessage
 
 # Joining (behaviour 1.3 to 1.10)
@@ -44,8 +44,8 @@ class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
     """A joiner asks the master to be let in; sent again every second until answered.
 
     `partitioning` says how many partitions and backups there are to be, and in what groups: all members must mean the same;
-    empty: it does not matter. `proven` are the lives to which the joiner has lately proven its link both ways, when the master
-    asked for that. A process that merges has seen `seen_version` in the life before this one: no list that it installs may have
+    empty: it does not matter. `proven` are the incarnations to which the joiner has lately proven its link both ways, when the master
+    asked for that. A process that merges has seen `seen_version` in the incarnation before this one: no list that it installs may have
     a lesser one.
     """
 
@@ -113,7 +113,7 @@ class MembersUpdateAck(Struct, frozen=True, tag="members-update-ack", array_like
 class Heartbeat(Struct, frozen=True, tag="heartbeat", array_like=True):
     """Sent every interval to every member that is not suspected.
 
-    `uuid` and `to_uuid` are the lives of sender and receiver; `master` and `version` are what the sender believes;
+    `uuid` and `to_uuid` are the incarnations of sender and receiver; `master` and `version` are what the sender believes;
     `suspects` rides only from a slave to its master (seed 001, Propagating Suspicions).
     """
 
@@ -148,7 +148,7 @@ class LinkProbe(Struct, frozen=True, tag="link-probe", array_like=True):
 
 
 class LinkProbeReply(Struct, frozen=True, tag="link-probe-reply", array_like=True):
-    """`knows_you` when the life that probed stands on the list of the one that replies."""
+    """`knows_you` when the incarnation that probed stands on the list of the one that replies."""
 
     uuid: str
     to_uuid: str
@@ -247,7 +247,7 @@ class MergeReply(Struct, frozen=True, tag="merge-reply", array_like=True):
 
 
 class MergeClusters(Struct, frozen=True, tag="merge-clusters", array_like=True):
-    """The losing master tells its member, the life `to_uuid`, to join the cluster of `target`."""
+    """The losing master tells its member, the incarnation `to_uuid`, to join the cluster of `target`."""
 
     token: str
     to_uuid: str

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from typing import Any, Literal
 
-from quarterdeck.backend.core.partitions.member_groups import group_patterns
+from quarterdeck.backend.core.partitions.arrangement.member_groups import group_patterns
 
 SECOND_US = 1_000_000
 MILLISECOND_US = 1_000
@@ -204,7 +204,7 @@ class Settings:
         return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
 
     def not_as_documented(self) -> dict[str, str]:
-        """The properties that are not the documented defaults, as text by name: what a life tells of itself as it begins."""
+        """The properties that are not the documented defaults, as text by name: what an incarnation tells of itself as it begins."""
         return {name: str(value) for name, value in self.as_properties().items() if value != DOCUMENTED[name]}
 
     def _check_together(self) -> None:

@@ -1,1 +1,1 @@
-"""Documents that people write: reading them, and saying where in them something is wrong."""
+"""YAML documents that people write: reading them as plain data. Every error names file, line and field, and has a remedy."""

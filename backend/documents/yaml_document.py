@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-Place = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 """Keys and positions that lead from the whole document to one field."""
 
 DEEPEST_NESTING = 20
@@ -48,7 +48,7 @@ class YamlDocument:
         except (YAMLError, ValueError) as failure:
             raise bad(file, 1, "", f"is not YAML: {str(failure).splitlines()[0]}") from failure
 
-    def line(self, place: Place, passed_over: Collection[str] = ()) -> int:
+    def line(self, place: FieldPath, passed_over: Collection[str] = ()) -> int:
         """The line, from 1, of the field at `place`, or of the innermost thing around it that has one.
 
         Keys that are `passed_over` may be left out in the document.
@@ -77,7 +77,7 @@ def text_of(path: Path, bad: type[BadDocument] = BadDocument) -> str:
         raise bad(str(path), 1, "", f"is not UTF-8 text: {problem.reason} at byte {problem.start}") from problem
 
 
-def field_text(place: Place) -> str:
+def field_text(place: FieldPath) -> str:
     """A place as people read it; what is in a list is counted from 1."""
     text = ""
     for step in place:
@@ -85,7 +85,7 @@ def field_text(place: Place) -> str:
     return text
 
 
-def mistakes(failure: ValidationError) -> Iterator[tuple[Place, ErrorDetails]]:
+def validation_problems(failure: ValidationError) -> Iterator[tuple[FieldPath, ErrorDetails]]:
     """What is wrong, and where. Mistakes in the whole of something of which a part is wrong only follow from the latter."""
     found = [(tuple(step for step in error["loc"] if step != "[key]"), error) for error in failure.errors()]
     for place, error in found:
@@ -93,7 +93,7 @@ def mistakes(failure: ValidationError) -> Iterator[tuple[Place, ErrorDetails]]:
             yield place, error
 
 
-def mistake_text(error: ErrorDetails) -> str:
+def validation_problem_text(error: ErrorDetails) -> str:
     """A mistake in words, with a remedy; for every kind that does not depend on what else could stand there."""
     context, given = error.get("ctx", {}), error["input"]
     match error["type"]:

@@ -114,7 +114,7 @@ def journal_files(path: Path) -> list[Path]:
     return sealed + still_open
 
 
-def whereabouts(path: Path) -> Path | None:
+def current_path(path: Path) -> Path | None:
     """Where the file listed as `path` is now: an open file may have been finished since. None when it is gone."""
     if path.exists():
         return path

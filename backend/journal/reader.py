@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.journal.files import journal_files, whereabouts
+from quarterdeck.backend.journal.files import current_path, journal_files
 
 _DECODER = msgspec.json.Decoder(Record)
 
@@ -64,7 +64,7 @@ def read_journal(path: Path) -> Journal:
 def read_files(files: Iterable[Path], problems: list[JournalProblem]) -> Iterator[Record]:
     """The records of `files`, file by file and line by line as written; lines that are none are added to `problems`."""
     for listed in files:
-        file = whereabouts(listed)
+        file = current_path(listed)
         if file is None:
             problems.append(JournalProblem(listed, 0, "the file is gone"))
             continue

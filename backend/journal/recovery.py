@@ -48,7 +48,7 @@ def lock_if_free(descriptor: int) -> bool:
     return True
 
 
-def is_still(descriptor: int, path: Path) -> bool:
+def is_same_file(descriptor: int, path: Path) -> bool:
     """Whether `path` still leads to the file that `descriptor` has open."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
@@ -90,9 +90,9 @@ def _recover(root: Path, path: Path) -> Recovered | None:
     except FileNotFoundError:
         return None
     try:
-        if not lock_if_free(descriptor) or not is_still(descriptor, path):
+        if not lock_if_free(descriptor) or not is_same_file(descriptor, path):
             return None
-        torn_bytes = _end_at_a_line(descriptor, path.read_bytes())
+        torn_bytes = _cut_torn_line(descriptor, path.read_bytes())
         run = run_of_file(path)
         if run is not None:
             sealed = seal(descriptor, path, run_directory(root, run))
@@ -106,7 +106,7 @@ def _recover(root: Path, path: Path) -> Recovered | None:
         os.close(descriptor)
 
 
-def _end_at_a_line(descriptor: int, content: bytes) -> int:
+def _cut_torn_line(descriptor: int, content: bytes) -> int:
     """Cut what follows the last whole line and return its length; a record that only lacks its newline gets one."""
     tail = content[content.rfind(b"\n") + 1 :]
     if not tail:

@@ -24,7 +24,7 @@ from quarterdeck.backend.journal.files import (
     next_number,
     run_directory,
 )
-from quarterdeck.backend.journal.recovery import Recovered, is_still, lock_if_free, recover_open_files, seal
+from quarterdeck.backend.journal.recovery import Recovered, is_same_file, lock_if_free, recover_open_files, seal
 
 WRITE_DELAY_SECONDS = 0.02
 """How long a line may wait in memory."""
@@ -65,7 +65,7 @@ class JournalWriter:
         self._path = root
         self._size = 0
         self._opened_at = 0.0
-        self._thread = threading.Thread(target=self._write_on, name=f"journal {writer}", daemon=True)
+        self._thread = threading.Thread(target=self._write_loop, name=f"journal {writer}", daemon=True)
         self._thread.start()
 
     @property
@@ -117,7 +117,7 @@ class JournalWriter:
         except OSError as failure:
             self._fail(failure)
         finally:
-            self._let_go()
+            self._close_file()
         if self._failure is not None:
             raise JournalFailed(f"{self._path}: {self._failure}") from self._failure
 
@@ -131,7 +131,7 @@ class JournalWriter:
 
     # The background thread
 
-    def _write_on(self) -> None:
+    def _write_loop(self) -> None:
         while True:
             with self._changed:
                 if not self._waiting and not self._closing:
@@ -181,7 +181,7 @@ class JournalWriter:
                 descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
             except FileExistsError:  # a namesake in another process took this number
                 continue
-            if lock_if_free(descriptor) and is_still(descriptor, path):
+            if lock_if_free(descriptor) and is_same_file(descriptor, path):
                 break
             os.close(descriptor)  # somebody's recovery got hold of it while it was empty and not yet locked
         self._descriptor, self._path, self._size, self._opened_at = descriptor, path, 0, time.monotonic()
@@ -190,9 +190,9 @@ class JournalWriter:
         with self._file:
             if self._descriptor is not None:
                 seal(self._descriptor, self._path, run_directory(self._root, self._run))
-        self._let_go()
+        self._close_file()
 
-    def _let_go(self) -> None:
+    def _close_file(self) -> None:
         with self._file:
             if self._descriptor is not None:
                 os.close(self._descriptor)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.backend.hazelcast.logs.reader import log_files, may_be_log
 from quarterdeck.backend.journal.files import (
     OPEN_SUFFIX,
     RUN_PREFIX,
@@ -21,16 +22,15 @@ from quarterdeck.backend.journal.files import (
     journal_files,
     run_of_file,
 )
-from quarterdeck.backend.pipeline.missing import JavaMissing, PipelineMissing, needing_packages
-from quarterdeck.backend.pipeline.product_logs.reading import log_files, may_be_log
 from quarterdeck.backend.pipeline.rules.finding import Finding, Witness, by_weight, linked
-from quarterdeck.backend.pipeline.rules.names import UnknownRule, judged_without_the_rest, wanted_rules
+from quarterdeck.backend.pipeline.rules.names import UnknownRule, holds_for_incomplete_journals, wanted_rules
+from quarterdeck.backend.pipeline.spark.requirements import JavaMissing, PipelineMissing, needing_packages
 from quarterdeck.backend.pipeline.tables import commit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from quarterdeck.backend.pipeline.audit_reading import Reading
+    from quarterdeck.backend.pipeline.audit_lines import InputLines
     from quarterdeck.backend.pipeline.rules.evidence import Evidence
 
 __all__ = [
@@ -119,17 +119,18 @@ def audit(
     source = source_of(paths) if source == "auto" else source
     listed = [file for path in paths for file in journal_files(path)] if source == "journal" else []
     with needing_packages():
-        from quarterdeck.backend.pipeline import audit_reading, session, tuning
+        from quarterdeck.backend.pipeline import audit_lines
+        from quarterdeck.backend.pipeline.spark import session, tuning
     blind: list[str] = []
     if source == "logs":
-        blind = sorted(name for name in names if not judged_without_the_rest(name))
+        blind = sorted(name for name in names if not holds_for_incomplete_journals(name))
         names -= frozenset(blind)
     with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging:
-        files = audit_reading.settled(listed, Path(staging))
+        files = audit_lines.snapshot(listed, Path(staging))
         size_bytes = tuning.size_of(files or log_files(paths))
         is_small = size_bytes <= tuning.SMALL_BYTES
         profile: Literal["interactive", "throughput"] = "interactive" if is_small else "throughput"
-        conf = {} if is_small else audit_reading.MUCH
+        conf = {} if is_small else audit_lines.MUCH
         with session.spark_session(master, remote=remote, profile=profile, conf=conf) as spark:
             task = _Task(tuple(paths), names, bound_us, by_tables, out_dir)
             result = _read_and_audited(spark, source, files, size_bytes, task)
@@ -152,21 +153,22 @@ class _Task(NamedTuple):
 def _read_and_audited(
     spark: SparkSession, source: Source, files: Mapping[Path, Path], size_bytes: int, task: _Task
 ) -> AuditResult:
-    from quarterdeck.backend.pipeline import audit_reading, tuning
+    from quarterdeck.backend.pipeline import audit_lines
+    from quarterdeck.backend.pipeline.spark import tuning
 
     with tuning.tuned(spark, size_bytes):
         if source == "logs":
-            reading = audit_reading.read_logs(spark, task.paths, size_bytes)
+            reading = audit_lines.read_logs(spark, task.paths, size_bytes)
         else:
-            reading = audit_reading.read_journals(spark, files, size_bytes)
+            reading = audit_lines.read_journals(spark, files, size_bytes)
         try:
             return _audited(reading, task)
         finally:
             reading.release()
 
 
-def _audited(reading: Reading, task: _Task) -> AuditResult:
-    from quarterdeck.backend.pipeline.audit_reading import counted
+def _audited(reading: InputLines, task: _Task) -> AuditResult:
+    from quarterdeck.backend.pipeline.audit_lines import counted
     from quarterdeck.backend.pipeline.rules import all_rules
     from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US, Evidence
 
@@ -221,7 +223,7 @@ def _holds_records(directory: Path) -> bool:
 class _Links:
     """How to see a finding in the console: the directory of its run, or else what was named."""
 
-    def __init__(self, reading: Reading, paths: Sequence[Path]) -> None:
+    def __init__(self, reading: InputLines, paths: Sequence[Path]) -> None:
         self._places: dict[str, Path] = {}
         for place, file in reading.names.items():
             if file.parent.name.startswith(RUN_PREFIX):

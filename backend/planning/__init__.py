@@ -1,1 +1,1 @@
-"""What a master would decide, worked out from what somebody hands in: no cluster is asked (design 5.2)."""
+"""Decisions of a master, computed from JSON that somebody hands in. No cluster is asked."""

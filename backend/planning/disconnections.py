@@ -8,15 +8,15 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from quarterdeck.backend.core.membership.conflict_graph import Candidate, settle
-from quarterdeck.backend.core.membership.conflict_wording import shortened as shortened_list
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_explanation import shortened as shortened_list
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
 from quarterdeck.backend.documents.yaml_document import did_you_mean
-from quarterdeck.backend.planning.input import (
+from quarterdeck.backend.planning.strict_input import (
     BadInput,
     Name,
-    Strict,
+    StrictModel,
     check_each_once,
-    explained,
+    input_error_text,
     shortened,
     shortened_text,
 )
@@ -26,7 +26,7 @@ class BadDisconnections(BadInput):
     """Input that describes no members and suspicions. The message names the field and has a hint."""
 
 
-class ListedMember(Strict):
+class ListedMember(StrictModel):
     name: Name
     lite: bool = False
 
@@ -36,7 +36,7 @@ def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, .
     return members
 
 
-class Disconnections(Strict):
+class Disconnections(StrictModel):
     """`members` in order of age, the master first; `suspicions` has, by reporter, whom a member suspects."""
 
     members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
@@ -50,10 +50,10 @@ class Disconnections(Strict):
         known = set(names)
         for reporter, suspects in self.suspicions.items():
             if reporter not in known:
-                raise ValueError(f"suspicions: {_stranger(reporter, names)}")
+                raise ValueError(f"suspicions: {_unknown_member(reporter, names)}")
             for suspect in suspects:
                 if suspect not in known:
-                    raise ValueError(f"suspicions.{reporter}: {_stranger(suspect, names)}")
+                    raise ValueError(f"suspicions.{reporter}: {_unknown_member(suspect, names)}")
                 if suspect == reporter:
                     raise ValueError(f"suspicions.{reporter}: a member cannot suspect itself; take it from the list")
         return self
@@ -83,26 +83,26 @@ def read_disconnections(text: bytes) -> Disconnections:
     try:
         return Disconnections.model_validate_json(text)
     except ValidationError as failure:
-        raise BadDisconnections(explained(failure.errors()[0], _problem)) from failure
+        raise BadDisconnections(input_error_text(failure.errors()[0], _problem)) from failure
 
 
 def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, object]:
     """The decision as a document; `explain` adds why."""
     began = time.monotonic()
     until = began + given.timeout_seconds
-    settlement = settle(
+    resolution = resolve_conflicts(
         [Candidate(member.name, member.lite) for member in given.members],
         given.conflicts(),
         out_of_time=(lambda: time.monotonic() > until) if given.timeout_seconds else None,
     )
     document: dict[str, object] = {
-        "keep": settlement.keep,
-        "remove": settlement.remove,
-        "exact": settlement.exact,
+        "keep": resolution.keep,
+        "remove": resolution.remove,
+        "exact": resolution.exact,
         "seconds": round(time.monotonic() - began, 6),
     }
     if explain:
-        document["why"] = f"{settlement.why} {_one_way_in_words(given)}".strip()
+        document["why"] = f"{resolution.why} {_one_way_in_words(given)}".strip()
     return document
 
 
@@ -114,7 +114,7 @@ def _one_way_in_words(given: Disconnections) -> str:
     return f"One-way only: {shortened_list(one_way)}; a link that fails one way counts as failed both ways."
 
 
-def _stranger(name: str, names: list[str]) -> str:
+def _unknown_member(name: str, names: list[str]) -> str:
     return f"{shortened(name)} is not among the members; {shortened_text(did_you_mean(name, names))}"
 
 

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.address import Address, parse_address
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterState, ProfiledMember
-from quarterdeck.backend.core.membership.merge_decision import (
+from quarterdeck.backend.core.membership.split_brain.merge_decision import (
     NO_ANSWER,
     NO_ANSWER_PASSED,
     MergeDecision,
@@ -19,13 +19,19 @@ from quarterdeck.backend.core.membership.merge_decision import (
     passed_before,
 )
 from quarterdeck.backend.documents.yaml_document import did_you_mean
-from quarterdeck.backend.planning.input import BadInput, Strict, check_each_once, explained, shortened
+from quarterdeck.backend.planning.strict_input import (
+    BadInput,
+    StrictModel,
+    check_each_once,
+    input_error_text,
+    shortened,
+)
 
 NOT_MASTER = "not-master"
 NOT_MASTER_PASSED = "both are masters of their clusters"
 
 
-class BadMeeting(BadInput):
+class BadMergeInput(BadInput):
     """Input that describes no meeting of two clusters. The message names the field and has a hint."""
 
 
@@ -37,7 +43,7 @@ def _short_form(value: object) -> object:
 WrittenAddress = Annotated[str, AfterValidator(parse_address)]
 
 
-class ListedMember(Strict):
+class ListedMember(StrictModel):
     address: WrittenAddress
     lite: bool = False
 
@@ -47,7 +53,7 @@ def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, .
     return members
 
 
-class Side(Strict):
+class Side(StrictModel):
     """One of the two who meet. `members` are in order of age; a master whose own list lacks it is its first data member."""
 
     address: WrittenAddress
@@ -87,7 +93,7 @@ class Side(Strict):
         )
 
 
-class Meeting(Strict):
+class Meeting(StrictModel):
     """`local` has asked; `remote` is what it got for an answer, None for nothing."""
 
     local: Side
@@ -95,13 +101,13 @@ class Meeting(Strict):
 
 
 def read_meeting(text: bytes) -> Meeting:
-    """The meeting that `text` describes. Raises `BadMeeting`."""
+    """The meeting that `text` describes. Raises `BadMergeInput`."""
     if not text.strip():
-        raise BadMeeting('is empty; write {"local": {…}, "remote": {…}}')
+        raise BadMergeInput('is empty; write {"local": {…}, "remote": {…}}')
     try:
         return Meeting.model_validate_json(text)
     except ValidationError as failure:
-        raise BadMeeting(explained(failure.errors()[0], _problem)) from failure
+        raise BadMergeInput(input_error_text(failure.errors()[0], _problem)) from failure
 
 
 def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:

@@ -6,11 +6,11 @@ import msgspec
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from quarterdeck.backend.core.partitions.migration_planner import BadRows, Plan, plan_migrations
-from quarterdeck.backend.core.partitions.migration_wording import why_each_step
-from quarterdeck.backend.core.partitions.replica_row import Row
+from quarterdeck.backend.core.partitions.migration.migration_planner import BadRows, Plan, plan_migrations
+from quarterdeck.backend.core.partitions.migration.plan_explanation import why_each_step
+from quarterdeck.backend.core.partitions.table.replica import Row
 from quarterdeck.backend.documents.yaml_document import did_you_mean
-from quarterdeck.backend.planning.input import BadInput, Name, Strict, shortened, usual_problem
+from quarterdeck.backend.planning.strict_input import BadInput, Name, StrictModel, shortened, usual_problem
 
 COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
 """The fields of a step."""
@@ -25,14 +25,14 @@ class BadMigrations(BadInput):
 Replica = Name | None
 
 
-class Rows(Strict):
+class Rows(StrictModel):
     """The replicas of one partition, by replica index: a member's name, or null for nobody."""
 
     current: tuple[Replica, ...]
     target: tuple[Replica, ...]
 
 
-class Planned:
+class PlannedPartition:
     """One partition's rows and the plan between them."""
 
     def __init__(self, rows: Rows) -> None:
@@ -41,7 +41,7 @@ class Planned:
         self.plan: Plan = plan_migrations(rows.current, rows.target)
 
 
-def read_and_plan(text: bytes) -> Planned | list[Planned]:
+def read_and_plan(text: bytes) -> PlannedPartition | list[PlannedPartition]:
     """The plan for the rows that `text` describes, or the plans if it has a list of them. Raises `BadMigrations`."""
     if not text.strip():
         raise BadMigrations(f"is empty; write {EXAMPLE}")
@@ -53,19 +53,19 @@ def read_and_plan(text: bytes) -> Planned | list[Planned]:
     plans = []
     for number, rows in enumerate(given, start=1):
         try:
-            plans.append(Planned(rows))
+            plans.append(PlannedPartition(rows))
         except BadRows as problem:
             raise BadMigrations(f"[{number}].{problem}" if many else str(problem)) from problem
     return plans if many else plans[0]
 
 
-def steps_of(planned: Planned) -> list[dict[str, object]]:
+def steps_of(planned: PlannedPartition) -> list[dict[str, object]]:
     """The steps, each with just the fields of a migration."""
     steps = [msgspec.to_builtins(step) for step in planned.plan.steps]
     return [{name: step[name] for name in COLUMNS} for step in steps]
 
 
-def explained_plan(planned: Planned) -> dict[str, object]:
+def explained_plan(planned: PlannedPartition) -> dict[str, object]:
     """The plan and its reasons; a step that loses a replica although nobody wants it to has `unavoidable`."""
     document: dict[str, object] = msgspec.to_builtins(planned.plan)
     document["why"] = why_each_step(planned.current, planned.plan)

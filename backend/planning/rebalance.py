@@ -9,9 +9,16 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from quarterdeck.backend.core.partitions.arrangement import arrange
+from quarterdeck.backend.core.partitions.arrangement.arrangement import arrange
 from quarterdeck.backend.documents.yaml_document import did_you_mean
-from quarterdeck.backend.planning.input import BadInput, Name, Strict, check_each_once, explained, shortened
+from quarterdeck.backend.planning.strict_input import (
+    BadInput,
+    Name,
+    StrictModel,
+    check_each_once,
+    input_error_text,
+    shortened,
+)
 
 EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 
@@ -26,7 +33,7 @@ class BadRebalance(BadInput):
     """Input that describes no members and table. The message names the field and has a hint."""
 
 
-class ListedMember(Strict):
+class ListedMember(StrictModel):
     name: Name
     group: Name | None = None
     """Members of one group never hold two replicas of a partition; without it a member is its own group."""
@@ -42,7 +49,7 @@ def _without_repeated_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-class Rebalance(Strict):
+class Rebalance(StrictModel):
     partitions: int = Field(default=271, ge=1, le=100_000)
     backups: int = Field(default=1, ge=0, le=6)
     members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
@@ -84,7 +91,7 @@ def read_rebalance(text: bytes) -> Rebalance:
     try:
         return Rebalance.model_validate_json(text)
     except ValidationError as failure:
-        raise BadRebalance(explained(failure.errors()[0], _problem)) from failure
+        raise BadRebalance(input_error_text(failure.errors()[0], _problem)) from failure
 
 
 def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:

@@ -1,1 +1,1 @@
-"""A member's HTTP face: the operators' paths, the console's own interface, the event stream, metrics, and who may use what."""
+"""One member as a process with everything that belongs to it. The rooms inside hold how it is configured, how it runs, and what it serves over HTTP."""

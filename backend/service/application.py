@@ -12,20 +12,20 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from quarterdeck.backend.service import rest_cluster, rest_config, rest_health, rest_management, rest_maps
-from quarterdeck.backend.service.answers import Denied, failure
-from quarterdeck.backend.service.console_api import console_routes
-from quarterdeck.backend.service.face import Face
-from quarterdeck.backend.service.metrics import metrics_route
-from quarterdeck.backend.service.operator_path import operator_routes
-from quarterdeck.backend.service.request_guard import Limits, RequestGuard
+from quarterdeck.backend.service.console_api.routes import console_routes
+from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.service.http.request_guard import Limits, RequestGuard
+from quarterdeck.backend.service.http.responses import Denied, failure
+from quarterdeck.backend.service.rest import cluster, configuration, health, management, maps
+from quarterdeck.backend.service.rest.endpoint import rest_routes
+from quarterdeck.backend.service.rest.metrics import metrics_route
 
 OPERATOR_PATHS = (
-    *rest_health.PATHS,
-    *rest_cluster.PATHS,
-    *rest_config.PATHS,
-    *rest_management.PATHS,
-    *rest_maps.PATHS,
+    *health.PATHS,
+    *cluster.PATHS,
+    *configuration.PATHS,
+    *management.PATHS,
+    *maps.PATHS,
 )
 
 REST = "/hazelcast/rest/"
@@ -47,7 +47,7 @@ def application(face: Face, limits: Limits | None = None) -> ASGIApp:
     """Serves `face`. Belongs to the member's event loop, as the face does."""
     handlers = {HTTPException: _on_problem, Exception: _on_crash}
     routes: list[BaseRoute] = [
-        *operator_routes(face, OPERATOR_PATHS),
+        *rest_routes(face, OPERATOR_PATHS),
         *console_routes(face),
         metrics_route(face),
     ]

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.training.tutor import Order, Tutor
+from quarterdeck.backend.training.tutor import NumberedCommand, Tutor
 
-JOINING_US = 3_000_000
+JOIN_TIMEOUT_US = 3_000_000
 """How long each member may take to join before the lesson begins without it."""
 
 
@@ -62,7 +62,7 @@ class Lesson:
 
     def _has_started(self, now_us: int) -> bool:
         if self._starting is None:
-            return self.tutor.has_everybody or now_us >= JOINING_US * len(self.tutor.scenario.members)
+            return self.tutor.has_everybody or now_us >= JOIN_TIMEOUT_US * len(self.tutor.scenario.members)
         if not self._starting.done():
             return False
         if self._starting.cancelled():
@@ -71,7 +71,7 @@ class Lesson:
             self.problem = f"the members cannot be started: {failure}"
         return not self.problem
 
-    def _carry_out(self, orders: Iterable[Order]) -> None:
+    def _carry_out(self, orders: Iterable[NumberedCommand]) -> None:
         for number, command in orders:
             self._stage.execute(command).add_done_callback(partial(self._order_ended, number))
 

@@ -17,27 +17,34 @@ from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
 from quarterdeck.backend.core.commands import Command, StopMember
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.simulation.answers import OpenQuestion
-from quarterdeck.backend.simulation.run import SECOND_US, Interpreter, Ledger, Outcome, StepOutcome, conclude
-from quarterdeck.backend.simulation.scenario import Scenario, Step
-from quarterdeck.backend.simulation.scenario_questions import LETTERS
+from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion
+from quarterdeck.backend.simulation.scenarios.questions import LETTERS
+from quarterdeck.backend.simulation.scenarios.run import (
+    SECOND_US,
+    Interpreter,
+    Outcome,
+    RunState,
+    StepOutcome,
+    conclude,
+)
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
 
 Narrate = Callable[[str], None]
 
-LOOK_EVERY_SECONDS = 0.05
+POLL_SECONDS = 0.05
 """How often the records of a live cluster are collected while time passes."""
 
-HOLD_US = 100_000
+REORDER_WINDOW_US = 100_000
 """How late a record of one member may come behind those of others."""
 
-COMMAND_PATIENCE_SECONDS = 15.0
+COMMAND_TIMEOUT_SECONDS = 15.0
 """How long one command may take before the run is given up."""
 
-LEAVING_SECONDS = 0.2
+GRACEFUL_STOP_SECONDS = 0.2
 """How long a graceful stop is waited for before the next step: enough to hear of a refusal."""
 
 
-class CommandStuck(RuntimeError):
+class CommandTimedOut(RuntimeError):
     """The cluster neither did a command nor refused it in time."""
 
 
@@ -59,7 +66,7 @@ def run_live(
 
     `narrate` is given a line or a few at a time: what the script says, each action, each verdict, and after those
     what every member believes. The cluster itself writes to `journal`. `kind` says what its members run in: this process,
-    or each in one of its own. Raises `CommandStuck`, and whatever starting and closing the cluster raises.
+    or each in one of its own. Raises `CommandTimedOut`, and whatever starting and closing the cluster raises.
     """
     cluster = kind(
         scenario.members,
@@ -78,17 +85,17 @@ def run_live(
 
 
 def run_on(cluster: StartingCluster, scenario: Scenario, narrate: Narrate) -> Outcome:
-    """Run `scenario` on a cluster that is starting its members, and leave it open afterwards. Raises `CommandStuck`."""
-    ledger = Ledger()
-    stage = LiveStage(cluster, ledger)
+    """Run `scenario` on a cluster that is starting its members, and leave it open afterwards. Raises `CommandTimedOut`."""
+    run_state = RunState()
+    stage = LiveStage(cluster, run_state)
     narrate(scenario.title)
-    steps = Interpreter(scenario, stage, ledger, Narrator(ledger, narrate)).play()
+    steps = Interpreter(scenario, stage, run_state, Narrator(run_state, narrate)).play()
     stage.advance(0)
     return conclude(
         steps,
-        ledger,
+        run_state,
         now_us=stage.now_us(),
-        events=ledger.records,
+        events=run_state.records,
         fingerprint="",
         source="live",
     )
@@ -101,15 +108,15 @@ class LiveStage:
     for a moment and judged in the order of their times, as causes come before effects there.
     """
 
-    def __init__(self, cluster: StartingCluster, ledger: Ledger) -> None:
+    def __init__(self, cluster: StartingCluster, run_state: RunState) -> None:
         self._cluster = cluster
-        self._ledger = ledger
+        self._run_state = run_state
         self._held: list[Record] = []
 
     def start_members(self) -> None:
         """Wait until the cluster has started them. Raises OSError when it could not."""
         while not self._cluster.started.done():
-            self.advance(round(LOOK_EVERY_SECONDS * SECOND_US))
+            self.advance(round(POLL_SECONDS * SECOND_US))
         self._cluster.started.result()
         self._collect(everything=True)
 
@@ -119,32 +126,32 @@ class LiveStage:
     def execute(self, command: Command) -> None:
         """Do `command`, and wait until it is done; a member that stops may go on giving its data away meanwhile.
 
-        Raises `CommandRefused` or `CommandStuck`.
+        Raises `CommandRefused` or `CommandTimedOut`.
         """
         leaves = isinstance(command, StopMember)
         try:
-            self._cluster.execute(command).result(LEAVING_SECONDS if leaves else COMMAND_PATIENCE_SECONDS)
+            self._cluster.execute(command).result(GRACEFUL_STOP_SECONDS if leaves else COMMAND_TIMEOUT_SECONDS)
         except FutureTimeout as stuck:
             if leaves:
                 return
-            raise CommandStuck(f"{command} was not done within {COMMAND_PATIENCE_SECONDS:g} s") from stuck
+            raise CommandTimedOut(f"{command} was not done within {COMMAND_TIMEOUT_SECONDS:g} s") from stuck
         self._collect()
 
     def advance(self, by_us: int) -> None:
         """Let so much time pass; when it is none, judge what is there."""
         until = time.monotonic() + by_us / SECOND_US
         while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, LOOK_EVERY_SECONDS))
+            time.sleep(min(left, POLL_SECONDS))
             self._collect()
         self._collect(everything=not by_us)
 
     def _collect(self, *, everything: bool = False) -> None:
         self._held += self._cluster.drain()
         self._held.sort(key=_when)
-        settled_us = self._cluster.now_us() - HOLD_US
+        settled_us = self._cluster.now_us() - REORDER_WINDOW_US
         count = len(self._held) if everything else bisect_right(self._held, settled_us, key=_when)
         for record in self._held[:count]:
-            self._ledger.take_in(record)
+            self._run_state.observe(record)
         del self._held[:count]
 
 
@@ -155,8 +162,8 @@ def _when(record: Record) -> int:
 class Narrator:
     """Tells the steps as they happen, and after each that is not only words what every member believes."""
 
-    def __init__(self, ledger: Ledger, narrate: Narrate) -> None:
-        self._ledger = ledger
+    def __init__(self, run_state: RunState, narrate: Narrate) -> None:
+        self._run_state = run_state
         self._narrate = narrate
         self._violations_told = 0
         self._questions: list[tuple[OpenQuestion, int]] = []
@@ -166,7 +173,7 @@ class Narrator:
         if step.say is not None:
             self._narrate(step.say.rstrip())
         elif step.ask is not None:
-            self._questions.append((self._ledger.asked(step.ask), step.ask.after))
+            self._questions.append((self._run_state.asked(step.ask), step.ask.after))
             choices = "".join(f"\n  {letter}) {one}" for letter, one in zip(LETTERS, step.ask.choices, strict=False))
             self._narrate(f"[{number}] question: {step.ask.question}{choices}")
         elif step.do is not None:
@@ -180,11 +187,11 @@ class Narrator:
             self._narrate(f"[{number}] {verdict} at {outcome.at_seconds:.1f} s")
             if step.expect is not None:
                 self._answer()
-        for violation in self._ledger.watch.violations[self._violations_told :]:
+        for violation in self._run_state.invariant_checker.violations[self._violations_told :]:
             self._narrate(f"VIOLATION of {violation.invariant}: {violation.text}")
-        self._violations_told = len(self._ledger.watch.violations)
+        self._violations_told = len(self._run_state.invariant_checker.violations)
         if not step.is_silent:  # words change no beliefs
-            for line in belief_lines(self._ledger):
+            for line in belief_lines(self._run_state):
                 self._narrate(line)
 
     def _answer(self) -> None:
@@ -194,16 +201,16 @@ class Narrator:
             if left:
                 self._questions.append((question, left))
                 continue
-            truth = self._ledger.answer(question)
+            truth = self._run_state.answer(question)
             why = f" ({' '.join(truth.ask.why.split())})" if truth.ask.why else ""
             self._narrate(f"answer: {truth.text}{why}")
 
 
-def belief_lines(ledger: Ledger) -> list[str]:
+def belief_lines(run_state: RunState) -> list[str]:
     """One line for each member: its state, and while it runs the list that it believes in."""
-    members = ledger.picture.members
+    members = run_state.picture.members
     width = max((len(label) for label in members), default=0)
-    running = ledger.beliefs()
+    running = run_state.beliefs()
     lines = []
     for label, belief in members.items():
         line = f"  {label:<{width}}  {belief.status}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from quarterdeck.backend.simulation.scenario_questions import LETTERS
+from quarterdeck.backend.simulation.scenarios.questions import LETTERS
 from quarterdeck.backend.training.lesson import Lesson
-from quarterdeck.backend.training.prediction import Summary
-from quarterdeck.backend.training.tutor_board import HEADINGS, Lines, plain
+from quarterdeck.backend.training.results import Summary
+from quarterdeck.backend.training.tutor_facts import HEADINGS, CommandForms, plain
 
 LEAVE = "q"
 """What a trainee answers who wants to leave."""
@@ -17,7 +17,7 @@ LEAVE = "q"
 class Trainee(Protocol):
     """Whom to speak to, and who answers."""
 
-    def hear(self, line: str) -> None: ...
+    def print_line(self, line: str) -> None: ...
 
     def answer(self) -> str:
         """To a question; empty when there is no answer, or nobody any more."""
@@ -32,23 +32,23 @@ class LessonFailed(RuntimeError):
     """There is no cluster to learn on; the message says why."""
 
 
-def lead(lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: Lines) -> Summary:
+def run_text_lesson(lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: CommandForms) -> Summary:
     """Lead through the lesson until it is over, or until the trainee leaves.
 
     `pass_time` lets a moment go by and hands what happened in it to the lesson. Raises `LessonFailed`.
     """
-    return _TextLesson(lesson, pass_time, trainee, lines).lead()
+    return _TextLesson(lesson, pass_time, trainee, lines).run_text_lesson()
 
 
 class _TextLesson:
-    def __init__(self, lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: Lines) -> None:
+    def __init__(self, lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: CommandForms) -> None:
         self._lesson, self._tutor = lesson, lesson.tutor
         self._pass_time, self._trainee, self._lines = pass_time, trainee, lines
-        self._say = trainee.hear
-        self._told = 0
+        self._say = trainee.print_line
+        self._printed = 0
         self._missing = ""
 
-    def lead(self) -> Summary:
+    def run_text_lesson(self) -> Summary:
         tutor = self._tutor
         self._say(tutor.scenario.title)
         if tutor.scenario.goal:
@@ -82,7 +82,7 @@ class _TextLesson:
         return True
 
     def _do(self) -> bool:
-        for step in self._tutor.deeds:
+        for step in self._tutor.next_actions:
             assert step.do is not None
             self._say(f"to do: {step.do.text()}")
             for command in self._tutor.commands(step):
@@ -107,8 +107,8 @@ class _TextLesson:
         self._missing = missing
 
     def _tell(self) -> None:
-        for kind, text, _ in self._tutor.told[self._told :]:
+        for kind, text, _ in self._tutor.transcript[self._printed :]:
             heading, _ = HEADINGS[kind]
             for place, paragraph in enumerate(plain(text)):
                 self._say(f"{heading}: {paragraph}" if heading and place == 0 else paragraph)
-        self._told = len(self._tutor.told)
+        self._printed = len(self._tutor.transcript)

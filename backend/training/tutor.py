@@ -14,13 +14,13 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.commands import Command, StopMember
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.simulation.answers import OpenQuestion, Truth
-from quarterdeck.backend.simulation.run import Ledger
-from quarterdeck.backend.simulation.scenario import Ask, Expect, Scenario, Step
-from quarterdeck.backend.simulation.workload import Workloads
-from quarterdeck.backend.training.prediction import Prediction, Summary, Waited
+from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer
+from quarterdeck.backend.simulation.scenarios.run import RunState
+from quarterdeck.backend.simulation.scenarios.scenario import Expect, Question, Scenario, Step
+from quarterdeck.backend.simulation.scenarios.workload import Workloads
+from quarterdeck.backend.training.results import ExpectationResult, Prediction, Summary
 
-LEAVING_US = 200_000
+GRACEFUL_STOP_US = 200_000
 """How long a graceful stop is waited for before the next step: enough to hear of a refusal."""
 
 Phase = Literal["starting", "to-do", "asking", "doing", "waiting", "expecting", "reading", "missed", "over"]
@@ -29,7 +29,7 @@ Phase = Literal["starting", "to-do", "asking", "doing", "waiting", "expecting", 
 Kind = Literal["said", "did", "asked", "answered", "met", "missed", "refused", "right", "wrong", "open", "why"]
 
 
-class Told(NamedTuple):
+class TranscriptEntry(NamedTuple):
     """One thing that was told to the trainee."""
 
     kind: Kind
@@ -38,7 +38,7 @@ class Told(NamedTuple):
     """What was done, for `did`."""
 
 
-class _Asked(NamedTuple):
+class _PendingQuestion(NamedTuple):
     """A question that waits for its answer, what the trainee said, and how many expectations have to be over before."""
 
     question: OpenQuestion
@@ -46,7 +46,7 @@ class _Asked(NamedTuple):
     left: int
 
 
-class Order(NamedTuple):
+class NumberedCommand(NamedTuple):
     """A command for the cluster. How it ends is told by `Tutor.ended` with the same number; 0: nobody asks."""
 
     number: int
@@ -54,7 +54,7 @@ class Order(NamedTuple):
 
 
 @dataclass
-class _Waiting:
+class _PendingExpectation:
     """An expectation, and since when it is waited for."""
 
     number: int
@@ -74,27 +74,27 @@ class Tutor:
         self.phase: Phase = "starting"
         self.free = False
         """Whether the trainee plays by himself: then nothing goes on here, and no time runs out."""
-        self.told: list[Told] = []
+        self.transcript: list[TranscriptEntry] = []
         """Everything, in order."""
         self.page_from = 0
-        """Where in `told` the page begins that is in sight."""
+        """Where in `transcript` the page begins that is in sight."""
         self.predictions: list[Prediction] = []
-        self.waited: list[Waited] = []
+        self.expectation_results: list[ExpectationResult] = []
         self.missing = ""
         """What is still missing of the expectation that is waited for."""
-        self._ledger = Ledger()
+        self._run_state = RunState()
         self._settings = scenario.timing()
         self._workloads = Workloads(seed)
         self._place = 0
         """How many steps are behind; the next one is `scenario.steps[_place]`."""
-        self._orders: deque[Order] = deque()
+        self._queued_commands: deque[NumberedCommand] = deque()
         self._numbers = 0
         self._under_way: dict[int, int | None] = {}
         """Commands that have not ended, and until when at most each is waited for; None: as long as it takes."""
         self._pause_until_us = 0
         self._settling_until_us: int | None = None
-        self._waiting: _Waiting | None = None
-        self._questions: list[_Asked] = []
+        self._pending_expectation: _PendingExpectation | None = None
+        self._questions: list[_PendingQuestion] = []
         self._began_us: int | None = None
         self._now_us = 0
         self._free_since_us = 0
@@ -111,15 +111,15 @@ class Tutor:
     def has_everybody(self) -> bool:
         """Whether all members that start with the cluster have joined."""
         late = self.scenario.late
-        return all(self._ledger.has_joined(label) for label in self.scenario.members if label not in late)
+        return all(self._run_state.has_joined(label) for label in self.scenario.members if label not in late)
 
     @property
-    def page(self) -> list[Told]:
+    def page(self) -> list[TranscriptEntry]:
         """What was told since the page was turned."""
-        return self.told[self.page_from :]
+        return self.transcript[self.page_from :]
 
     @property
-    def deeds(self) -> list[Step]:
+    def next_actions(self) -> list[Step]:
         """What is done next when the trainee says so: one action or several in a row."""
         found = []
         for step in self.scenario.steps[self._place :]:
@@ -129,14 +129,14 @@ class Tutor:
         return found
 
     @property
-    def question(self) -> Ask | None:
+    def question(self) -> Question | None:
         """What is being asked."""
         return self.scenario.steps[self._place].ask if self.phase == "asking" else None
 
     @property
     def expected(self) -> Expect | None:
         """What is waited for."""
-        return self._waiting.expect if self._waiting is not None else None
+        return self._pending_expectation.expect if self._pending_expectation is not None else None
 
     @property
     def open_questions(self) -> int:
@@ -145,19 +145,21 @@ class Tutor:
 
     def remaining_us(self, now_us: int) -> int:
         """How long the expectation may take still."""
-        if self._waiting is None:
+        if self._pending_expectation is None:
             return 0
-        return max(0, self._waiting.until_us - (self._free_since_us if self.free else now_us))
+        return max(0, self._pending_expectation.until_us - (self._free_since_us if self.free else now_us))
 
     def commands(self, step: Step) -> list[Command]:
         """The commands that an action stands for now."""
-        return list(step.do.commands(self._ledger.is_running)) if step.do is not None else []
+        return list(step.do.commands(self._run_state.is_running)) if step.do is not None else []
 
     @property
     def summary(self) -> Summary:
         """How it went so far."""
         lasted = 0 if self._began_us is None else self._now_us - self._began_us
-        return Summary(tuple(self.predictions), tuple(self.waited), self._refusals, lasted, self.phase == "over")
+        return Summary(
+            tuple(self.predictions), tuple(self.expectation_results), self._refusals, lasted, self.phase == "over"
+        )
 
     # What is handed in
 
@@ -166,26 +168,26 @@ class Tutor:
         if self.phase == "over":
             return
         for record in records:
-            self._ledger.take_in(record)
+            self._run_state.observe(record)
 
-    def begin(self, now_us: int) -> list[Order]:
+    def begin(self, now_us: int) -> list[NumberedCommand]:
         """The members have been started."""
         self._now_us = now_us
         if self.phase == "starting":
             self._began_us = now_us
             self._go(now_us)
-        return self._given()
+        return self._drain_commands()
 
-    def tick(self, now_us: int) -> list[Order]:
+    def tick(self, now_us: int) -> list[NumberedCommand]:
         """Look what has come true, and what is due."""
         self._now_us = now_us
         while (planned := self._workloads.due(now_us)) is not None:
-            self._orders.append(Order(0, planned[1]))
+            self._queued_commands.append(NumberedCommand(0, planned[1]))
         if not self.free:
             self._look(now_us)
-        return self._given()
+        return self._drain_commands()
 
-    def go_on(self, now_us: int) -> list[Order]:
+    def go_on(self, now_us: int) -> list[NumberedCommand]:
         """The trainee wants the next thing: an action done, words left behind. Does nothing where nobody waits for that."""
         self._now_us = now_us
         if not self.free:
@@ -193,21 +195,21 @@ class Tutor:
                 case "to-do":
                     self._do(now_us)
                 case "reading" | "missed":
-                    self.page_from = len(self.told)
+                    self.page_from = len(self.transcript)
                     self._go(now_us)
-        return self._given()
+        return self._drain_commands()
 
-    def answer(self, text: str, now_us: int) -> list[Order]:
+    def answer(self, text: str, now_us: int) -> list[NumberedCommand]:
         """The trainee's prediction, a letter or words; nothing but blanks leaves the question out. Only while `asking`."""
         self._now_us = now_us
         ask = self.question
         if ask is not None:
-            said = ask.said_by(text)
-            self._questions.append(_Asked(self._ledger.asked(ask), said, ask.after))
+            said = ask.text_of_choice(text)
+            self._questions.append(_PendingQuestion(self._run_state.asked(ask), said, ask.after))
             self._tell("answered", said or "left out")
             self._place += 1
             self._go(now_us)
-        return self._given()
+        return self._drain_commands()
 
     def play_freely(self, now_us: int, *, free: bool) -> None:
         """Leave the trainee alone with the cluster, or come back to the step where that began."""
@@ -216,17 +218,17 @@ class Tutor:
         self.free = free
         if free:
             self._free_since_us = now_us
-        elif self._waiting is not None:
-            self._waiting.until_us += now_us - self._free_since_us
+        elif self._pending_expectation is not None:
+            self._pending_expectation.until_us += now_us - self._free_since_us
 
-    def ended(self, number: int, refusal: str, now_us: int) -> list[Order]:
+    def ended(self, number: int, refusal: str, now_us: int) -> list[NumberedCommand]:
         """The command of this number was done, or refused when there is a `refusal`."""
         self._now_us = now_us
         if number in self._under_way:
             del self._under_way[number]
             if refusal:
                 self._refused(refusal)
-        return self._given()
+        return self._drain_commands()
 
     # Steps
 
@@ -276,15 +278,15 @@ class Tutor:
                 self._tell("did", step.do.text())
                 self._workloads.begin(step.do.load, now_us)
                 return
-        self._ledger.begin_action()
-        for command in step.do.commands(self._ledger.is_running):
+        self._run_state.begin_action()
+        for command in step.do.commands(self._run_state.is_running):
             self._numbers += 1
-            self._orders.append(Order(self._numbers, command))
-            self._under_way[self._numbers] = now_us + LEAVING_US if isinstance(command, StopMember) else None
+            self._queued_commands.append(NumberedCommand(self._numbers, command))
+            self._under_way[self._numbers] = now_us + GRACEFUL_STOP_US if isinstance(command, StopMember) else None
             self._tell("did", step.do.text(), command)
 
     def _refused(self, refusal: str) -> None:
-        self._ledger.refusal = refusal
+        self._run_state.refusal = refusal
         self._tell("refused", refusal)
         if not self.scenario.refusal_is_expected(self._place + 1):
             self._refusals += 1
@@ -301,19 +303,19 @@ class Tutor:
                     self._done(now_us)
             case "waiting":
                 settling = self._settling_until_us
-                if settling is not None and (self._ledger.is_settled() or now_us >= settling):
+                if settling is not None and (self._run_state.is_settled() or now_us >= settling):
                     self._settling_until_us = None
                     self._done(now_us)
                 elif settling is None and now_us >= self._pause_until_us:
                     self._done(now_us)
             case "expecting":
-                assert self._waiting is not None
-                self._judge(self._waiting, now_us)
+                assert self._pending_expectation is not None
+                self._judge(self._pending_expectation, now_us)
 
     def _done(self, now_us: int) -> None:
         """An action is behind; others right after it need no further word of the trainee."""
         self._place += 1
-        if self.deeds:
+        if self.next_actions:
             self._do(now_us)
         else:
             self._go(now_us)
@@ -322,47 +324,51 @@ class Tutor:
 
     def _expect(self, expect: Expect, now_us: int) -> None:
         self.phase = "expecting"
-        self._waiting = _Waiting(self._place + 1, expect, now_us, now_us + (expect.within_us or 0))
-        self._judge(self._waiting, now_us)
+        self._pending_expectation = _PendingExpectation(
+            self._place + 1, expect, now_us, now_us + (expect.within_us or 0)
+        )
+        self._judge(self._pending_expectation, now_us)
 
-    def _judge(self, waiting: _Waiting, now_us: int) -> None:
-        ledger, expect = self._ledger, waiting.expect
+    def _judge(self, waiting: _PendingExpectation, now_us: int) -> None:
+        run_state, expect = self._run_state, waiting.expect
         if waiting.reading:
-            reader = ledger.reader()
-            going_on = reader is not None and reader.uuid == waiting.reading and ledger.is_reading(reader)
+            reader = run_state.reader()
+            going_on = reader is not None and reader.uuid == waiting.reading and run_state.is_reading(reader)
             if not going_on or now_us >= waiting.until_us:
-                self._conclude(waiting, "; ".join(filter(None, (ledger.missing(expect), ledger.writes_missing()))))
+                self._conclude(
+                    waiting, "; ".join(filter(None, (run_state.missing(expect), run_state.writes_missing())))
+                )
             return
-        self.missing = ledger.missing(expect)
+        self.missing = run_state.missing(expect)
         late = now_us >= waiting.until_us
-        if not (late or (ledger.is_broken(expect) if expect.never else not self.missing)):
+        if not (late or (run_state.is_violated(expect) if expect.never else not self.missing)):
             return
         if not self.missing and expect.no_lost_writes:
             self._read_everything(waiting, now_us)
         else:
             self._conclude(waiting, self.missing)
 
-    def _read_everything(self, waiting: _Waiting, now_us: int) -> None:
-        reader = self._ledger.reader()
+    def _read_everything(self, waiting: _PendingExpectation, now_us: int) -> None:
+        reader = self._run_state.reader()
         if reader is None:
             self._conclude(waiting, "nobody is left to be asked for the data")
             return
         waiting.reading, waiting.until_us = reader.uuid, now_us + self._settings.call_timeout_us
         self.missing = "every key is being read"
-        self._orders.extend(Order(0, call) for call in self._ledger.reads_of_everything(reader))
+        self._queued_commands.extend(NumberedCommand(0, call) for call in self._run_state.reads_of_everything(reader))
 
-    def _conclude(self, waiting: _Waiting, missing: str) -> None:
+    def _conclude(self, waiting: _PendingExpectation, missing: str) -> None:
         now_us = self._now_us
         text = waiting.expect.text()
-        self._waiting, self.missing = None, ""
-        self.waited.append(Waited(waiting.number, text, now_us - waiting.since_us, missing))
+        self._pending_expectation, self.missing = None, ""
+        self.expectation_results.append(ExpectationResult(waiting.number, text, now_us - waiting.since_us, missing))
         self._tell("missed" if missing else "met", missing or waiting.expect.fact())
         asked, self._questions = [one._replace(left=one.left - 1) for one in self._questions], []
         for one in asked:
             if one.left:
                 self._questions.append(one)
             else:
-                self._reveal(self._ledger.answer(one.question), one.said)
+                self._reveal(self._run_state.answer(one.question), one.said)
         self._place += 1
         if missing:
             self.phase = "missed"
@@ -371,7 +377,7 @@ class Tutor:
         else:
             self.phase = "reading"
 
-    def _reveal(self, truth: Truth, said: str) -> None:
+    def _reveal(self, truth: RightAnswer, said: str) -> None:
         judged = bool(said) and not truth.in_doubt
         right = judged and truth.agrees_with(said)
         self.predictions.append(Prediction(truth.ask.question, said, truth.text, right if judged else None))
@@ -380,9 +386,9 @@ class Tutor:
             self._tell("why", truth.ask.why.strip())
 
     def _tell(self, kind: Kind, text: str, command: Command | None = None) -> None:
-        self.told.append(Told(kind, text, command))
+        self.transcript.append(TranscriptEntry(kind, text, command))
 
-    def _given(self) -> list[Order]:
-        orders = list(self._orders)
-        self._orders.clear()
+    def _drain_commands(self) -> list[NumberedCommand]:
+        orders = list(self._queued_commands)
+        self._queued_commands.clear()
         return orders

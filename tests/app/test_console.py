@@ -12,11 +12,11 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console import Console
-from quarterdeck.app.screens.confirm import ConfirmScreen
-from quarterdeck.app.screens.help import HelpScreen
-from quarterdeck.app.screens.member import MemberScreen
-from quarterdeck.app.screens.migrations import MigrationsScreen
+from quarterdeck.app.help_screen import HelpScreen
+from quarterdeck.app.views.member.screen import MemberScreen
+from quarterdeck.app.views.migrations.screen import MigrationsScreen
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands import (
     ArrangePartitions,
@@ -37,12 +37,12 @@ from quarterdeck.backend.core.commands import (
     StartMember,
     StopMember,
 )
+from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.data.events import CallFinished
-from quarterdeck.backend.core.data.operations import Get, Put
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.partitions.events import MigrationDecided
-from tests.app.fake_cluster import FakeCluster
-from tests.app.screen_text import screen_text, settle
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import screen_text, settle
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")
 
@@ -513,9 +513,9 @@ def test_screenshot_is_an_svg_file(tmp_path: Path) -> None:
         app = Console(formed())
         async with app.run_test() as pilot:
             await settle(pilot)
-            app._obey(f"screenshot {tmp_path / 'one.svg'}")
+            app._execute_line(f"screenshot {tmp_path / 'one.svg'}")
             assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<svg")
-            app._obey(f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
+            app._execute_line(f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
             assert "there is no folder" in app.beliefs.message.text
 
     run_async(scenario())
@@ -614,7 +614,7 @@ def test_any_keys_while_records_stream_break_nothing(seed: int) -> None:
         draw = random.Random(seed)
         cluster = formed()
         app = Console(cluster)
-        app._deeds["quit"] = app._deeds["screenshot"] = lambda _: None
+        app._handlers["quit"] = app._handlers["screenshot"] = lambda _: None
         async with app.run_test(size=(80, 24)) as pilot:
             for step in range(50):
                 observer, other = draw.sample(FIVE, 2)

@@ -10,16 +10,16 @@ import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.actions.action import VIEW_NAMES
+from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console import Console
-from quarterdeck.app.screens.confirm import ConfirmScreen
-from quarterdeck.app.screens.help import HelpScreen
+from quarterdeck.app.help_screen import HelpScreen
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands import KillMember
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.partitions.events import MigrationDecided, PartitionLost
-from tests.app.fake_cluster import FakeCluster
-from tests.app.screen_text import screen_text, settle
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import screen_text, settle
 
 HOSTILE = (
     "[/]x",

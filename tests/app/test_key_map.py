@@ -22,7 +22,7 @@ from quarterdeck.app.key_map import (
     live_key_map,
     written,
 )
-from quarterdeck.app.screens.member import MemberScreen
+from quarterdeck.app.views.member.screen import MemberScreen
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable
 

@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
 from quarterdeck.app.console import Console
-from quarterdeck.app.screens.demos import DemosScreen
 from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.app.views.demos.screen import DemosScreen
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data.events import BackupOutOfStep, CallFinished
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused
@@ -28,9 +28,9 @@ from quarterdeck.backend.core.partitions.events import (
     PartitionLost,
     PlannedMigration,
 )
-from tests.app.fake_cluster import FakeCluster
-from tests.app.screen_text import screen_text, screen_tones, settle
-from tests.app.story_cluster import StoryCluster
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.long_run_cluster import LongRunCluster
+from tests.app.fakes.screen_text import screen_text, screen_tones, settle
 
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
@@ -192,7 +192,7 @@ def each_view(size: tuple[int, int], look: Callable[[Console], str], theme: str 
     """What `look` makes of every view, in one console."""
 
     async def scenario() -> dict[ViewName, str]:
-        app = Console(StoryCluster(), settings=ConsoleSettings(theme=theme))
+        app = Console(LongRunCluster(), settings=ConsoleSettings(theme=theme))
         looks: dict[ViewName, str] = {}
         async with app.run_test(size=size) as pilot:
             await settle(pilot)

@@ -18,8 +18,8 @@ from quarterdeck.app.key_map import keys_for
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed
 from quarterdeck.backend.core.partitions.events import MigrationDecided
-from tests.app.screen_text import screen_text, settle
-from tests.app.story_cluster import SIX, StoryCluster
+from tests.app.fakes.long_run_cluster import SIX, LongRunCluster
+from tests.app.fakes.screen_text import screen_text, settle
 
 PRESSES = int(os.environ.get("QUARTERDECK_PRESSES", "500"))
 """In each of the runs; more when they are asked for by hand."""
@@ -87,7 +87,7 @@ def nobody_is_started(*_: Any) -> Any:
     raise OSError("no live members here")
 
 
-def stream(cluster: StoryCluster, draw: random.Random, step: int) -> None:
+def stream(cluster: LongRunCluster, draw: random.Random, step: int) -> None:
     """A handful of events that may make sense or not."""
     observer, other = draw.sample(SIX, 2)
     cluster.suspect(observer, other)
@@ -114,13 +114,13 @@ def stream(cluster: StoryCluster, draw: random.Random, step: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("quarterdeck.app.screens.demos.LiveDemo", nobody_is_started)
+    monkeypatch.setattr("quarterdeck.app.views.demos.screen.LiveDemo", nobody_is_started)
 
     async def scenario() -> None:
         draw = random.Random(f"{seed}/{os.environ.get('QUARTERDECK_SEED', '')}")
-        cluster = StoryCluster(writable=seed % 3 != 0)
+        cluster = LongRunCluster(writable=seed % 3 != 0)
         app = Console(cluster)
-        app._deeds["screenshot"] = lambda _: None
+        app._handlers["screenshot"] = lambda _: None
         monkeypatch.setattr(app, "exit", lambda: None)
         seen: set[str] = set()
         async with app.run_test(size=(100, 30)) as pilot:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from quarterdeck.app.session import Session
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ListInstalled, ProcessKilled, ProcessPaused, Record
-from quarterdeck.backend.core.membership.identity import Member
-from tests.app.fake_cluster import FakeCluster
+from quarterdeck.backend.core.membership.views.identity import Member
+from tests.app.fakes.fake_cluster import FakeCluster
 
 
 class Viewer:
@@ -18,7 +18,7 @@ class Viewer:
         self.seen: list[Record] = []
 
     def look(self) -> list[Record]:
-        self.seen += self.session.take_in()
+        self.seen += self.session.poll()
         if self.epoch != self.session.epoch:
             self.epoch, self.seen = self.session.epoch, list(self.session.recent)
         return self.seen
@@ -76,9 +76,9 @@ def installed(version: int, at: int) -> Record:
 def test_what_was_overtaken_in_a_journal_is_no_violation_wherever_the_pieces_end() -> None:
     session = Session(Reread([installed(1, 1_000), installed(3, 3_000)], [installed(2, 2_000)], [installed(4, 4_000)]))
     for _ in range(5):
-        session.take_in()
+        session.poll()
     assert list(session.violations) == []
     session = Session(Reread([installed(5, 1_000)], [installed(4, 2_000)]))
     for _ in range(4):
-        session.take_in()
+        session.poll()
     assert "version" in [one.invariant for one in session.violations], "told once all is read"

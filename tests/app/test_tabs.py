@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+from quarterdeck.app.cluster_opener import ClusterUnavailable, OpenedCluster
 from quarterdeck.app.console import Console
-from quarterdeck.app.doors import DoorClosed, Opened
 from quarterdeck.backend.core.commands import StopMember
-from tests.app.fake_cluster import FakeCluster
-from tests.app.screen_text import screen_text, settle
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.test_console import formed, type_line
 
 
-class TwoDoors:
+class TwoClusterOpener:
     """Leads to a cluster called south, and refuses north."""
 
     names = ("south", "north")
@@ -21,16 +21,16 @@ class TwoDoors:
         self.south = FakeCluster(("s1", "s2"), name="south [x]")
         self.south.form()
 
-    def open(self, name: str) -> Opened:
+    def open(self, name: str) -> OpenedCluster:
         if name != "south":
-            raise DoorClosed(f"{name}: nobody answers")
-        return Opened(self.south)
+            raise ClusterUnavailable(f"{name}: nobody answers")
+        return OpenedCluster(self.south)
 
 
 def test_another_cluster_opens_in_a_tab_with_views_of_its_own() -> None:
     async def scenario() -> None:
-        cluster, doors = formed(), TwoDoors()
-        app = Console(cluster, doors=doors)
+        cluster, cluster_opener = formed(), TwoClusterOpener()
+        app = Console(cluster, cluster_opener=cluster_opener)
         async with app.run_test(size=(100, 24)) as pilot:
             await settle(pilot)
             await pilot.press("j", "v")
@@ -39,7 +39,7 @@ def test_another_cluster_opens_in_a_tab_with_views_of_its_own() -> None:
             text = screen_text(app)
             assert "1 dev" in text and "▸2 south" in text and "s1" in text and "n1" not in text
             await pilot.press("j", "x")
-            assert doors.south.commands == [StopMember("s2")] and cluster.commands == []
+            assert cluster_opener.south.commands == [StopMember("s2")] and cluster.commands == []
             await pilot.press("tilde")
             await settle(pilot)
             assert app.top.view == "migrations" and "▸1 dev" in screen_text(app), "the tab is as it was left"
@@ -51,14 +51,14 @@ def test_another_cluster_opens_in_a_tab_with_views_of_its_own() -> None:
             await settle(pilot)
             assert "south" not in screen_text(app) and "n1" in screen_text(app)
             await app.workers.wait_for_complete()
-            assert doors.south.closed and not cluster.closed
+            assert cluster_opener.south.closed and not cluster.closed
 
     asyncio.run(scenario())
 
 
 def test_nothing_of_a_closed_cluster_goes_on() -> None:
     async def scenario() -> None:
-        app = Console(formed(), doors=TwoDoors())
+        app = Console(formed(), cluster_opener=TwoClusterOpener())
         async with app.run_test(size=(100, 24)) as pilot:
             await settle(pilot)
             await type_line(pilot, "cluster south")
@@ -80,7 +80,7 @@ def test_nothing_of_a_closed_cluster_goes_on() -> None:
 def test_a_cluster_that_cannot_be_opened_is_told_and_the_first_cannot_be_closed() -> None:
     async def scenario() -> None:
         cluster = formed()
-        app = Console(cluster, doors=TwoDoors())
+        app = Console(cluster, cluster_opener=TwoClusterOpener())
         async with app.run_test(size=(100, 24)) as pilot:
             await settle(pilot)
             await type_line(pilot, "cluster north")
@@ -95,17 +95,17 @@ def test_a_cluster_that_cannot_be_opened_is_told_and_the_first_cannot_be_closed(
 
 def test_what_was_opened_here_is_closed_in_the_end() -> None:
     async def scenario() -> None:
-        cluster, doors = formed(), TwoDoors()
-        app = Console(cluster, doors=doors)
+        cluster, cluster_opener = formed(), TwoClusterOpener()
+        app = Console(cluster, cluster_opener=cluster_opener)
         async with app.run_test(size=(100, 24)) as pilot:
             await settle(pilot)
             await type_line(pilot, "cluster south")
         app.close_owned()
-        assert doors.south.closed and not cluster.closed
+        assert cluster_opener.south.closed and not cluster.closed
 
     asyncio.run(scenario())
 
 
 def test_the_prompt_completes_names_of_clusters() -> None:
-    app = Console(formed(), doors=TwoDoors())
+    app = Console(formed(), cluster_opener=TwoClusterOpener())
     assert app.complete("cluster so") == "cluster south"

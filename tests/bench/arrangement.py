@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Callable
 
-from quarterdeck.backend.core.partitions.arrangement import Arrangement, arrange
+from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange
 
 ROUNDS = 5
 """The shortest of so many is told: what else the machine does only ever adds."""

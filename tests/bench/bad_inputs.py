@@ -29,31 +29,30 @@ from uvicorn.server import ServerState
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.events import Event, ListInstalled, MemberRemoved, Record, SuspicionRaised
-from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.live.clock import RunClock
-from quarterdeck.backend.live.host import Host
-from quarterdeck.backend.live.limits import DEFAULT_LIMITS, Limits
-from quarterdeck.backend.live.member_host import MemberHost
-from quarterdeck.backend.live.network import Network
-from quarterdeck.backend.live.ports import HeldPorts
-from quarterdeck.backend.live.security import OPEN, WireSecurity
-from quarterdeck.backend.live.tls import TlsFiles
-from quarterdeck.backend.live.transport import Patience
-from quarterdeck.backend.service.http_protocol import BoundedProtocol
-from tests.live.bad_inputs import resident_bytes, throw_many
-from tests.live.certificates import Authority
+from quarterdeck.backend.live.cluster.addressing import HeldPorts
+from quarterdeck.backend.live.member.host import Host
+from quarterdeck.backend.live.member.member_host import MemberHost
+from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.security.tls import OPEN, TlsFiles, WireSecurity
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits
+from quarterdeck.backend.live.transport.member_transport import Timeouts
+from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.service.http.http_protocol import BoundedProtocol
+from tests.live.security.certificates import Authority
+from tests.live.transport.bad_inputs import resident_bytes, throw_many
 
 COUNT = 100_000
 WARM_UP = 3_000
 """Thrown before the first look: what is loaded once and kept is no leak."""
 BASE_PORT = 26_701
-PATIENCE = Patience(hello_seconds=1.0)
-TOLERANT = Limits(strangers_per_host=10_000, strangers=10_000, http_per_host=10_000, http=10_000, failures=1e12)
+TIMEOUTS = Timeouts(hello_seconds=1.0)
+TOLERANT = Limits(pending_per_host=10_000, strangers=10_000, http_per_host=10_000, http=10_000, failures=1e12)
 SETTINGS = Settings.of({"hazelcast.heartbeat.interval.seconds": 0.5, "hazelcast.max.no.heartbeat.seconds": 10})
 
 
-class Keeper:
+class CountingObserver:
     """Counts what two members tell; keeps nothing."""
 
     def __init__(self) -> None:
@@ -69,7 +68,7 @@ class Keeper:
         elif isinstance(event, SuspicionRaised | MemberRemoved):
             self.troubles += 1
 
-    def stranger(self, remote: str, reason: str) -> None:
+    def peer_rejected(self, remote: str, reason: str) -> None:
         self.strangers += 1
 
     def ended(self, host: Host, crashed: bool) -> None:
@@ -90,21 +89,21 @@ async def be_thrown_at(tolerant: bool, security: WireSecurity) -> None:
     """Two members, the first of which is thrown at; answers each line on stdin with what has become of them."""
     held = HeldPorts(2, BASE_PORT, "127.0.0.1")
     addresses = [make_address("127.0.0.1", port) for port in held.ports]
-    keeper, clock, loop = Keeper(), RunClock.started_now(), asyncio.get_running_loop()
+    observer, clock, loop = CountingObserver(), RunClock.started_now(), asyncio.get_running_loop()
     config = uvicorn.Config(application(), lifespan="off", log_level="error", access_log=False, timeout_keep_alive=1)
     config.load()
     state = ServerState()
     hosts = []
     for number, address in enumerate(addresses):
-        birth = Birth("bench", f"n{number}", address, tuple(addresses), SETTINGS)
+        member_configuration = MemberConfiguration("bench", f"n{number}", address, tuple(addresses), SETTINGS)
         host = MemberHost(
-            birth.label,
-            birth.cluster_name,
-            MemberMachine(birth, Random(number), clock.now_us),
+            member_configuration.label,
+            member_configuration.cluster_name,
+            MemberMachine(member_configuration, Random(number), clock.now_us),
             clock,
             Network({}, Random(1)),
-            keeper,
-            PATIENCE,
+            observer,
+            TIMEOUTS,
             http=lambda transport, said: BoundedProtocol(config, state, {}, loop),
             security=security,
             limits=TOLERANT if tolerant else DEFAULT_LIMITS,
@@ -117,17 +116,17 @@ async def be_thrown_at(tolerant: bool, security: WireSecurity) -> None:
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     while await lines.readline():
-        await asyncio.sleep(1.5 * PATIENCE.hello_seconds)
+        await asyncio.sleep(1.5 * TIMEOUTS.hello_seconds)
         gc.collect()
         told = {
             "memory_bytes": resident_bytes(os.getpid()),
             "cpu_seconds": round(time.process_time(), 2),
-            "members": keeper.members,
-            "troubles": keeper.troubles,
-            "ended": keeper.ended_members,
-            "strangers_told": keeper.strangers,
+            "members": observer.members,
+            "troubles": observer.troubles,
+            "ended": observer.ended_members,
+            "strangers_told": observer.strangers,
             "connections": len(hosts[0]._transport._connections),
-            "strangers_inside": hosts[0]._transport._door.places.taken,
+            "strangers_inside": hosts[0]._transport._listener.slots.taken,
             "http_inside": len(state.connections),
             "tasks": len(asyncio.all_tasks()),
         }

@@ -1,7 +1,7 @@
 """Five member processes that are killed, frozen and cut off from one another while clients write: as one line of JSON.
 
 Run as ``python -m tests.bench.chaos [MINUTES] [SEED]``. The seed fixes what is done to whom and for how long, not when the
-machine gets to it. Time goes in phases, one misfortune each; a phase ends when all members are one cluster with one safe table
+machine gets to it. Time goes in phases, one injected fault each; a phase ends when all members are one cluster with one safe table
 again, so that two members are never lost before the one backup is replaced. Every phase has keys of its own. What was
 acknowledged in a phase that left the members together has to be found, at its end and at the very end; what was written while
 they were divided may be lost, and is only counted.
@@ -33,7 +33,7 @@ import httpx
 from quarterdeck.backend.core.events import SuspicionRaised
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.journal.reader import read_journal
-from tests.service.processes import Started, end
+from tests.service.member_processes import MemberProcess, end
 
 MINUTES = 3.0
 SEED = 1
@@ -69,7 +69,7 @@ TOGETHER = ("kill", "kill the master", "kill beside a pause", "pause", "short cu
 DIVIDING = ("long pause", "split", "cut of one link")
 KINDS = TOGETHER + DIVIDING
 
-TROUBLES = ("problems", "problems_later", "partitions_lost", "journal_problems", "tracebacks")
+FAILURE_COUNTS = ("problems", "problems_later", "partitions_lost", "journal_problems", "tracebacks")
 """What has to be empty in a result."""
 
 
@@ -188,7 +188,7 @@ class Crew:
         self._folder = folder
         self._ports = {f"n{number + 1}": base_port + number for number in range(MEMBERS)}
         self.addresses = {label: f"127.0.0.1:{port}" for label, port in self._ports.items()}
-        self.members: dict[str, Started] = {}
+        self.members: dict[str, MemberProcess] = {}
         self.frozen: set[str] = set()
         self._http = httpx.Client(timeout=5, trust_env=False)
 
@@ -200,7 +200,7 @@ class Crew:
         joins = [f"--join={address}" for address in self.addresses.values()]
         recorded = (f"--journal={self.journal}", "--run=chaos")
         port = self._ports[label]
-        self.members[label] = Started(self._folder, label, *joins, *recorded, *ARGUMENTS, port=port)
+        self.members[label] = MemberProcess(self._folder, label, *joins, *recorded, *ARGUMENTS, port=port)
         self.members[label].ready()
 
     def kill(self, label: str) -> None:
@@ -267,7 +267,7 @@ class Crew:
             self.kill(label)
         self._http.close()
 
-    def _look(self, member: Started) -> Seen | str:
+    def _look(self, member: MemberProcess) -> Seen | str:
         try:
             told = self._http.get(f"{member.url}{API}/member").raise_for_status().json()
             safe = self._http.get(f"{member.url}/hazelcast/health").raise_for_status().json()["clusterSafe"]
@@ -292,7 +292,7 @@ class Crew:
         )
 
 
-# The misfortunes
+# The injected faults
 
 
 @dataclass
@@ -315,7 +315,7 @@ class Phase:
 
 
 class Chaos:
-    """One run. `play` goes through misfortunes; `judge` says what has become of everything."""
+    """One run. `play` goes through injected faults; `judge` says what has become of everything."""
 
     def __init__(self, crew: Crew, seed: int) -> None:
         self.phases: list[Phase] = []
@@ -337,7 +337,7 @@ class Chaos:
         }
 
     def play(self, seconds: float, kinds: Sequence[str] = KINDS) -> None:
-        """Misfortunes of these kinds, each once before any comes again, until the time is over."""
+        """Injected faults of these kinds, each once before any comes again, until the time is over."""
         for label in self._crew.addresses:
             self._crew.start(label)
         self._crew.settle()
@@ -487,12 +487,12 @@ class Chaos:
         return []
 
     def _last(self, seconds: tuple[float, float]) -> None:
-        """Let a misfortune last so long; one that is to divide the members at least until it has."""
+        """Let a injected fault last so long; one that is to divide the members at least until it has."""
         time.sleep(self._random.uniform(*seconds))
         limit = time.monotonic() + SETTLED_SECONDS
         while seconds == DIVIDING_SECONDS and not self._crew.are_divided():
             if time.monotonic() > limit:
-                raise NeverSettled("a misfortune that should have divided the members did not")
+                raise NeverSettled("a injected fault that should have divided the members did not")
             time.sleep(0.1)
 
     def _anybody(self) -> str:
@@ -537,6 +537,6 @@ if __name__ == "__main__":
             {"bench": "chaos", "members": MEMBERS, "minutes": minutes, "seed": seed, **found, "machine": machine}
         )
     )
-    if any(found[trouble] for trouble in TROUBLES):
+    if any(found[trouble] for trouble in FAILURE_COUNTS):
         sys.exit(f"logs and journal are in {place}")
     shutil.rmtree(place)

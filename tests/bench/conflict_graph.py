@@ -14,7 +14,11 @@ import random
 import time
 from collections.abc import Iterator
 
-from quarterdeck.backend.core.membership.conflict_graph import WORK_BUDGET, Candidate, settle
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
+    WORK_BUDGET,
+    Candidate,
+    resolve_conflicts,
+)
 
 ROUNDS = 3
 """The shortest of so many is told: what else the machine does only ever adds."""
@@ -73,15 +77,15 @@ def measure(shape: str, members: int, pairs: Pairs) -> dict[str, object]:
     taken = []
     for _ in range(ROUNDS):
         began = time.process_time()
-        settlement = settle(candidates, conflicts)
+        resolution = resolve_conflicts(candidates, conflicts)
         taken.append(time.process_time() - began)
     return {
         "shape": shape,
         "members": members,
         "conflicts": len(pairs),
-        "kept": len(settlement.keep) - 1,
-        "exact": settlement.exact,
-        "work": settlement.work,
+        "kept": len(resolution.keep) - 1,
+        "exact": resolution.exact,
+        "work": resolution.work,
         "cpu_ms": round(1000 * min(taken), 1),
     }
 

@@ -43,7 +43,7 @@ STARTS = 5
 HOUR_SECONDS = 3_600
 MINUTE_US = 60_000_000
 REPORT_SECONDS = 0.5
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 class Setting(NamedTuple):
@@ -95,7 +95,7 @@ class LoadedCluster:
         from quarterdeck.backend.core import events
         from quarterdeck.backend.core.address import Address
         from quarterdeck.backend.core.events import Record
-        from quarterdeck.backend.core.membership.identity import Member
+        from quarterdeck.backend.core.membership.views.identity import Member
 
         self.source = setting.source
         self.labels: Sequence[str] = [f"m{place}" for place in range(setting.members)]
@@ -206,7 +206,7 @@ class Terminal:
             stdin=follower, stdout=follower, stderr=follower, env=environment, start_new_session=True, cwd=ROOT,
         )  # fmt: skip
         os.close(follower)
-        self.first_paint_seconds = self.read_until(HEADER_MARK, PATIENCE_SECONDS) - begun
+        self.first_paint_seconds = self.read_until(HEADER_MARK, TIMEOUT_SECONDS) - begun
         self.first_paint_cpu_seconds = self.cpu_seconds
 
     def close(self) -> None:
@@ -246,10 +246,10 @@ class Terminal:
 
     def told(self, report: Path) -> dict[str, float]:
         """What the console wrote down last; waits for the first time."""
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + TIMEOUT_SECONDS
         while not report.stat().st_size:
             if time.monotonic() > end:
-                raise SystemExit(f"the console reports nothing within {PATIENCE_SECONDS:g} s")
+                raise SystemExit(f"the console reports nothing within {TIMEOUT_SECONDS:g} s")
             self.swallow(REPORT_SECONDS)
         return dict(json.loads(report.read_text()))
 

@@ -14,7 +14,7 @@ from statistics import median
 from quarterdeck.backend.core.commands import Command, KillMember, PauseMember, StartMember
 from quarterdeck.backend.core.events import MemberRemoved, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.simulation.world import PLAIN_LATENCY, World
+from quarterdeck.backend.simulation.virtual_time.world import PLAIN_LATENCY, World
 
 RUNS = 1_000
 SETTINGS = Settings.of({"hazelcast.max.no.heartbeat.seconds": 5}, preset="training")

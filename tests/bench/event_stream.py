@@ -27,14 +27,14 @@ from websockets.asyncio.client import connect
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import StrangerRefused
-from quarterdeck.backend.core.member import Birth, MemberMachine
+from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.messages import Heartbeat, Message
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.live.clock import RunClock
-from quarterdeck.backend.live.network import Network
-from quarterdeck.backend.service import member_service
-from quarterdeck.backend.service.configuration import MemberConfiguration
-from quarterdeck.backend.service.member_service import MemberService
+from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
+from quarterdeck.backend.service.process import member_service
+from quarterdeck.backend.service.process.member_service import MemberService
 
 HOST, PORTS = "127.0.0.1", (28_701, 28_702)
 INTERVAL_SECONDS = 0.05
@@ -60,10 +60,12 @@ class Watching(MemberMachine):
 def a_member(place: int) -> MemberService:
     addresses = {f"n{number}": make_address(HOST, port) for number, port in enumerate(PORTS, start=1)}
     label, address = list(addresses.items())[place]
-    configuration = MemberConfiguration("bench", label, HOST, address, tuple(addresses.values()), SETTINGS)
+    configuration = ProcessConfiguration("bench", label, HOST, address, tuple(addresses.values()), SETTINGS)
     clock = RunClock.started_now()
-    birth = Birth("bench", label, address, tuple(addresses.values()), SETTINGS, clock.utc_origin_us)
-    return MemberService(configuration, birth, Random(place), clock, Network(addresses, Random(place)))
+    member_configuration = MemberConfiguration(
+        "bench", label, address, tuple(addresses.values()), SETTINGS, clock.utc_origin_us
+    )
+    return MemberService(configuration, member_configuration, Random(place), clock, Network(addresses, Random(place)))
 
 
 async def serve(clients: int, rate: int, seconds: float, watcher: Connection, crowd: Connection) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from quarterdeck.backend.core.events import ListInstalled
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.messages import Heartbeat, Message
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.live.local_cluster import LocalCluster
+from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 
 BASE_PORT = 25_701
 

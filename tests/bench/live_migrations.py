@@ -17,14 +17,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from quarterdeck.backend.core.commands import ArrangePartitions, KillMember, StartMember, StopMember
-from quarterdeck.backend.core.data.operations import Put, PutAll, Size
+from quarterdeck.backend.core.data.calls.operations import Put, PutAll, Size
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.live.live_cluster import LiveCluster
-from quarterdeck.backend.live.local_cluster import LocalCluster
-from quarterdeck.backend.live.process_cluster import ProcessCluster
-from tests.live.tables import Tables
+from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
+from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
+from quarterdeck.backend.live.process.process_cluster import ProcessCluster
+from tests.live.cluster.partition_tables import PartitionTables
 
 BASE_PORT = 26_701
 KINDS: dict[str, type[LiveCluster]] = {"local": LocalCluster, "processes": ProcessCluster}
@@ -33,7 +33,7 @@ VALUE = b"v" * 1000
 ENTRIES = 20_000
 BATCH = 500
 PUT_SECONDS = 3.0
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 HAZELCAST_5_3_8 = {
     "killed_to_safe_seconds": 0.60,
@@ -44,18 +44,18 @@ HAZELCAST_5_3_8 = {
 """Recorded on real members with the same data, each a Java machine of its own, on 2 cores."""
 
 
-class Watch:
+class ClusterObserver:
     """The records of a cluster, in the order of their times, and the tables that follow from them."""
 
     def __init__(self, cluster: LiveCluster) -> None:
         self.cluster = cluster
-        self.tables = Tables()
+        self.tables = PartitionTables()
         self.records: list[Record] = []
         self._coming: deque[Record] = deque()
 
     def until(self, reached: Callable[[Record], bool]) -> int:
         """The time of the first record with which that was `reached`, in microseconds."""
-        limit = time.monotonic() + PATIENCE_SECONDS
+        limit = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < limit:
             while self._coming:
                 record = self._coming.popleft()
@@ -85,19 +85,21 @@ def measure(kind: str) -> dict[str, object]:
     cluster = KINDS[kind]([*labels, "n5"], settings=settings, base_port=BASE_PORT, late=["n5"])
     try:
         cluster.started.result(30)
-        watch = Watch(cluster)
+        observer = ClusterObserver(cluster)
         cluster.execute(ArrangePartitions("n1")).result(10)
-        watch.until(lambda _: watch.tables.are_safe(labels, 2))
+        observer.until(lambda _: observer.tables.are_safe(labels, 2))
         figures = {"single_puts": _single_puts(cluster), "put_all": _put_all(cluster)}
         cluster.execute(KillMember("n4")).result(10)
         left = ["n1", "n2", "n3"]
-        listed = watch.until_listed(left)
-        figures["killed_to_safe"] = _spent(watch, listed, watch.until(lambda _: watch.tables.are_safe(left, 2)))
+        listed = observer.until_listed(left)
+        figures["killed_to_safe"] = _spent(
+            observer, listed, observer.until(lambda _: observer.tables.are_safe(left, 2))
+        )
         cluster.execute(StartMember("n5")).result(10)
         grown = [*left, "n5"]
-        listed = watch.until_listed(grown)
+        listed = observer.until_listed(grown)
         figures["joined_to_balanced"] = _spent(
-            watch, listed, watch.until(lambda _: watch.tables.are_balanced(grown, 2))
+            observer, listed, observer.until(lambda _: observer.tables.are_balanced(grown, 2))
         )
         began = time.perf_counter()
         cluster.execute(StopMember("n5")).result(60)
@@ -134,9 +136,9 @@ def _put_all(cluster: LiveCluster) -> dict[str, object]:
     return {"entries_per_second": round(ENTRIES / seconds), "megabytes_per_second": round(20 / seconds, 1)}
 
 
-def _spent(watch: Watch, from_us: int, to_us: int) -> dict[str, object]:
+def _spent(observer: ClusterObserver, from_us: int, to_us: int) -> dict[str, object]:
     """What the migrations between these times were: how many, how much, how quick."""
-    records = [record for record in watch.records if from_us <= record.at <= to_us]
+    records = [record for record in observer.records if from_us <= record.at <= to_us]
     decided = [record.event for record in records if isinstance(record.event, MigrationDecided)]
     copied = sum(record.event.bytes for record in records if isinstance(record.event, MigrationCopied))
     seconds = (to_us - from_us) / 1e6

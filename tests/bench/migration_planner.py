@@ -12,7 +12,7 @@ import platform
 import random
 import time
 
-from quarterdeck.backend.core.partitions.migration_planner import Row, _planned, plan_migrations
+from quarterdeck.backend.core.partitions.migration.migration_planner import Row, _planned, plan_migrations
 
 PARTITIONS = 50_021
 MEMBERS = 50

@@ -13,8 +13,8 @@ from random import Random
 
 from quarterdeck.backend.core.commands import Command, CommandRefused, CutLink, Heal, KillMember, Partition, StartMember
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.simulation.invariants import Watch
-from quarterdeck.backend.simulation.world import World
+from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.simulation.virtual_time.world import World
 
 SEEDS = 10_000
 PROCESSES = 2
@@ -27,8 +27,8 @@ SETTINGS = Settings.of(preset="training")
 def try_seed(seed: int) -> tuple[int, int]:
     """Run one seed; its events and the violations that were found."""
     rng = Random(seed)
-    watch = Watch()
-    world = World(LABELS, seed=seed, settings=SETTINGS, on_record=watch.observe, elide_heartbeats=True)
+    invariant_checker = InvariantChecker()
+    world = World(LABELS, seed=seed, settings=SETTINGS, on_record=invariant_checker.observe, elide_heartbeats=True)
     for label in LABELS:
         world.execute(StartMember(label))
         world.run_until(world.now_us + 10_000)
@@ -41,7 +41,7 @@ def try_seed(seed: int) -> tuple[int, int]:
     world.execute(Heal())
     world.run_until(RUN_US)
     world.fingerprint()
-    return world.events, len(watch.violations)
+    return world.events, len(invariant_checker.violations)
 
 
 def random_fault(rng: Random) -> Command:

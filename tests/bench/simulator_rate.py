@@ -12,8 +12,8 @@ import time
 
 from quarterdeck.backend.core.commands import KillMember, StartMember
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.simulation.invariants import Watch
-from quarterdeck.backend.simulation.world import World
+from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.simulation.virtual_time.world import World
 
 SIZES = (5, 50, 200)
 CALM_SIZES = (5, 50, 200)
@@ -27,12 +27,12 @@ FORMATION_SLICE_US = 10_000
 
 def formed_world(size: int, *, elide: bool = False) -> World:
     """A world in which `size` members, started one by one, are one cluster. Raises RuntimeError if they are not."""
-    watch = Watch()
+    invariant_checker = InvariantChecker()
     world = World(
         [f"n{number}" for number in range(1, size + 1)],
         seed=1,
         settings=SETTINGS,
-        on_record=watch.observe,
+        on_record=invariant_checker.observe,
         elide_heartbeats=elide,
     )
     for label in world.labels:

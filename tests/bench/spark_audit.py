@@ -147,7 +147,7 @@ SPARK_COLUMNS = (
 
 
 def ask_spark(files: Path, master: str, told: Callable[[], None]) -> dict[str, Answer]:
-    from quarterdeck.backend.pipeline.session import spark_session
+    from quarterdeck.backend.pipeline.spark.session import spark_session
 
     with spark_session(master, profile="throughput", conf={"spark.sql.shuffle.partitions": "8"}) as spark:
         spark.read.schema(SPARK_COLUMNS).json(str(files / "bench-000000.jsonl")).createOrReplaceTempView("records")

@@ -23,7 +23,7 @@ import msgspec
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, ListInstalled, MasterChanged, Record
-from quarterdeck.backend.core.membership.identity import Member
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.journal.writer import JournalWriter
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ MEMBERS = 5
 EVENTS_PER_SECOND = 1_000
 STEP_SECONDS = 0.01
 IDLE_SECONDS = 10
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 RUN = "bench"
 ADDRESS = Address("10.0.0.9:5701")
@@ -87,7 +87,7 @@ class Findings:
                 self.seen_us.setdefault((one["uuid"], one["seq"]), now_us)
 
     def wait_for(self, number: int) -> None:
-        give_up = time.monotonic() + PATIENCE_SECONDS
+        give_up = time.monotonic() + TIMEOUT_SECONDS
         while len(self.seen_us) < number and time.monotonic() < give_up:
             self.look()
             time.sleep(STEP_SECONDS)

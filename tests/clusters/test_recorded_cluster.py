@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.pace import Noted
-from quarterdeck.backend.clusters.recorded import RECORDS_A_DRAIN, RecordedCluster
+from quarterdeck.backend.clusters.recorded_cluster import RECORDS_A_DRAIN, RecordedCluster
+from quarterdeck.backend.clusters.time_control import StatusNotes
 from quarterdeck.backend.core.commands import CommandRefused, Heal
-from quarterdeck.backend.core.data.operations import Get
+from quarterdeck.backend.core.data.calls.operations import Get
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
-from tests.picture.happenings import EVENTS
+from tests.picture.replay.random_records import EVENTS
 
 ENCODE = msgspec.json.encode
 
@@ -53,7 +53,12 @@ def test_a_run_comes_back_in_pieces_and_in_order(tmp_path: Path) -> None:
     write(tmp_path, "r", "two", theirs)
     cluster = RecordedCluster(tmp_path)
     watched: Cluster = cluster
-    assert watched.source == "recorded" and not watched.writable and watched.name == "r" and isinstance(cluster, Noted)
+    assert (
+        watched.source == "recorded"
+        and not watched.writable
+        and watched.name == "r"
+        and isinstance(cluster, StatusNotes)
+    )
     first = cluster.drain()
     assert len(first) == RECORDS_A_DRAIN and cluster.now_us() == first[-1].at
     assert any("reading the journal" in note for note in cluster.notes())

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from quarterdeck.backend.core.data import map_calls, rules
+from quarterdeck.backend.core.data import handlers
+from quarterdeck.backend.core.data.calls import map_calls
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operation, Put
 from quarterdeck.backend.core.data.map_service import MapService, entries_of
-from quarterdeck.backend.core.data.operations import Answer, Get, Operation, Put
 from quarterdeck.backend.core.effects import Answered, Happened, Transmit
 from quarterdeck.backend.core.events import Event
-from quarterdeck.backend.core.membership.failure_detector import DeadlineDetector
-from quarterdeck.backend.core.membership.identity import Member
-from quarterdeck.backend.core.membership.member_list import MemberList
-from quarterdeck.backend.core.membership.state import Birth, Membership, Peer
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
+from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership, Peer
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
-from quarterdeck.backend.core.partitions.learning import learn
-from quarterdeck.backend.core.partitions.migration import Migration
-from quarterdeck.backend.core.partitions.migration_service import Endpoint, MigrationEvent
-from quarterdeck.backend.core.partitions.partition_table import PartitionTable
-from quarterdeck.backend.core.partitions.replica import Replica, Replicas, VersionedRow, index_of
-from quarterdeck.backend.core.partitions.state import Active
+from quarterdeck.backend.core.partitions.migration.migration import Migration
+from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint, MigrationEvent
+from quarterdeck.backend.core.partitions.state import ActiveMigration
+from quarterdeck.backend.core.partitions.table.learning import learn
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, VersionedRow, index_of
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from tests.core.ensemble import address_of, name_of, trained
+from tests.core.stepped_cluster import address_of, name_of, training_settings
 
 
 class MapNetwork:
@@ -32,7 +33,7 @@ class MapNetwork:
         self, names: str, rows: list[str], settings: Settings | None = None, *, utc_origin_us: int = 0
     ) -> None:
         self.now = 0
-        self.settings = settings or trained(partition_count=len(rows))
+        self.settings = settings or training_settings(partition_count=len(rows))
         self.utc_origin_us = utc_origin_us
         self.states: dict[str, Membership] = {}
         self.sent: list[tuple[str, str, Message]] = []
@@ -52,8 +53,10 @@ class MapNetwork:
                 self.learn(name)
 
     def born(self, name: str) -> Membership:
-        birth = Birth("test", name, address_of(name), (), self.settings, self.utc_origin_us)
-        state = self.states[name] = Membership(birth, Random(ord(name)))
+        member_configuration = MemberConfiguration(
+            "test", name, address_of(name), (), self.settings, self.utc_origin_us
+        )
+        state = self.states[name] = Membership(member_configuration, Random(ord(name)))
         state.services = (MapService(state),)
         self.events[name] = []
         return state
@@ -71,7 +74,7 @@ class MapNetwork:
                 for one in members
                 if one.uuid != state.uuid
             }
-            rules.on_list_changed(state, self.now)
+            handlers.on_list_changed(state, self.now)
             self.take(name)
 
     def row_of(self, names: str) -> Replicas:
@@ -94,7 +97,7 @@ class MapNetwork:
             state.partitions.table = PartitionTable(len(self.rows), self.width)
         rows = [VersionedRow(*one) for one in zip(range(len(self.rows)), self.versions, self.rows, strict=True)]
         learn(state, self.now, rows, (), author="", cause="published")
-        rules.on_table_changed(state, self.now)
+        handlers.on_table_changed(state, self.now)
         self.take(name)
 
     def learn_all(self) -> None:
@@ -144,9 +147,9 @@ class MapNetwork:
                 self.events[name].append(effect.record.event)
 
     def receive(self, name: str, sender: str, message: Message) -> None:
-        if name in self.dead or type(message) not in rules.DATA_RULES:
+        if name in self.dead or type(message) not in handlers.DATA_MESSAGE_HANDLERS:
             return
-        rules.DATA_RULES[type(message)](self.states[name], self.now, address_of(sender), message)
+        handlers.DATA_MESSAGE_HANDLERS[type(message)](self.states[name], self.now, address_of(sender), message)
         self.take(name)
 
     def deliver(self, place: int = 0) -> None:
@@ -166,8 +169,8 @@ class MapNetwork:
         state = self.states[name]
         while name not in self.dead and state.timers.earliest <= self.now:
             timer = state.timers.take_earliest()
-            if timer in rules.DATA_TIMED:
-                rules.DATA_TIMED[timer](state, self.now)
+            if timer in handlers.DATA_TIMER_HANDLERS:
+                handlers.DATA_TIMER_HANDLERS[timer](state, self.now)
         self.take(name)
 
     def tick_all(self) -> None:
@@ -229,7 +232,7 @@ class MapNetwork:
         for name, endpoint in ((owner, "source"), (destination, "destination")):
             state = self.states[name]
             event = self.event(name, migration, endpoint)
-            state.partitions.active[migration.partition] = Active(migration, event)
+            state.partitions.active[migration.partition] = ActiveMigration(migration, event)
             for service in state.services:
                 service.before(self.now, event)
         return self.states[owner].services[0].replicate(migration.partition, self.settings.transfer_chunk_bytes)

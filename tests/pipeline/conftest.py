@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from quarterdeck.backend.pipeline.missing import PipelineMissing
+from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
 
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator["pyspark_sql.SparkSession"]:
-    from quarterdeck.backend.pipeline.session import start_session
+    from quarterdeck.backend.pipeline.spark.session import start_session
 
     try:
         session = start_session()

@@ -16,14 +16,14 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import OutputRefused, PipelineMissing, UnknownRule, audit
-from quarterdeck.backend.pipeline.missing import SparkUnreachable
+from quarterdeck.backend.pipeline.spark.requirements import SparkUnreachable
 from quarterdeck.backend.pipeline.tables.commit import StoreRefused
-from quarterdeck.backend.pipeline.tables.store import fold_in
+from quarterdeck.backend.pipeline.tables.store import update_store
 from quarterdeck.backend.pipeline.tables.suspicions import SUSPICIONS
 from quarterdeck.backend.pipeline.tables.views import VIEWS
-from quarterdeck.cli.audit import audit as audit_command
+from quarterdeck.cli.commands.spark.audit import audit as audit_command
 from quarterdeck.cli.exits import CommandFailed, ExitCode
-from tests.pipeline.journals import Story, address, clean_story, line, write
+from tests.pipeline.journal_builder import JournalBuilder, address, clean_story, line, write
 
 REPOSITORY = Path(__file__).parents[2]
 OF_LISTS = ("view integrity", "version", "unique content", "one master", "view order")
@@ -145,7 +145,7 @@ def test_an_unknown_rule_is_refused_with_a_hint(tmp_path: Path) -> None:
 def test_what_needs_the_whole_journal_is_only_a_warning_where_something_is_missing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    story = Story("gap")
+    story = JournalBuilder("gap")
     story.installs("a1", "one/1", 1, "a1")
     story.installs("a1", "one/1", 2, "a1 b1")
     story.says("b1", skip=1)
@@ -180,7 +180,7 @@ except PipelineMissing as missing:
 
 
 def test_a_member_that_never_joins_anybody_is_found(spark: SparkSession, tmp_path: Path) -> None:
-    story = Story("alone")
+    story = JournalBuilder("alone")
     story.happens("a1", MemberStarted(address("a"), False, (), ""))
     story.says("a1")
     root = write(tmp_path / "root", story)
@@ -212,7 +212,7 @@ def test_what_keeps_the_command_from_auditing_is_no_violation(
 def test_of_several_files_each_finding_is_linked_to_its_own(spark: SparkSession, tmp_path: Path) -> None:
     files = []
     for run in ("first", "second"):
-        story = Story(run)
+        story = JournalBuilder(run)
         story.installs("a1", "one/1", 2, "a1")
         story.installs("a1", "one/1", 1, "a1")
         files.append(tmp_path / f"{run}.jsonl")
@@ -223,7 +223,7 @@ def test_of_several_files_each_finding_is_linked_to_its_own(spark: SparkSession,
 
 @pytest.mark.parametrize("by_tables", [False, True], ids=["run by run", "by tables"])
 def test_a_change_of_the_table_without_rows_is_judged(spark: SparkSession, tmp_path: Path, by_tables: bool) -> None:
-    story = Story("empty")
+    story = JournalBuilder("empty")
     story.installs("a1", "one/1", 1, "a1")
     for version in (1, 2):
         story.happens("a1", TableChanged(version, "digest", 1, (), (), "uuid-a1", "arranged"))
@@ -235,7 +235,7 @@ def test_a_change_of_the_table_without_rows_is_judged(spark: SparkSession, tmp_p
 
 def test_before_its_first_record_a_run_is_not_known_to_have_been_calm(spark: SparkSession, tmp_path: Path) -> None:
     """Of a run that went on for hours the last second is there, in which two lists are on their way."""
-    story = Story("late")
+    story = JournalBuilder("late")
     story.installs("a1 b1", "one/1", 1, "a1 b1")
     story.installs("a1", "one/1", 2, "a1 b1")
     story.says("a1")
@@ -250,7 +250,7 @@ def test_before_its_first_record_a_run_is_not_known_to_have_been_calm(spark: Spa
 
 def test_an_event_that_no_checker_can_read_is_not_one_that_is_missing(spark: SparkSession, tmp_path: Path) -> None:
     """It is made as it should be, but has a value that this version does not know."""
-    story = Story("strange")
+    story = JournalBuilder("strange")
     story.installs("a1", "one/1", 1, "a1")
     story.happens("a1", TableChanged(0, "digest", 1, (), (), "uuid-a1", "arranged"))
     story.installs("a1", "one/1", 1, "a1")
@@ -264,7 +264,7 @@ def test_an_event_that_no_checker_can_read_is_not_one_that_is_missing(spark: Spa
 def test_all_findings_are_in_the_table_however_many_are_listed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story = Story("many")
+    story = JournalBuilder("many")
     for _ in range(5):
         story.installs("a1", "one/1", 1, "a1")
     monkeypatch.setattr(audit_module, "MOST_FINDINGS", 3)
@@ -279,8 +279,8 @@ def test_the_tables_of_an_audit_and_those_of_a_store_do_not_take_each_others_pla
     root = write(tmp_path / "root", clean_story("clean"))
     audit([root], tmp_path / "audit", rules=["version"])
     with pytest.raises(StoreRefused, match="the tables of `quarterdeck audit`"):
-        fold_in(spark, [root], tmp_path / "audit")
-    fold_in(spark, [root], tmp_path / "store")
+        update_store(spark, [root], tmp_path / "audit")
+    update_store(spark, [root], tmp_path / "store")
     with pytest.raises(OutputRefused, match="the tables of `quarterdeck pipeline tables`"):
         audit([root], tmp_path / "store")
 

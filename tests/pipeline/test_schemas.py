@@ -19,7 +19,7 @@ from quarterdeck.backend.pipeline.schemas import (
     event_struct,
 )
 from quarterdeck.backend.pipeline.tables import bronze
-from tests.pipeline.journals import line
+from tests.pipeline.journal_builder import line
 
 
 def sample(kind: inspect.Type) -> Any:

@@ -8,13 +8,13 @@ import pytest
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import DrainFinished, MigrationDecided, MigrationStarted
-from quarterdeck.backend.simulation.answers import Truth
-from quarterdeck.backend.simulation.run import simulate
-from quarterdeck.backend.simulation.scenario_questions import LETTERS
+from quarterdeck.backend.simulation.scenarios.answers import RightAnswer
+from quarterdeck.backend.simulation.scenarios.questions import LETTERS
+from quarterdeck.backend.simulation.scenarios.run import simulate
+from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo
 from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
 from quarterdeck.backend.training.runner import run_live
-from quarterdeck.backend.training.taught import LiveDemo, Taught
-from quarterdeck.backend.training.text_lesson import lead
+from quarterdeck.backend.training.text_lesson import run_text_lesson
 from tests.training.test_tutor import Scripted
 from tests.training.trainee import Trainee
 
@@ -69,7 +69,7 @@ def test_a_demo_comes_true_under_any_seed(name: str, seed: int) -> None:
 def test_a_trainee_is_led_to_the_end_however_long_he_reads(name: str, reads_for: int) -> None:
     tutor = Trainee(load_demo(name), seed=4).finish(reads_for=reads_for)
     summary = tutor.summary
-    assert [one for one in summary.waited if one.missing] == []
+    assert [one for one in summary.expectation_results if one.missing] == []
     assert summary.passed
     assert all(one.right is not None for one in summary.predictions), "none of the choices was right"
     assert len(summary.predictions) == sum(step.ask is not None for step in tutor.scenario.steps)
@@ -91,7 +91,7 @@ def test_the_right_answers_have_all_kinds_of_letters() -> None:
         trainee = Trainee(load_demo(name))
         asks = {step.ask.question: step.ask for step in trainee.tutor.scenario.steps if step.ask is not None}
         for prediction in trainee.finish().summary.predictions:
-            place = Truth(asks[prediction.question], prediction.truth).choice
+            place = RightAnswer(asks[prediction.question], prediction.truth).choice
             letters += [] if place is None else [LETTERS[place]]
     assert {"a", "b", "c"} <= set(letters)
     assert max(letters.count(letter) for letter in set(letters)) <= len(letters) / 2, sorted(letters)
@@ -108,9 +108,9 @@ def test_a_demo_comes_true_on_real_members(name: str) -> None:
 def test_a_lesson_on_real_members() -> None:
     cluster = LiveDemo(load_demo("first-cluster"), "first-cluster")
     try:
-        assert isinstance(cluster, Taught)
+        assert isinstance(cluster, DemoCluster)
         trainee = Scripted(["b", "a", "c"])
-        summary = lead(cluster.lesson, lambda: cluster.drain() and None, trainee, lambda command: ())
+        summary = run_text_lesson(cluster.lesson, lambda: cluster.drain() and None, trainee, lambda command: ())
         assert summary.passed, trainee.heard
         assert (summary.right, summary.judged) == (3, 3)
     finally:

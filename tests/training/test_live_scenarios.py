@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
-from quarterdeck.backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.simulation.scenarios.reading import load_scenario
 from quarterdeck.backend.training.runner import run_live
 
 MARKS: dict[str, tuple[type[LiveCluster], ...]] = {
     "# live": (LocalCluster,),
     "# live, in processes too": (LocalCluster, ProcessCluster),
 }
-FOUND = Path(__file__).parents[1] / "simulation" / "found" / "seed-467.yaml"
+FOUND = Path(__file__).parents[1] / "simulation" / "swarm_testing" / "regressions" / "seed-467.yaml"
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 BASE_PORT = 11_701 + 200 * WORKER

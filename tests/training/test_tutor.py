@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.commands import Command, KillMember, Operate
-from quarterdeck.backend.picture.fact import Fact
-from quarterdeck.backend.simulation.scenario import Scenario
-from quarterdeck.backend.simulation.scenario_file import read_scenario
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.simulation.scenarios.reading import read_scenario
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.training.lesson import Lesson
-from quarterdeck.backend.training.prediction import Prediction, Summary
-from quarterdeck.backend.training.progress import ScoreBook
-from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, lead
+from quarterdeck.backend.training.results import Prediction, Summary
+from quarterdeck.backend.training.scores import ScoreBook
+from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, run_text_lesson
 from quarterdeck.backend.training.tutor import Tutor
-from quarterdeck.backend.training.tutor_board import bar_text, plain, step_text, tutor_facts
+from quarterdeck.backend.training.tutor_facts import bar_text, plain, step_text, tutor_facts
 from tests.training.trainee import LOOK_US, Trainee
 
 HEAD = "title: T\ngoal: G\nmembers: [athens, byzantium, cyrene]\nsteps:\n"
@@ -37,7 +37,7 @@ def scenario(steps: str) -> Scenario:
 
 
 def kinds(tutor: Tutor) -> list[str]:
-    return [one.kind for one in tutor.told]
+    return [one.kind for one in tutor.transcript]
 
 
 def test_it_waits_for_the_trainee_and_for_the_cluster() -> None:
@@ -52,8 +52,8 @@ def test_it_waits_for_the_trainee_and_for_the_cluster() -> None:
     trainee.lesson.go_on()
     assert tutor.phase == "asking", "a question is not passed over by a key"
     trainee.lesson.answer("b")
-    assert (tutor.phase, tutor.deeds[0].do is not None) == ("to-do", True)
-    assert tutor.commands(tutor.deeds[0]) == [KillMember("athens")]
+    assert (tutor.phase, tutor.next_actions[0].do is not None) == ("to-do", True)
+    assert tutor.commands(tutor.next_actions[0]) == [KillMember("athens")]
     trainee.wait(50)
     assert tutor.phase == "to-do"
     trainee.lesson.go_on()
@@ -82,7 +82,7 @@ def test_predictions_are_scored_against_the_picture(said: str, right: bool | Non
 def test_an_expectation_that_is_missed_is_told_and_the_lesson_goes_on() -> None:
     trainee = Trainee(scenario("  - expect: {within: 1s, masters: {athens: cyrene}}\n  - do: {kill: athens}\n" + KILL))
     trainee.until("missed")
-    assert trainee.tutor.told[-1].text == "athens follows athens; expected cyrene"
+    assert trainee.tutor.transcript[-1].text == "athens follows athens; expected cyrene"
     trainee.lesson.go_on()
     assert trainee.tutor.phase == "to-do"
     assert not trainee.tutor.summary.passed and trainee.tutor.summary.missed == 1
@@ -97,9 +97,9 @@ def test_a_refused_command_is_told_unless_it_is_expected() -> None:
 
 
 def test_several_deeds_in_a_row_take_one_key() -> None:
-    deeds = "  - do: {kill: athens}\n  - do: {wait: 2s}\n  - do: {start: athens}\n"
-    trainee = Trainee(scenario(deeds + "  - expect: {within: 9s, one-cluster: true}\n"))
-    assert len(trainee.tutor.deeds) == 3
+    next_actions = "  - do: {kill: athens}\n  - do: {wait: 2s}\n  - do: {start: athens}\n"
+    trainee = Trainee(scenario(next_actions + "  - expect: {within: 9s, one-cluster: true}\n"))
+    assert len(trainee.tutor.next_actions) == 3
     trainee.lesson.go_on()
     trainee.until("over")
     assert trainee.tutor.summary.passed
@@ -183,7 +183,7 @@ def test_a_failed_command_is_told_in_words() -> None:
     lesson.look()
     lesson.go_on()
     lesson.look()
-    assert ("refused", "TimeoutError: too slow") in [(one.kind, one.text) for one in lesson.tutor.told]
+    assert ("refused", "TimeoutError: too slow") in [(one.kind, one.text) for one in lesson.tutor.transcript]
 
 
 def test_members_that_cannot_be_started_end_the_lesson_before_it_begins() -> None:
@@ -195,7 +195,7 @@ def test_members_that_cannot_be_started_end_the_lesson_before_it_begins() -> Non
     lesson.look()
     assert lesson.problem == "the members cannot be started: no port"
     with pytest.raises(LessonFailed, match="no port"):
-        lead(lesson, lesson.look, Scripted([]), lambda command: ())
+        run_text_lesson(lesson, lesson.look, Scripted([]), lambda command: ())
 
 
 MOVES = st.lists(st.sampled_from(("go", "a", "b", "cyrene", "", "free", "back", "wait")), max_size=40)
@@ -205,7 +205,7 @@ MOVES = st.lists(st.sampled_from(("go", "a", "b", "cyrene", "", "free", "back", 
 @given(MOVES)
 def test_no_key_at_any_moment_breaks_it(moves: list[str]) -> None:
     trainee = Trainee(scenario(KILL))
-    told = 0
+    transcript = 0
     for move in moves:
         match move:
             case "go":
@@ -217,8 +217,8 @@ def test_no_key_at_any_moment_breaks_it(moves: list[str]) -> None:
             case answer:
                 trainee.lesson.answer(answer)
         trainee.lesson.look(trainee.stage.drain())
-        assert len(trainee.tutor.told) >= told, "what was told stays told"
-        told = len(trainee.tutor.told)
+        assert len(trainee.tutor.transcript) >= transcript, "what was told stays told"
+        transcript = len(trainee.tutor.transcript)
         tutor_facts(trainee.lesson, trainee.stage.now_us(), lambda command: (str(command),))
         assert 1 <= trainee.tutor.number <= len(trainee.tutor.scenario.steps)
     trainee.lesson.play_freely(free=False)
@@ -286,7 +286,7 @@ class Scripted:
         self.answers, self.pauses = answers, pauses
         self.heard: list[str] = []
 
-    def hear(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         self.heard.append(line)
 
     def answer(self) -> str:
@@ -299,7 +299,7 @@ class Scripted:
 
 def test_a_lesson_in_plain_lines() -> None:
     trainee, reader = Trainee(scenario(KILL)), Scripted(["b"])
-    summary = lead(trainee.lesson, trainee.wait, reader, lambda command: (f"$ {command}",))
+    summary = run_text_lesson(trainee.lesson, trainee.wait, reader, lambda command: (f"$ {command}",))
     assert summary.passed and summary.right == 1
     for line in (
         "T",
@@ -317,7 +317,7 @@ def test_a_lesson_in_plain_lines() -> None:
 @pytest.mark.parametrize(("answers", "pauses"), [([LEAVE], 9), ([], 0), ([], 1), (["b"], 2)])
 def test_a_trainee_may_leave_wherever_he_is_asked(answers: list[str], pauses: int) -> None:
     trainee = Trainee(scenario(KILL))
-    summary = lead(trainee.lesson, trainee.wait, Scripted(answers, pauses), lambda command: ())
+    summary = run_text_lesson(trainee.lesson, trainee.wait, Scripted(answers, pauses), lambda command: ())
     assert not summary.finished and not summary.passed
 
 
@@ -333,9 +333,9 @@ def test_scores_are_kept_the_best_and_the_last(tmp_path: Path) -> None:
     file = tmp_path / "state" / "demos.json"
     book = ScoreBook(file)
     for right, judged in ((1, 3), (3, 3), (2, 3)):
-        book.note("split", summary_of(right, judged))
+        book.record("split", summary_of(right, judged))
     other = ScoreBook(file)
-    other.note("heal", summary_of(0, 0))
+    other.record("heal", summary_of(0, 0))
     again = ScoreBook(file)
     attempts = again.of("split")
     assert (attempts.finished, attempts.best, attempts.best_of, attempts.last) == (3, 3, 3, 2)
@@ -349,7 +349,7 @@ def test_a_file_that_cannot_be_read_is_told_and_kept(content: bytes, tmp_path: P
     file.write_bytes(content)
     book = ScoreBook(file)
     assert str(file) in book.problem
-    book.note("split", summary_of(1, 1))
+    book.record("split", summary_of(1, 1))
     assert file.read_bytes() == content
     assert book.of("split").finished == 1, "this time it is known all the same"
 
@@ -357,21 +357,21 @@ def test_a_file_that_cannot_be_read_is_told_and_kept(content: bytes, tmp_path: P
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     book = ScoreBook(tmp_path / "file" / "demos.json")
-    book.note("split", summary_of(1, 1))
+    book.record("split", summary_of(1, 1))
     assert book.problem
     (tmp_path / "file").unlink()
-    book.note("split", summary_of(1, 1))
+    book.record("split", summary_of(1, 1))
     assert not book.problem and ScoreBook(book.file).of("split").finished == 2, "kept as soon as it can be"
 
 
 def test_without_a_file_scores_last_as_long_as_the_program() -> None:
     book = ScoreBook(None)
-    book.note("split", summary_of(1, 1))
+    book.record("split", summary_of(1, 1))
     assert book.of("split").text() == "1 of 1" and not book.problem
 
 
 def test_operating_is_a_command_like_any_other() -> None:
     """Commands that change nothing are waited for too."""
     trainee = Trainee(scenario("  - do: {operate: athens}\n  - expect: {one-cluster: true}\n"))
-    assert trainee.tutor.commands(trainee.tutor.deeds[0]) == [Operate("athens")]
+    assert trainee.tutor.commands(trainee.tutor.next_actions[0]) == [Operate("athens")]
     assert trainee.finish().summary.passed

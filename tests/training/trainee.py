@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quarterdeck.backend.simulation.scenario import Ask, Scenario
+from quarterdeck.backend.simulation.scenarios.scenario import Question, Scenario
 from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.simulated_stage import VirtualStage
 from quarterdeck.backend.training.tutor import Tutor
-from quarterdeck.backend.training.virtual_stage import VirtualStage
 
 LOOK_US = 100_000
 MOST_LOOKS = 30_000
 
 
-def first_choice(ask: Ask) -> str:
+def first_choice(ask: Question) -> str:
     return "a"
 
 
@@ -29,7 +29,7 @@ class Trainee:
             self.stage.advance(LOOK_US)
             self.lesson.look(self.stage.drain())
 
-    def step(self, answer: Callable[[Ask], str] = first_choice) -> None:
+    def step(self, answer: Callable[[Question], str] = first_choice) -> None:
         """One thing: an answer, a key, or a moment of waiting."""
         ask = self.tutor.question
         if ask is not None:
@@ -40,14 +40,14 @@ class Trainee:
             self.wait()
         self.lesson.look(self.stage.drain())
 
-    def until(self, *phases: str, answer: Callable[[Ask], str] = first_choice) -> None:
+    def until(self, *phases: str, answer: Callable[[Question], str] = first_choice) -> None:
         for _ in range(MOST_LOOKS):
             if self.tutor.phase in phases:
                 return
             self.step(answer)
         raise AssertionError(f"never {phases}, but {self.tutor.phase} at step {self.tutor.number}")
 
-    def finish(self, *, reads_for: int = 0, answer: Callable[[Ask], str] = first_choice) -> Tutor:
+    def finish(self, *, reads_for: int = 0, answer: Callable[[Question], str] = first_choice) -> Tutor:
         """All of it; before each answer and each key so many moments pass."""
         for _ in range(MOST_LOOKS):
             if self.tutor.phase == "over":

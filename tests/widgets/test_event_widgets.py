@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from quarterdeck.backend.picture.narration import clock_text
-from quarterdeck.backend.picture.space_time import Row, SpaceTime
+from quarterdeck.backend.picture.explain.space_time import Row, SpaceTime
+from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.tail_log import TailLine, TailLog
-from tests.app.screen_text import screen_text
-from tests.picture.played import trail_of
+from tests.app.fakes.screen_text import screen_text
+from tests.picture.played_scenarios import event_index_of
 
 
 class Stage(App[None]):
@@ -125,10 +125,10 @@ def words(row: Row) -> str:
 
 
 def diagram_of(name: str, labels: int = 20, zoom_us: int = 0) -> tuple[SpaceTimeDiagram, SpaceTime]:
-    trail = trail_of(name)
-    known = list(dict.fromkeys(one.member for one in trail.records if one.uuid != one.run))
-    model = SpaceTime(trail, known[:labels], zoom_us)
-    model.extend(trail.records)
+    event_index = event_index_of(name)
+    known = list(dict.fromkeys(one.member for one in event_index.records if one.uuid != one.run))
+    model = SpaceTime(event_index, known[:labels], zoom_us)
+    model.extend(event_index.records)
     return SpaceTimeDiagram(clock_text, len("99999.999"), words), model
 
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from textual.app import App, ComposeResult
 
-from quarterdeck.backend.picture.fact import Fact
+from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.widgets.fact_sheet import FactSheet
-from tests.app.screen_text import screen_text
+from tests.app.fakes.screen_text import screen_text
 
 CSS = "\n".join(
     f".fact-sheet--{name} {{ text-style: none; }}"

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
 from quarterdeck.widgets.hint_line import Hint, HintLine
-from tests.app.screen_text import screen_text
+from tests.app.fakes.screen_text import screen_text
 
 HINTS = (Hint("x", "stop", "x"), Hint("^k", "kill", "ctrl+k"), Hint("[b]", "[/x]", "b"))
 

@@ -10,10 +10,10 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from quarterdeck.backend.picture.replica_cell import EMPTY, Column, MapCell, letter_of
-from quarterdeck.widgets.replica_look import Zoom
+from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, Column, ReplicaCell, letter_of
 from quarterdeck.widgets.replica_map import GUTTER, ReplicaMapView
-from tests.app.screen_text import screen_text
+from quarterdeck.widgets.replica_style import Zoom
+from tests.app.fakes.screen_text import screen_text
 
 WIDE = (GUTTER + 40 + 2, 12)
 """Forty cells for partitions, and two for the scroll bar."""
@@ -38,7 +38,7 @@ class Columns:
             return self.changed[partition]
         if partition not in self._made:
             places = [(partition + index) % 5 for index in range(3)]
-            self._made[partition] = tuple(MapCell(letter_of(place), place, "held") for place in places)
+            self._made[partition] = tuple(ReplicaCell(letter_of(place), place, "held") for place in places)
         return self._made[partition]
 
     def change(self, partition: int, column: Column) -> None:
@@ -96,7 +96,7 @@ def test_zooms(zoom: Zoom, lines: list[str]) -> None:
 
 
 def test_marks_beside_letters_in_place_of_them_and_over_halves() -> None:
-    single = MapCell("A", 0, "single")
+    single = ReplicaCell("A", 0, "single")
     column = (single, EMPTY["gap"], EMPTY["vacant"])
     looks = {"wide": ["A!B C", "∅ C D", "· D E"], "letters": ["!BC", "∅CD", "·DE"], "halves": ["∅▀▀", "·▀▀"]}
 
@@ -128,7 +128,7 @@ def test_only_what_is_in_sight_is_asked_for_and_only_lines_that_changed_are_pain
         app.map.show(app.shown)
         assert not regions and not app.model.asked  # nothing is new, so nothing is even looked at
         before = app.model.column(21)
-        app.model.change(21, (before[0], MapCell("E", 4, "doubtful"), before[2]))
+        app.model.change(21, (before[0], ReplicaCell("E", 4, "doubtful"), before[2]))
         app.model.change(900, (EMPTY["gap"],) * 3)
         app.map.show(app.shown)
         assert [(region.y, region.height) for region in regions] == [

@@ -6,11 +6,11 @@ import asyncio
 
 from textual.app import App, ComposeResult
 
-from quarterdeck.backend.picture.landmarks import Landmark
-from quarterdeck.backend.picture.tape import Tape
-from quarterdeck.backend.picture.timeline import Timeline, draw_timeline
+from quarterdeck.backend.picture.replay.landmarks import Landmark
+from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.replay.timeline import Timeline, draw_timeline
 from quarterdeck.widgets.timeline import LABEL_WIDTH, LINES, TimelineStrip
-from tests.picture.happenings import EVENTS, records_of
+from tests.picture.replay.random_records import EVENTS, records_of
 
 
 class OneStrip(App[None]):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from quarterdeck.backend.picture.network_board import Drawing, Edge, Node
-from quarterdeck.backend.picture.one_line import one_line
+from quarterdeck.backend.picture.network.network_board import Drawing, Edge, Node
+from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.topology import Topology, laid_out
-from tests.app.screen_text import screen_text
+from tests.app.fakes.screen_text import screen_text
 
 SQUARE = Drawing(
     tuple(Node(name, "plain", False) for name in ("A north", "B east", "C south", "D west")),

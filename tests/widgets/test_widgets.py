@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell, fit
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.tail_log import TailLine, TailLog
-from tests.app.screen_text import screen_text
+from tests.app.fakes.screen_text import screen_text
 
 
 class Numbers:

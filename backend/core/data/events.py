@@ -10,7 +10,7 @@ from quarterdeck.backend.core.address import Address
 
 
 class CallStarted(Struct, frozen=True, tag_field="kind", tag="call-started"):
-    """A client that is watched asks this member for an operation on one key. `call` counts the calls of this life."""
+    """A client that is watched asks this member for an operation on one key. `call` counts the calls of this incarnation."""
 
     call: int
     operation: Literal["put", "get", "remove"]

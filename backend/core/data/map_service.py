@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quarterdeck.backend.core.data import anti_entropy, backups, replica_sending, replica_sync
 from quarterdeck.backend.core.data.partition_store import PartitionStore
-from quarterdeck.backend.core.data.store_transfer import Staging, chunks_of
+from quarterdeck.backend.core.data.replication import anti_entropy, backups, replica_sending, replica_sync
+from quarterdeck.backend.core.data.replication.store_transfer import Staging, chunks_of
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.partitions.migration_service import MigrationEvent
+from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
 
 
 class MapService:
@@ -63,7 +63,7 @@ class MapService:
         state, data = self._state, self._state.data
         if before == 0:
             replica_sending.stop(state, partition)
-            backups.leave_office(state, now, partition)
+            backups.end_owning(state, now, partition)
         if index <= 0:
             replica_sync.forget(state, now, partition)
             data.early.pop(partition, None)
@@ -73,7 +73,7 @@ class MapService:
         data.stores.setdefault(partition, PartitionStore())
         anti_entropy.begin(state, now)
         if index == 0 and before != 0:
-            backups.take_office(state, now, partition)
+            backups.begin_owning(state, now, partition)
 
 
 def held_partitions(state: Membership) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""After a merge of clusters: the entries that a life brings along are offered to the winner's partitions (seed 003, Recovering).
+"""After a merge of clusters: the entries that an incarnation brings along are offered to the winner's partitions (seed 003, Recovering).
 
 Every member of the loser brings what it owned there, and the owners in the winner's cluster merge it by the policy of whoever
 brings it. The batches are calls like any other, so none is merged twice, and a member that brings much sends a few at a time.
@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
-from quarterdeck.backend.core.data import map_calls
+from quarterdeck.backend.core.data.calls import map_calls
+from quarterdeck.backend.core.data.calls.call_results import partition_count
+from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.data.events import EntriesMerged
-from quarterdeck.backend.core.data.map_answers import partition_count
-from quarterdeck.backend.core.data.messages import MergeEntries
-from quarterdeck.backend.core.data.operations import Answer
+from quarterdeck.backend.core.data.messages import MergeBatch
 from quarterdeck.backend.core.data.partition_store import PartitionStore, partition_of
-from quarterdeck.backend.core.data.state import Brought, BroughtEntry
+from quarterdeck.backend.core.data.state import MergeEntries, MergeEntry
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.partitions.arranging import ask_for_arrangement
+from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
 
 MERGING = "merging-entries"
 """Name of the timer that offers the next batches."""
@@ -28,83 +28,87 @@ MOST_ENTRIES = 500
 MOST_BYTES = 64 * 1024
 
 
-def collect(state: Membership) -> Brought | None:
-    """What this life, which is about to end, has to bring along: its partitions, and what it has itself brought and not placed.
+def collect(state: Membership) -> MergeEntries | None:
+    """What this incarnation, which is about to end, has to bring along: its partitions, and what it has itself brought and not placed.
 
     A partition whose owner is not on the list any more is brought by the first in its row that is.
     """
     stores = [
-        store for partition, store in state.data.stores.items() if store.entries and _speaks_for(state, partition)
+        store
+        for partition, store in state.data.stores.items()
+        if store.entries and _is_responsible_for(state, partition)
     ]
-    earlier = state.data.brought
+    earlier = state.data.merge_entries
     if not stores and earlier is None:
         return None
-    entries: Iterator[BroughtEntry] = chain.from_iterable(map(_entries_of, stores))
+    entries: Iterator[MergeEntry] = chain.from_iterable(map(_entries_of, stores))
     if earlier is not None:
-        entries = chain(_unplaced(earlier), entries)
-    return Brought(entries)
+        entries = chain(_not_offered(earlier), entries)
+    return MergeEntries(entries)
 
 
-def bring(state: Membership, now: int, brought: Brought | None) -> None:
+def adopt(state: Membership, now: int, merge_entries: MergeEntries | None) -> None:
     """The new life begins with what the former one has collected."""
-    if brought is None:
+    if merge_entries is None:
         return
     if state.settings.merge_policy == "discard":
-        state.note(now, EntriesMerged("discard", 0, 0, ""))
+        state.record(now, EntriesMerged("discard", 0, 0, ""))
         return
-    state.data.brought = brought
+    state.data.merge_entries = merge_entries
 
 
-def look(state: Membership, now: int) -> None:
-    """The list or the table has changed: once this life has both, it begins to offer."""
-    brought = state.data.brought
-    if brought is None or brought.begun or not state.joined:
+def begin_when_ready(state: Membership, now: int) -> None:
+    """The list or the table has changed: once this incarnation has both, it begins to offer."""
+    merge_entries = state.data.merge_entries
+    if merge_entries is None or merge_entries.begun or not state.joined:
         return
     if state.partitions.table is None:
         ask_for_arrangement(state, now)
         return
-    brought.begun = True
+    merge_entries.begun = True
     state.timers.set(MERGING, now)
 
 
 def give_up(state: Membership, now: int, reason: str) -> None:
-    """This life ends for good: what it has not offered is lost."""
-    brought = state.data.brought
-    if brought is not None:
-        state.data.brought = None
-        state.note(now, EntriesMerged(state.settings.merge_policy, brought.offered, brought.taken, reason))
+    """This incarnation ends for good: what it has not offered is lost."""
+    merge_entries = state.data.merge_entries
+    if merge_entries is not None:
+        state.data.merge_entries = None
+        state.record(
+            now, EntriesMerged(state.settings.merge_policy, merge_entries.offered, merge_entries.taken, reason)
+        )
 
 
 def on_merging_timer(state: Membership, now: int) -> None:
     """Offer the next batches; say so when all is done."""
-    brought = state.data.brought
-    if brought is None or state.partitions.table is None:
+    merge_entries = state.data.merge_entries
+    if merge_entries is None or state.partitions.table is None:
         return
-    while len(brought.in_flight) < MOST_IN_FLIGHT:
-        batch = _next_batch(brought, state.settings.merge_policy, partition_count(state))
+    while len(merge_entries.in_flight) < MOST_IN_FLIGHT:
+        batch = _next_batch(merge_entries, state.settings.merge_policy, partition_count(state))
         if batch is None:
             break
         partition, offer = batch
-        brought.batches += 1
-        brought.in_flight[brought.batches] = offer
-        map_calls.ask_for_merge(state, now, partition, offer, partial(_on_merged, brought.batches))
-    if not brought.in_flight:
-        state.data.brought = None
-        state.note(now, EntriesMerged(state.settings.merge_policy, brought.offered, brought.taken, ""))
+        merge_entries.batches += 1
+        merge_entries.in_flight[merge_entries.batches] = offer
+        map_calls.ask_for_merge(state, now, partition, offer, partial(_on_merged, merge_entries.batches))
+    if not merge_entries.in_flight:
+        state.data.merge_entries = None
+        state.record(now, EntriesMerged(state.settings.merge_policy, merge_entries.offered, merge_entries.taken, ""))
 
 
 def _on_merged(batch: int, state: Membership, now: int, answer: Answer) -> None:
-    brought = state.data.brought
-    if brought is not None and batch in brought.in_flight:
-        brought.offered += len(brought.in_flight.pop(batch).entries)
-        brought.taken += answer.size
+    merge_entries = state.data.merge_entries
+    if merge_entries is not None and batch in merge_entries.in_flight:
+        merge_entries.offered += len(merge_entries.in_flight.pop(batch).entries)
+        merge_entries.taken += answer.size
         state.timers.set(MERGING, now)
 
 
-def _next_batch(brought: Brought, policy: str, partitions: int) -> tuple[int, MergeEntries] | None:
+def _next_batch(merge_entries: MergeEntries, policy: str, partitions: int) -> tuple[int, MergeBatch] | None:
     """The next entries that go to one map in one partition, with the partition."""
-    first = brought.put_back or next(brought.entries, None)
-    brought.put_back = None
+    first = merge_entries.put_back or next(merge_entries.entries, None)
+    merge_entries.put_back = None
     if first is None:
         return None
     map, key, entry = first
@@ -112,18 +116,18 @@ def _next_batch(brought: Brought, policy: str, partitions: int) -> tuple[int, Me
     entries = [(key, entry)]
     size = len(key) + len(entry.value)
     while len(entries) < MOST_ENTRIES and size < MOST_BYTES:
-        following = next(brought.entries, None)
+        following = next(merge_entries.entries, None)
         if following is None:
             break
         if following[0] != map or partition_of(map, following[1], partitions) != partition:
-            brought.put_back = following
+            merge_entries.put_back = following
             break
         entries.append(following[1:])
         size += len(following[1]) + len(following[2].value)
-    return partition, MergeEntries(map, tuple(entries), policy)
+    return partition, MergeBatch(map, tuple(entries), policy)
 
 
-def _speaks_for(state: Membership, partition: int) -> bool:
+def _is_responsible_for(state: Membership, partition: int) -> bool:
     table, members = state.partitions.table, state.members
     if table is None or members is None:
         return False
@@ -132,16 +136,16 @@ def _speaks_for(state: Membership, partition: int) -> bool:
     return first == state.uuid
 
 
-def _entries_of(store: PartitionStore) -> Iterator[BroughtEntry]:
+def _entries_of(store: PartitionStore) -> Iterator[MergeEntry]:
     for name, entries in store.maps.items():
         for key, entry in entries.items():
             yield name, key, entry
 
 
-def _unplaced(brought: Brought) -> Iterator[BroughtEntry]:
-    for offer in brought.in_flight.values():
+def _not_offered(merge_entries: MergeEntries) -> Iterator[MergeEntry]:
+    for offer in merge_entries.in_flight.values():
         for key, entry in offer.entries:
             yield offer.map, key, entry
-    if brought.put_back is not None:
-        yield brought.put_back
-    yield from brought.entries
+    if merge_entries.put_back is not None:
+        yield merge_entries.put_back
+    yield from merge_entries.entries

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.partition_store import Entry, Stamp
 
 
-class MergeEntries(Struct, frozen=True, tag="merge-entries", array_like=True):
-    """An operation among members: entries that a life brought along from another cluster, to be merged by `policy`."""
+class MergeBatch(Struct, frozen=True, tag="merge-entries", array_like=True):
+    """An operation among members: entries that an incarnation brought along from another cluster, to be merged by `policy`."""
 
     map: str
     entries: tuple[tuple[str, Entry], ...]
     policy: str
 
 
-OwnerOperation = Operation | MergeEntries
+OwnerOperation = Operation | MergeBatch
 
 
 class MapCall(Struct, frozen=True, tag="map-call", array_like=True):
     """A member asks the owner of a partition for operations on it, in order; again and again until it is answered.
 
-    `number` counts the calls of the life `caller` to this partition, one at a time, so that none is ever done twice.
+    `number` counts the calls of the incarnation `caller` to this partition, one at a time, so that none is ever done twice.
     """
 
     caller: str
@@ -70,14 +70,14 @@ class CheckedReplica(Struct, frozen=True, gc=False, array_like=True):
 
 
 class BackupCheck(Struct, frozen=True, tag="backup-check", array_like=True):
-    """The owner, the life `owner`, asks a backup whether it has the same, for many partitions at once."""
+    """The owner, the incarnation `owner`, asks a backup whether it has the same, for many partitions at once."""
 
     owner: str
     checks: tuple[CheckedReplica, ...]
 
 
 class BackupAck(Struct, frozen=True, tag="backup-ack", array_like=True):
-    """The stamps of replicas at the life `backup`. `not_yet`: partitions of which it does not know the asker as owner."""
+    """The stamps of replicas at the incarnation `backup`. `not_yet`: partitions of which it does not know the asker as owner."""
 
     backup: str
     positions: tuple[tuple[int, Stamp], ...]
@@ -93,7 +93,7 @@ class BackupStale(Struct, frozen=True, tag="backup-stale", array_like=True):
 
 
 class SyncRequest(Struct, frozen=True, tag="sync-request", array_like=True):
-    """The life `backup` asks the owner for a whole partition. `token` names this attempt."""
+    """The incarnation `backup` asks the owner for a whole partition. `token` names this attempt."""
 
     backup: str
     partition: int

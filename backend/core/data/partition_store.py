@@ -10,7 +10,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.data.operations import Answer
+from quarterdeck.backend.core.data.calls.operations import Answer
 
 
 class Entry(Struct, frozen=True, gc=False, array_like=True):
@@ -28,7 +28,7 @@ class Entry(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Stamp(Struct, frozen=True, gc=False, array_like=True):
-    """Names one content of one partition: the life that wrote last, and a number that grows with every change."""
+    """Names one content of one partition: the incarnation that wrote last, and a number that grows with every change."""
 
     writer: str = ""
     number: int = 0
@@ -38,7 +38,7 @@ UNWRITTEN = Stamp()
 """The stamp of a partition in which nothing has ever been written."""
 
 Session = tuple[int, tuple[Answer, ...]]
-"""The number of the last writing call of a life, and its answers."""
+"""The number of the last writing call of an incarnation, and its answers."""
 
 
 class PartitionStore:

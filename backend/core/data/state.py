@@ -1,4 +1,4 @@
-"""What one life knows of data: the stores of its replicas, its own calls, and its duties as an owner."""
+"""What one incarnation knows of data: the stores of its replicas, its own calls, and its duties as an owner."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeEntries, OwnerOperation
-from quarterdeck.backend.core.data.operations import Answer, Operation
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import UNWRITTEN, Entry, PartitionStore, Stamp
-from quarterdeck.backend.core.data.store_transfer import Staging
-from quarterdeck.backend.core.partitions.replica import Replica, Replicas
+from quarterdeck.backend.core.data.replication.store_transfer import Staging
+from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.membership.state import Membership
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class PendingCall:
     """What a client, or this member itself, wants done, until it is answered (chapter `map_calls`)."""
 
     call: int
     """The client's number for it; -1 when the member itself asks."""
-    operation: Operation | MergeEntries
+    operation: Operation | MergeBatch
     begun_us: int
     deadline_us: int
     watched: bool = False
@@ -40,20 +40,20 @@ class Asked:
 
 
 @dataclass(slots=True, eq=False)
-class Piece:
+class SubOperation:
     """The part of what is asked that concerns one partition."""
 
-    asked: Asked
+    pending: PendingCall
     operation: OwnerOperation
     bytes: int
 
 
 @dataclass(slots=True)
-class Flight:
+class InFlightCall:
     """A call on its way to the owner of a partition. It keeps its number and its operations until it is answered."""
 
     number: int
-    pieces: list[Piece]
+    sub_operations: list[SubOperation]
     operations: tuple[OwnerOperation, ...]
     silence_us: int
     """How long to wait for a word."""
@@ -65,20 +65,20 @@ class Flight:
 
 
 @dataclass(slots=True)
-class Line:
+class PartitionQueue:
     """One partition's calls, one at a time; what comes meanwhile waits, and goes together."""
 
     number: int = 0
     """Of the last call."""
-    waiting: deque[Piece] = field(default_factory=deque)
-    flight: Flight | None = None
+    waiting: deque[SubOperation] = field(default_factory=deque)
+    in_flight: InFlightCall | None = None
 
 
 # The owner
 
 
 @dataclass(slots=True)
-class Office:
+class OwnerState:
     """What the owner of a partition keeps, from taking office to leaving it (chapter `backups`)."""
 
     row: Replicas
@@ -130,19 +130,19 @@ class Incoming:
 # After a merge of clusters
 
 
-BroughtEntry = tuple[str, str, Entry]
+MergeEntry = tuple[str, str, Entry]
 """Map, key and entry."""
 
 
 @dataclass(slots=True)
-class Brought:
-    """What a life brings along from the cluster that it comes from (chapter `merging_entries`)."""
+class MergeEntries:
+    """What an incarnation brings along from the cluster that it comes from (chapter `merging_entries`)."""
 
-    entries: Iterator[BroughtEntry]
+    entries: Iterator[MergeEntry]
     """What is still to be offered."""
-    put_back: BroughtEntry | None = None
+    put_back: MergeEntry | None = None
     """The next one, which did not fit into the last batch."""
-    in_flight: dict[int, MergeEntries] = field(default_factory=dict)
+    in_flight: dict[int, MergeBatch] = field(default_factory=dict)
     """Batches that are not answered, by number."""
     batches: int = 0
     begun: bool = False
@@ -151,27 +151,27 @@ class Brought:
 
 
 class Data:
-    """One life's data, calls and duties."""
+    """One incarnation's data, calls and duties."""
 
     __slots__ = (
-        "asked",
         "backups_due_us",
-        "brought",
         "calls_due_us",
         "early",
         "gone",
+        "incarnations",
         "incoming",
         "issued",
-        "lines",
-        "lives",
-        "offices",
+        "merge_entries",
         "outgoing",
+        "owner_states",
+        "pending",
+        "queues",
         "ready",
         "staged",
         "stale",
         "stores",
-        "unplaced",
         "unsafe",
+        "waiting_for_table",
     )
 
     def __init__(self) -> None:
@@ -179,37 +179,37 @@ class Data:
         """By partition, for every replica that this member holds."""
         self.staged: dict[int, Staging] = {}
         """By partition, what a migration brings."""
-        self.asked: dict[int, Asked] = {}
+        self.pending: dict[int, PendingCall] = {}
         """Calls of clients that are not answered, by the client's number, the oldest first."""
-        self.unplaced: list[Asked] = []
+        self.waiting_for_table: list[PendingCall] = []
         """What was asked before there was a table."""
-        self.lines: dict[int, Line] = {}
+        self.queues: dict[int, PartitionQueue] = {}
         """By partition."""
         self.calls_due_us = 0
         """For when the timer of calls is set."""
         self.ready: dict[int, None] = {}
         """Partitions whose calls wait for the next tick."""
-        self.offices: dict[int, Office] = {}
+        self.owner_states: dict[int, OwnerState] = {}
         """By partition, where this member is the owner."""
         self.unsafe: dict[int, int] = {}
         """Partitions owned here that some backup has not confirmed, and when to look after them."""
         self.backups_due_us = 0
         """For when the timer of backups is set."""
         self.issued: dict[int, int] = {}
-        """By partition, the number of the last stamp that this life has given out: never the same twice."""
+        """By partition, the number of the last stamp that this incarnation has given out: never the same twice."""
         self.early: dict[int, dict[Stamp, BackupWrite]] = {}
         """By partition, where this member is a backup: writes that have overtaken others, by the stamps that they wait for."""
         self.outgoing: dict[tuple[int, str], Outgoing] = {}
-        """By partition and receiving life."""
+        """By partition and receiving incarnation."""
         self.stale: dict[int, None] = {}
         """Partitions of which this backup wants a whole copy; the first come are the first served."""
         self.incoming: dict[int, Incoming] = {}
         """By partition."""
-        self.lives: frozenset[str] = frozenset()
+        self.incarnations: frozenset[str] = frozenset()
         """Those on the list when it was last looked at."""
         self.gone: dict[str, int] = {}
         """Lives that left the list, and when; their sessions go some time later."""
-        self.brought: Brought | None = None
+        self.merge_entries: MergeEntries | None = None
 
     def last_stamp(self, partition: int) -> Stamp:
         """What this member's replica has come to."""

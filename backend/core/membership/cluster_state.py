@@ -10,8 +10,8 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
 from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused
-from quarterdeck.backend.core.membership import merging
-from quarterdeck.backend.core.membership.state import Membership, StateChange, StateLocked, StateWish
+from quarterdeck.backend.core.membership.split_brain import merging
+from quarterdeck.backend.core.membership.state import Membership, StateChange, StateChangeRequest, StateLocked
 from quarterdeck.backend.core.messages import (
     StateDecision,
     StateDecisionAck,
@@ -25,7 +25,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 STATE = "cluster state"
 """Name of the timer that asks again those who have not answered."""
 
-WISH = "cluster state wanted"
+STATE_REQUEST = "cluster state wanted"
 """Name of the timer at which a slave asks its master again."""
 
 ASK_AGAIN_US = 1 * SECOND_US
@@ -36,37 +36,37 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
     if state.is_master:
         begin_change(state, now, ClusterStanding(wanted))
     elif state.joined and state.claim is None and state.master is not None and state.master not in state.suspicions:
-        state.state_wish = StateWish(wanted, now + state.settings.state_lease_us)
-        _pass_on(state, now, state.master, state.state_wish)
+        state.state_change_request = StateChangeRequest(wanted, now + state.settings.state_lease_us)
+        _pass_on(state, now, state.master, state.state_change_request)
     else:
-        state.note(now, ClusterStateRefused(wanted, "there is no master at present that could change it"))
+        state.record(now, ClusterStateRefused(wanted, "there is no master at present that could change it"))
 
 
-def on_wish_timer(state: Membership, now: int) -> None:
+def on_request_timer(state: Membership, now: int) -> None:
     """A slave asks its master again, until the state is what the operator wants, or the master says no, or time is up."""
-    wish = state.state_wish
-    if wish is None:
+    pending_request = state.state_change_request
+    if pending_request is None:
         return
-    if now >= wish.until_us:
-        state.state_wish = None
-        state.note(now, ClusterStateRefused(wish.wanted, "the master did not change it in time"))
+    if now >= pending_request.until_us:
+        state.state_change_request = None
+        state.record(now, ClusterStateRefused(pending_request.wanted, "the master did not change it in time"))
     elif state.master is not None:
-        _pass_on(state, now, state.master, wish)
+        _pass_on(state, now, state.master, pending_request)
 
 
 def on_refusal(state: Membership, now: int, sender: Address, refusal: StateRefusal) -> None:
     """The master says no."""
-    wish = state.state_wish
-    if wish is not None and sender == state.master and refusal.wanted == wish.wanted:
-        state.state_wish = None
-        state.note(now, ClusterStateRefused(refusal.wanted, refusal.reason))
+    pending_request = state.state_change_request
+    if pending_request is not None and sender == state.master and refusal.wanted == pending_request.wanted:
+        state.state_change_request = None
+        state.record(now, ClusterStateRefused(refusal.wanted, refusal.reason))
 
 
 def begin_change(state: Membership, now: int, wanted: ClusterStanding) -> bool:
     """The master begins a change to `wanted`, whose edition it decides itself. Whether it could begin."""
     obstacle = _obstacle(state, wanted)
     if obstacle:
-        state.note(now, ClusterStateRefused(wanted.state, obstacle))
+        state.record(now, ClusterStateRefused(wanted.state, obstacle))
         return False
     wanted = ClusterStanding(wanted.state, state.standing.edition + 1, wanted.thawed)
     deadline_us = now + state.settings.state_lease_us
@@ -86,12 +86,12 @@ def adopt(state: Membership, now: int, standing: ClusterStanding, reason: str, *
     if standing.edition <= state.standing.edition and not new_lineage:
         return
     before, state.standing = state.standing, standing
-    if state.state_wish is not None and state.state_wish.wanted == standing.state:
-        state.state_wish = None
+    if state.state_change_request is not None and state.state_change_request.wanted == standing.state:
+        state.state_change_request = None
     if allows_joins(standing.state):
         state.missing.clear()
     if before.state != standing.state:
-        state.note(now, ClusterStateChanged(standing.state, reason))
+        state.record(now, ClusterStateChanged(standing.state, reason))
 
 
 def thaw_after_claim(state: Membership, now: int) -> None:
@@ -187,9 +187,9 @@ def cancel(state: Membership, now: int, reason: str) -> None:
         _give_up(state, now, state.state_change, reason)
 
 
-def _pass_on(state: Membership, now: int, master: Address, wish: StateWish) -> None:
-    state.send(master, StateRequest(wish.wanted))
-    state.timers.set(WISH, now + ASK_AGAIN_US)
+def _pass_on(state: Membership, now: int, master: Address, pending_request: StateChangeRequest) -> None:
+    state.send(master, StateRequest(pending_request.wanted))
+    state.timers.set(STATE_REQUEST, now + ASK_AGAIN_US)
 
 
 def _obstacle(state: Membership, wanted: ClusterStanding) -> str:
@@ -237,6 +237,6 @@ def _ask(state: Membership, now: int, change: StateChange) -> None:
 def _give_up(state: Membership, now: int, change: StateChange, reason: str) -> None:
     state.state_change = None
     state.timers.clear(STATE)
-    state.note(now, ClusterStateRefused(change.wanted.state, reason))
+    state.record(now, ClusterStateRefused(change.wanted.state, reason))
     state.send_all(tuple(state.peers), StateDecision(change.token, state.standing))
     merging.on_state_changed(state, now, reason)

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
-from quarterdeck.backend.core.membership import (
-    cluster_state,
-    heartbeats,
-    master_confirmation,
-    publishing,
-    split_brain,
-    suspicion,
-)
-from quarterdeck.backend.core.membership.member_list import MemberList, mint_lineage
+from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation, suspicion
+from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.state import Claim, Membership
+from quarterdeck.backend.core.membership.views import publishing
+from quarterdeck.backend.core.membership.views.member_list import MemberList, mint_lineage
 from quarterdeck.backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
@@ -42,7 +38,7 @@ def start_if_due(state: Membership, now: int) -> None:
     state.claim = claim
     state.follow(now, state.address, "it suspects every older member")
     asked = tuple(address for address in state.peers if address not in state.suspicions)
-    state.note(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked))
+    state.record(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked))
     _ask_newly_known(state, now, claim)
     state.timers.set(CLAIM, now + FIRST_ASK_AGAIN_US)
     conclude_when_settled(state, now)
@@ -50,7 +46,7 @@ def start_if_due(state: Membership, now: int) -> None:
 
 def on_claim_timer(state: Membership, now: int) -> None:
     """Ask again whoever has neither accepted nor refused; give up on them when the time is over."""
-    heartbeats.forgive_own_pause(state, now)
+    heartbeats.discount_own_pause(state, now)
     claim = state.claim
     if claim is None:
         return
@@ -91,7 +87,7 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
         return
     claim.accepted.add(sender)
     cluster_state.adopt(state, now, answer.standing, f"{sender} has heard of it")
-    state.note(now, ClaimAnswered(sender, "accepted", answer.members.version, ""))
+    state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""))
     if answer.members.version > claim.latest.version:
         claim.latest = answer.members
         _ask_newly_known(state, now, claim)
@@ -105,7 +101,7 @@ def on_claim_refused(state: Membership, now: int, sender: Address, answer: Claim
         return
     if claim.refusals.get(sender) != answer.reason:
         claim.refusals[sender] = answer.reason
-        state.note(now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason))
+        state.record(now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason))
     if not answer.retry:
         claim.refused.add(sender)
         conclude_when_settled(state, now)
@@ -122,7 +118,7 @@ def abandon(state: Membership, now: int, reason: str) -> None:
     if state.claim is not None:
         state.claim = None
         state.timers.clear(CLAIM)
-        state.note(now, ClaimAbandoned(reason))
+        state.record(now, ClaimAbandoned(reason))
 
 
 def _why_refuse(state: Membership, claimant: Address, request: MastershipClaim) -> ClaimRefused | None:
@@ -163,7 +159,7 @@ def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
         if is_new and member.address not in state.suspicions and member.address != state.address:
             claim.asked[member.address] = member.uuid
             if member.address in claim.accepted | claim.refused:
-                state.note(now, ClaimAnswered(member.address, "retry", 0, "another life is there since"))
+                state.record(now, ClaimAnswered(member.address, "retry", 0, "another life is there since"))
                 claim.accepted.discard(member.address)
                 claim.refused.discard(member.address)
             _ask(state, member.address, member.uuid)
@@ -189,10 +185,10 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     version = claim.latest.version + 1
     members = MemberList(version, staying, mint_lineage(state.uuid, version))
     left_out = tuple(address for address in claim.asked if members.find(address) is None)
-    state.note(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out))
+    state.record(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out))
     publishing.install(state, now, members, state.address, "mastership claim")
     publishing.begin_publishing(state, now)
-    split_brain.begin_searching(state, now)
+    cluster_search.begin_searching(state, now)
     state.state_locked = None
     master_confirmation.start_counting(state, now)
     cluster_state.thaw_after_claim(state, now)

@@ -13,11 +13,11 @@ from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStan
 from quarterdeck.backend.core.data.state import Data
 from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
 from quarterdeck.backend.core.events import Event, MasterChanged, MergeVerdict, Record
-from quarterdeck.backend.core.membership.failure_detector import FailureDetector, late_after_us
-from quarterdeck.backend.core.membership.identity import ListMetadata, Randomness, fresh_uuid
-from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import FailureDetector, late_after_us
+from quarterdeck.backend.core.membership.views.identity import ListMetadata, Randomness, fresh_uuid
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import JoinRequest, MembersUpdate, Message
-from quarterdeck.backend.core.partitions.migration_service import MigrationService
+from quarterdeck.backend.core.partitions.migration.migration_service import MigrationService
 from quarterdeck.backend.core.partitions.state import Partitions
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import Timers
@@ -28,7 +28,7 @@ Stopwatch = Callable[[], int]
 """Microseconds that really pass, from anywhere on."""
 
 
-class Birth(Struct, frozen=True):
+class MemberConfiguration(Struct, frozen=True):
     """All that a member is born with, besides its randomness.
 
     `run` and `label` only name it in its records. `utc_origin_us` is the UTC instant of zero on the run's clock.
@@ -46,7 +46,7 @@ class Birth(Struct, frozen=True):
 
 
 class Peer:
-    """Another member of the list: its life, and what came from it."""
+    """Another member of the list: its incarnation, and what came from it."""
 
     __slots__ = ("confirmed_us", "detector", "faults", "late", "uuid")
 
@@ -91,7 +91,7 @@ class JoinSearch:
     attempt: int = 1
     requests_to_master: int = 0
     target: Address | None = None
-    """The master of the cluster that this life is to merge into: asked first, and never given up for good."""
+    """The master of the cluster that this incarnation is to merge into: asked first, and never given up for good."""
     target_until_us: int = 0
     early_update: MembersUpdate | None = None
     """A list from the master that came before the answer to the join request."""
@@ -121,7 +121,7 @@ class Claim:
     latest: MemberList
     deadline_us: int
     asked: dict[Address, str] = field(default_factory=dict)
-    """Everyone asked, and the life that was asked."""
+    """Everyone asked, and the incarnation that was asked."""
     accepted: set[Address] = field(default_factory=set)
     refused: set[Address] = field(default_factory=set)
     refusals: dict[Address, str] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Claim:
 
 
 @dataclass(slots=True)
-class Probing:
+class ProbeSchedule:
     """When a suspect is probed next (chapter `link_probes`)."""
 
     next_us: int
@@ -150,7 +150,7 @@ class LinkProof:
 
 @dataclass(slots=True)
 class DisconnectionReports:
-    """What slaves have reported of one another (chapter `partial_disconnection`)."""
+    """What slaves have reported of one another (chapter `disconnection_reports`)."""
 
     by_reporter: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
     changed_us: int = 0
@@ -165,7 +165,7 @@ class StateLocked:
 
 
 @dataclass(slots=True)
-class StateWish:
+class StateChangeRequest:
     """The state that an operator wants, while this slave asks its master for it (chapter `cluster_state`)."""
 
     wanted: ClusterState
@@ -203,18 +203,17 @@ class Membership:
     __slots__ = (
         "_records",
         "_tokens",
-        "accused",
         "address",
         "admission",
         "all_heard_until_us",
         "asked_silent",
         "asking_to_join",
-        "birth",
         "claim",
         "data",
         "departing_for",
         "disconnections",
         "effects",
+        "first_hand_suspects",
         "heartbeat_round",
         "held_back",
         "join_list",
@@ -226,6 +225,7 @@ class Membership:
         "left",
         "link_proof",
         "master",
+        "member_configuration",
         "members",
         "merge",
         "merge_delay_us",
@@ -233,13 +233,13 @@ class Membership:
         "missing",
         "not_merging",
         "operating",
-        "own_findings",
         "partitions",
         "pause_us",
         "peers",
         "probing",
         "randomness",
         "remembered",
+        "reported_silent",
         "search",
         "search_told",
         "seen_version",
@@ -247,9 +247,9 @@ class Membership:
         "settings",
         "standing",
         "state_change",
+        "state_change_request",
         "state_decided",
         "state_locked",
-        "state_wish",
         "stopwatch",
         "suspicions",
         "timers",
@@ -260,20 +260,24 @@ class Membership:
         "watched",
     )
 
-    def __init__(self, birth: Birth, randomness: Randomness, stopwatch: Stopwatch | None = None) -> None:
-        self.birth = birth
-        self.address = birth.address
-        self.settings = birth.settings
-        self.pause_us = birth.settings.heartbeat_interval_us + birth.settings.max_no_heartbeat_us // 2
+    def __init__(
+        self, member_configuration: MemberConfiguration, randomness: Randomness, stopwatch: Stopwatch | None = None
+    ) -> None:
+        self.member_configuration = member_configuration
+        self.address = member_configuration.address
+        self.settings = member_configuration.settings
+        self.pause_us = (
+            member_configuration.settings.heartbeat_interval_us + member_configuration.settings.max_no_heartbeat_us // 2
+        )
         """If two rounds of heartbeats lie so far apart, this member itself has stood still."""
-        self.late_after_us = late_after_us(birth.settings)
+        self.late_after_us = late_after_us(member_configuration.settings)
         """The silence for which a member is said to be late (chapter `heartbeat_lateness`)."""
         self.randomness = randomness
         self.stopwatch = stopwatch
-        self.join_list = birth.join_list
-        self.join_list_edition: tuple[int, Address] = (0, birth.address)
+        self.join_list = member_configuration.join_list
+        self.join_list_edition: tuple[int, Address] = (0, member_configuration.address)
         self.seen_version = 0
-        """The version of the last list of the life before this one, when that ended in a merge."""
+        """The version of the last list of the incarnation before this one, when that ended in a merge."""
         self.join_list_told: set[Address] | None = None
         """Who has acknowledged the edit of the join list that this member spreads; None when it spreads none."""
         self.remembered: dict[Address, int | None] = {}
@@ -282,9 +286,9 @@ class Membership:
         """Who keeps data in partitions here."""
         self.timers = Timers()
         self.effects: list[Effect] = []
-        self.begin_life(fresh_uuid(randomness))
+        self.begin_incarnation(fresh_uuid(randomness))
 
-    def begin_life(self, uuid: str) -> None:
+    def begin_incarnation(self, uuid: str) -> None:
         """Know nothing of any cluster. What outlives a merge is the join list and the remembered addresses."""
         self.uuid = uuid
         self._records = 0
@@ -293,7 +297,7 @@ class Membership:
         self.members: MemberList | None = None
         self.peers: dict[Address, Peer] = {}
         self.suspicions: dict[Address, str] = {}
-        self.probing: dict[Address, Probing] = {}
+        self.probing: dict[Address, ProbeSchedule] = {}
         self.search: JoinSearch | None = None
         self.admission: Admission | None = None
         self.asking_to_join: dict[Address, JoinRequest] = {}
@@ -304,9 +308,9 @@ class Membership:
         self.watch_is_current = False
         self.asked_silent: set[Address] = set()
         """In the ring topology: who was silent at the last look, and was asked."""
-        self.accused: dict[Address, str] = {}
+        self.reported_silent: dict[Address, str] = {}
         """In the ring topology: who was reported silent since the last heartbeat, and has been asked."""
-        self.own_findings: set[Address] = set()
+        self.first_hand_suspects: set[Address] = set()
         """In the ring topology: whom this member itself found silent."""
         self.joined_us = 0
         self.last_round_us = 0
@@ -316,12 +320,12 @@ class Membership:
         """Lives that left the list, and when."""
         self.disconnections = DisconnectionReports()
         self.held_back: dict[Address, frozenset[str]] = {}
-        """Whom this master removed because it could not reach others (design 9.6), and the lives to which it has proven its
+        """Whom this master removed because it could not reach others (design 9.6), and the incarnations to which it has proven its
         links since."""
         self.link_proof: LinkProof | None = None
         self.standing = ClusterStanding()
         self.state_locked: StateLocked | None = None
-        self.state_wish: StateWish | None = None
+        self.state_change_request: StateChangeRequest | None = None
         self.state_decided = ""
         """The token of the last change that was decided."""
         self.state_change: StateChange | None = None
@@ -329,7 +333,7 @@ class Membership:
         """Members that left while no joins were allowed; they may come back."""
         self.merge: Merge | None = None
         self.departing_for: Address | None = None
-        """Set while this life is about to end in a merge into that cluster."""
+        """Set while this incarnation is about to end in a merge into that cluster."""
         self.search_told = (0, 0)
         """When the next search for other clusters was last said to be due, and every how many microseconds one follows."""
         self.merge_not_before_us = 0
@@ -360,7 +364,7 @@ class Membership:
         self.all_heard_until_us = 0
 
     def next_token(self) -> str:
-        """A name for one undertaking of this life, to tell its answers from those to others."""
+        """A name for one undertaking of this incarnation, to tell its answers from those to others."""
         self._tokens += 1
         return f"{self.uuid[:13]}/{self._tokens}"
 
@@ -374,7 +378,7 @@ class Membership:
         if master != self.master:
             self.master = master
             self.beliefs_changed()
-            self.note(now, MasterChanged(master, reason))
+            self.record(now, MasterChanged(master, reason))
 
     def send(self, to: Address, message: Message) -> None:
         self.effects.append(Transmit(((to, message),)))
@@ -384,11 +388,19 @@ class Membership:
         if to:
             self.effects.append(Transmit(tuple((address, message) for address in to)))
 
-    def note(self, now: int, event: Event) -> None:
-        """Record that `event` happened to this life."""
+    def record(self, now: int, event: Event) -> None:
+        """Record that `event` happened to this incarnation."""
         self._records += 1
-        birth = self.birth
-        record = Record(birth.run, birth.label, self.uuid, self._records, now, birth.utc_origin_us + now, event)
+        member_configuration = self.member_configuration
+        record = Record(
+            member_configuration.run,
+            member_configuration.label,
+            self.uuid,
+            self._records,
+            now,
+            member_configuration.utc_origin_us + now,
+            event,
+        )
         self.effects.append(Happened(record))
 
     def reconnect(self) -> None:
@@ -396,6 +408,6 @@ class Membership:
         self.effects.append(Reconnect())
 
     def halt(self, reason: str, *, failed: bool) -> None:
-        """End this life: nothing is received or timed any more."""
+        """End this incarnation: nothing is received or timed any more."""
         self.timers.clear_all()
         self.effects.append(Halt(reason, failed))

@@ -7,12 +7,12 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.partitions.migration_service import Endpoint
-from quarterdeck.backend.core.partitions.migration_steps import Kind
+from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint
+from quarterdeck.backend.core.partitions.migration.migration_steps import Kind
 
 
 class Holder(Struct, frozen=True):
-    """A life that stands in rows of a table."""
+    """An incarnation that stands in rows of a table."""
 
     address: Address
     uuid: str
@@ -25,7 +25,7 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
     """The member's partition table is now this one.
 
     `rows` holds only what has changed: partition, version of the partition, then for every replica index the place of its holder
-    in `holders`, -1 for nobody. `table_version` is the sum of all versions. `author` is the life that made the change.
+    in `holders`, -1 for nobody. `table_version` is the sum of all versions. `author` is the incarnation that made the change.
     """
 
     table_version: int

@@ -1,22 +1,22 @@
 """Leaving without a loss: a member that is asked to stop has its data moved away first (behaviour 8.14).
 
 It asks the master every second; the master plans without it, and answers when the member holds nothing any more, or when that
-cannot be waited for. A request names the life that wants to leave: a quick restart at the same address is another one.
+cannot be waited for. A request names the incarnation that wants to leave: a quick restart at the same address is another one.
 """
 
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_migrations
-from quarterdeck.backend.core.membership import suspicion
+from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.messages import Leave
+from quarterdeck.backend.core.partitions.arrangement.repartitioning import data_members
 from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted
 from quarterdeck.backend.core.partitions.messages import ShutdownGranted, ShutdownRequest
-from quarterdeck.backend.core.partitions.migration_queue import cancel
-from quarterdeck.backend.core.partitions.repartitioning import data_members
-from quarterdeck.backend.core.partitions.replica import index_of
-from quarterdeck.backend.core.partitions.state import Leading
+from quarterdeck.backend.core.partitions.migration.migration_queue import cancel
+from quarterdeck.backend.core.partitions.state import MasterRole
+from quarterdeck.backend.core.partitions.table.replica import index_of
 from quarterdeck.backend.core.properties import SECOND_US
 
 DRAIN = "drain"
@@ -31,9 +31,9 @@ ASK_AGAIN_US = 1 * SECOND_US
 def must_drain(state: Membership) -> bool:
     """Whether others may need what this member holds."""
     table = state.partitions.table
-    if not state.joined or state.birth.lite:
+    if not state.joined or state.member_configuration.lite:
         return False
-    if state.data.brought is not None:
+    if state.data.merge_entries is not None:
         return True  # what it brings along from another cluster is not placed yet
     if table is None:
         return False
@@ -46,7 +46,7 @@ def begin_drain(state: Membership, now: int) -> None:
 
 
 def drain_until(state: Membership, now: int, until_us: int) -> None:
-    """Ask to be relieved, and wait no longer for it than that. A life that follows one in a merge takes its wish over."""
+    """Ask to be relieved, and wait no longer for it than that. An incarnation that follows one in a merge takes its wish over."""
     state.partitions.draining_until_us = until_us
     _ask(state, now)
 
@@ -69,7 +69,7 @@ def may_leave(state: Membership, now: int) -> bool:
     partitions = state.partitions
     if partitions.draining_until_us is None:
         return False
-    return (partitions.drained and state.data.brought is None) or now >= partitions.draining_until_us
+    return (partitions.drained and state.data.merge_entries is None) or now >= partitions.draining_until_us
 
 
 def on_goodbye(state: Membership, now: int, sender: Address, goodbye: Leave) -> None:
@@ -85,9 +85,9 @@ def on_goodbye(state: Membership, now: int, sender: Address, goodbye: Leave) -> 
 def _ask(state: Membership, now: int) -> None:
     until_us = state.partitions.draining_until_us
     assert until_us is not None
-    leading = state.partitions.leading
-    if leading is not None:
-        take_leaver(state, now, leading, state.address, state.uuid)
+    master_role = state.partitions.master_role
+    if master_role is not None:
+        accept_shutdown(state, now, master_role, state.address, state.uuid)
     elif state.master is not None and state.master != state.address:
         state.send(state.master, ShutdownRequest(state.uuid))
     state.timers.set(DRAIN, min(now + ASK_AGAIN_US, max(until_us, now + 1)))
@@ -98,40 +98,40 @@ def _ask(state: Membership, now: int) -> None:
 
 def on_shutdown_request(state: Membership, now: int, sender: Address, request: ShutdownRequest) -> None:
     """A member wants to leave."""
-    leading, peer = state.partitions.leading, state.peers.get(sender)
-    if leading is None or not state.is_master or peer is None or peer.uuid != request.uuid:
+    master_role, peer = state.partitions.master_role, state.peers.get(sender)
+    if master_role is None or not state.is_master or peer is None or peer.uuid != request.uuid:
         return
-    take_leaver(state, now, leading, sender, request.uuid)
+    accept_shutdown(state, now, master_role, sender, request.uuid)
 
 
-def take_leaver(state: Membership, now: int, leading: Leading, address: Address, uuid: str) -> None:
-    """Plan without this life from now on. One that asks again after it was relieved is told again."""
-    if uuid in leading.relieved:
-        if _holds(state, uuid) and not _why_not_wait(state, leading):
-            leading.relieved.discard(uuid)  # what it need not have waited for is possible now
+def accept_shutdown(state: Membership, now: int, master_role: MasterRole, address: Address, uuid: str) -> None:
+    """Plan without this incarnation from now on. One that asks again after it was relieved is told again."""
+    if uuid in master_role.shutdown_granted:
+        if _holds(state, uuid) and not _why_not_wait(state, master_role):
+            master_role.shutdown_granted.discard(uuid)  # what it need not have waited for is possible now
         else:
             _grant(state, address, uuid)
-    elif uuid not in leading.leavers:
-        leading.leavers[uuid] = address
-        state.note(now, DrainStarted(address))
-        if leading.recovery is None and state.partitions.table is not None:
+    elif uuid not in master_role.shutting_down:
+        master_role.shutting_down[uuid] = address
+        state.record(now, DrainStarted(address))
+        if master_role.recovery is None and state.partitions.table is not None:
             cancel(state, now, f"{address} wants to leave")
 
 
-def let_go(state: Membership, now: int, leading: Leading) -> None:
+def grant_shutdowns(state: Membership, now: int, master_role: MasterRole) -> None:
     """Tell those who hold nothing any more that they may leave; those who have left are forgotten."""
     assert state.members is not None
-    for uuid, address in list(leading.leavers.items()):
+    for uuid, address in list(master_role.shutting_down.items()):
         if not state.members.holds(address, uuid):
-            del leading.leavers[uuid]
-            leading.relieved.discard(uuid)
+            del master_role.shutting_down[uuid]
+            master_role.shutdown_granted.discard(uuid)
             continue
-        reason = _why_not_wait(state, leading)
+        reason = _why_not_wait(state, master_role)
         if not reason and _holds(state, uuid):
             continue
-        if uuid not in leading.relieved:
-            leading.relieved.add(uuid)
-            state.note(now, DrainFinished(address, reason))
+        if uuid not in master_role.shutdown_granted:
+            master_role.shutdown_granted.add(uuid)
+            state.record(now, DrainFinished(address, reason))
             _grant(state, address, uuid)
 
 
@@ -147,9 +147,9 @@ def _holds(state: Membership, uuid: str) -> bool:
     return table is not None and uuid in table.holders()
 
 
-def _why_not_wait(state: Membership, leading: Leading) -> str:
+def _why_not_wait(state: Membership, master_role: MasterRole) -> str:
     if not allows_migrations(state.standing.state):
         return f"the cluster is {state.standing.state}, so nothing is moved"
-    if all(member.uuid in leading.leavers for member in data_members(state)):
+    if all(member.uuid in master_role.shutting_down for member in data_members(state)):
         return "all members that hold data are leaving"
     return ""

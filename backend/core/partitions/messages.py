@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.partitions.migration import Decided, Migration
-from quarterdeck.backend.core.partitions.replica import PackedRows
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
+from quarterdeck.backend.core.partitions.table.replica import PackedRows
 
 
 class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True):
@@ -15,20 +15,20 @@ class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True
 class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
     """From the master: rows that the receiver may lack, and every migration whose end is not known everywhere.
 
-    `number` counts the changes of the life `master`, and is what the receiver acknowledges. `digest` is that of the master's
+    `number` counts the changes of the incarnation `master`, and is what the receiver acknowledges. `digest` is that of the master's
     whole table, which has so many `partitions`. An update without rows only compares (behaviour 8.4).
     """
 
     master: str
     number: int
     rows: PackedRows
-    completed: tuple[Decided, ...]
+    completed: tuple[CompletedMigration, ...]
     digest: int
     partitions: int
 
 
 class TableAck(Struct, frozen=True, tag="table-ack", array_like=True):
-    """The life `uuid` has taken in the update of this number. `equal`: its table is now the master's, as the digest tells."""
+    """The incarnation `uuid` has taken in the update of this number. `equal`: its table is now the master's, as the digest tells."""
 
     uuid: str
     number: int
@@ -99,18 +99,18 @@ class TableAnswer(Struct, frozen=True, tag="table-answer", array_like=True):
 
     token: str
     rows: PackedRows
-    completed: tuple[Decided, ...]
+    completed: tuple[CompletedMigration, ...]
     active: tuple[Migration, ...]
 
 
 class ShutdownRequest(Struct, frozen=True, tag="shutdown-request", array_like=True):
-    """The life `uuid` wants to leave once it holds no data that others need (behaviour 8.14)."""
+    """The incarnation `uuid` wants to leave once it holds no data that others need (behaviour 8.14)."""
 
     uuid: str
 
 
 class ShutdownGranted(Struct, frozen=True, tag="shutdown-granted", array_like=True):
-    """Nothing is left that the life `uuid` has to stay for."""
+    """Nothing is left that the incarnation `uuid` has to stay for."""
 
     uuid: str
 

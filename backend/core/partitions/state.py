@@ -1,4 +1,4 @@
-"""What one life knows of the partitions: the state that the chapters of seed 004 read and change."""
+"""What one incarnation knows of the partitions: the state that the chapters of seed 004 read and change."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Literal
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.membership.member_list import MemberList
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.messages import MigrationChunk
-from quarterdeck.backend.core.partitions.migration import Decided, Migration
-from quarterdeck.backend.core.partitions.migration_planner import Step
-from quarterdeck.backend.core.partitions.migration_service import MigrationEvent
-from quarterdeck.backend.core.partitions.partition_table import PartitionTable
-from quarterdeck.backend.core.partitions.replica import VersionedRow
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
+from quarterdeck.backend.core.partitions.migration.migration_planner import Step
+from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.replica import VersionedRow
 
 
 @dataclass(slots=True)
-class Sending:
+class OutgoingCopy:
     """The owner's side of a copy under way (chapter `migration_transfer`)."""
 
     chunks: Iterator[tuple[str, bytes, bool]]
@@ -44,12 +44,12 @@ class Sending:
 
 
 @dataclass(slots=True)
-class Active:
+class ActiveMigration:
     """A migration that this member takes part in, and whose end it does not know (seed 004, Terminology)."""
 
     migration: Migration
     event: MigrationEvent
-    sending: Sending | None = None
+    sending: OutgoingCopy | None = None
     """At the owner."""
     received: int = 0
     """At the destination: so many chunks were taken in."""
@@ -65,7 +65,7 @@ RunningPhase = Literal["copying", "committing"]
 
 
 @dataclass(slots=True)
-class Running:
+class RunningMigration:
     """A migration that this master leads (chapters `migration_queue` and `safe_commit`)."""
 
     migration: Migration
@@ -77,14 +77,14 @@ class Running:
 
 
 @dataclass(slots=True)
-class Recovery:
+class TableRecovery:
     """The search for the latest table by a new master (chapter `table_recovery`)."""
 
     token: str
     waiting: dict[Address, str]
     """Address and life of those that have neither answered nor left."""
     rows: dict[int, VersionedRow] = field(default_factory=dict)
-    completed: dict[str, Decided] = field(default_factory=dict)
+    completed: dict[str, CompletedMigration] = field(default_factory=dict)
     active: dict[str, Migration] = field(default_factory=dict)
     answered: dict[Address, int] = field(default_factory=dict)
 
@@ -104,11 +104,11 @@ class Follower:
 
 
 @dataclass(slots=True)
-class Leading:
+class MasterRole:
     """What only the master keeps. Made anew when a member becomes master."""
 
     lineage: str
-    recovery: Recovery | None = None
+    recovery: TableRecovery | None = None
     followers: dict[Address, Follower] = field(default_factory=dict)
     changes: int = 0
     """Counts the changes of the table and of the completed list."""
@@ -118,7 +118,7 @@ class Leading:
     """By migration in the completed list, the number of its decision."""
     queue: dict[int, deque[Step]] = field(default_factory=dict)
     """What is planned and not begun, by partition. The names in the steps are uuids."""
-    running: dict[int, Running] = field(default_factory=dict)
+    running: dict[int, RunningMigration] = field(default_factory=dict)
     """By partition."""
     members_busy: bool = False
     """Nothing in the queue may begin before something that runs has ended."""
@@ -137,9 +137,9 @@ class Leading:
     next_start_us: int = 0
     newcomers: bool = True
     """Somebody on the list has never been sent a table."""
-    leavers: dict[str, Address] = field(default_factory=dict)
+    shutting_down: dict[str, Address] = field(default_factory=dict)
     """Lives that want to leave, and were told to wait."""
-    relieved: set[str] = field(default_factory=set)
+    shutdown_granted: set[str] = field(default_factory=set)
     """Those of them who were told that they may leave."""
     next_comparison_us: int = 0
     """When the followers' tables are compared next."""
@@ -148,7 +148,7 @@ class Leading:
 
 
 class Partitions:
-    """One life's table, its part in migrations, and, on the master, everything that it leads."""
+    """One incarnation's table, its part in migrations, and, on the master, everything that it leads."""
 
     __slots__ = (
         "active",
@@ -156,7 +156,7 @@ class Partitions:
         "drained",
         "draining_until_us",
         "heard",
-        "leading",
+        "master_role",
         "members",
         "rejected",
         "standing",
@@ -168,11 +168,11 @@ class Partitions:
     def __init__(self) -> None:
         self.table: PartitionTable | None = None
         """None until the first arrangement."""
-        self.completed: dict[str, Decided] = {}
+        self.completed: dict[str, CompletedMigration] = {}
         """The completed migrations list, by id, in order of their decisions."""
-        self.active: dict[int, Active] = {}
+        self.active: dict[int, ActiveMigration] = {}
         """By partition."""
-        self.leading: Leading | None = None
+        self.master_role: MasterRole | None = None
         self.members: MemberList | None = None
         self.standing: ClusterStanding | None = None
         """The list and the state of the cluster that the partitions have been told of."""

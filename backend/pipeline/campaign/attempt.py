@@ -10,14 +10,14 @@ import msgspec
 
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.pipeline.campaign.detection import Detection
-from quarterdeck.backend.pipeline.campaign.guard import Loss, OutOfTime, at_most
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, scenario_of
+from quarterdeck.backend.pipeline.campaign.child_process import LostRun, OutOfTime, at_most
+from quarterdeck.backend.pipeline.campaign.detection_times import DetectionTimes
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
-from quarterdeck.backend.simulation.run import Journal, Outcome, simulate
-from quarterdeck.backend.simulation.scenario import Scenario
-from quarterdeck.backend.simulation.shrink import way_of_failing
-from quarterdeck.backend.simulation.trial import FAILURES, Trial, try_out
+from quarterdeck.backend.simulation.scenarios.run import Journal, Outcome, simulate
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
+from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, Trial, run_trial
 
 MOST_ERROR_TEXT = 4_000
 """Letters of an error that are kept: the end says what it was."""
@@ -25,35 +25,39 @@ MOST_ERROR_TEXT = 4_000
 _PLACE = re.compile(r'File ".*?((?:backend|tests)/[^"]+)", line (\d+), in (.*)')
 
 
-def attempt(campaign: Campaign, errand: Errand) -> VerdictRow:
+def attempt(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     """Run the errand. Whatever it raises and however long it takes becomes a row."""
     began = time.process_time()
     try:
         with at_most(campaign.cpu_seconds):
-            row = _judged(campaign, errand)
+            row = _judged(campaign, planned_run)
     except OutOfTime:
-        row = VerdictRow(errand.variant, errand.seed, 0, "timeout", "timeout", error=_shortened(traceback.format_exc()))
+        row = VerdictRow(
+            planned_run.variant, planned_run.seed, 0, "timeout", "timeout", error=_shortened(traceback.format_exc())
+        )
     except Exception:  # noqa: BLE001 - a seed of which nothing can be made is a row like any other
         text = traceback.format_exc()
-        row = VerdictRow(errand.variant, errand.seed, 0, "crash", crash_signature(text), error=_shortened(text))
+        row = VerdictRow(
+            planned_run.variant, planned_run.seed, 0, "crash", crash_signature(text), error=_shortened(text)
+        )
     return msgspec.structs.replace(row, cpu_seconds=round(time.process_time() - began, 4))
 
 
-def lost(errand: Errand, loss: Loss) -> VerdictRow:
+def lost(planned_run: PlannedRun, loss: LostRun) -> VerdictRow:
     """The row of a run that did not come back."""
     signature = "timeout" if loss.verdict == "timeout" else f"died: {loss.how}"
-    return VerdictRow(errand.variant, errand.seed, 0, loss.verdict, signature, error=loss.how)
+    return VerdictRow(planned_run.variant, planned_run.seed, 0, loss.verdict, signature, error=loss.how)
 
 
-def run_name(campaign: Campaign, errand: Errand) -> str:
+def run_name(campaign: Campaign, planned_run: PlannedRun) -> str:
     """What the run is called in journals."""
-    return f"variant-{errand.variant}-seed-{errand.seed}" if campaign.is_sweep else f"seed-{errand.seed}"
+    return f"variant-{planned_run.variant}-seed-{planned_run.seed}" if campaign.is_sweep else f"seed-{planned_run.seed}"
 
 
-def record(campaign: Campaign, errand: Errand, writer: JournalWriter) -> None:
+def record(campaign: Campaign, planned_run: PlannedRun, writer: JournalWriter) -> None:
     """Run the errand once more and write down what happens. Raises whatever it raises, in the end."""
     with at_most(campaign.cpu_seconds):
-        _run(campaign, scenario_of(campaign, errand), errand, writer, run=writer.run)
+        _run(campaign, scenario_of(campaign, planned_run), planned_run, writer, run=writer.run)
 
 
 def outcome_signature(outcome: Outcome) -> str:
@@ -68,7 +72,7 @@ def trial_signature(trial: Trial) -> str:
     """As `VerdictRow.signature`; empty unless the trial failed."""
     if trial.verdict not in FAILURES:
         return ""
-    return crash_signature(trial.text) if trial.verdict == "crash" else " ".join(filter(None, way_of_failing(trial)))
+    return crash_signature(trial.text) if trial.verdict == "crash" else " ".join(filter(None, failure_signature(trial)))
 
 
 def crash_signature(text: str) -> str:
@@ -78,32 +82,32 @@ def crash_signature(text: str) -> str:
     return f"crash {kind} at {places[-1][0]}:{places[-1][1]} in {places[-1][2]}" if places else f"crash {kind}"
 
 
-def _judged(campaign: Campaign, errand: Errand) -> VerdictRow:
-    scenario = scenario_of(campaign, errand)
+def _judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
+    scenario = scenario_of(campaign, planned_run)
     try:
         scenario.timing()
     except BadProperty as problem:  # two settings that each are possible, but not together
         members = len(scenario.members)
-        return VerdictRow(errand.variant, errand.seed, members, "unknown", error=f"cannot be run: {problem}")
-    detection = Detection()
-    ended = _run(campaign, scenario, errand, detection)
+        return VerdictRow(planned_run.variant, planned_run.seed, members, "unknown", error=f"cannot be run: {problem}")
+    detection = DetectionTimes()
+    ended = _run(campaign, scenario, planned_run, detection)
     if isinstance(ended, Trial):
-        return _row_of_trial(errand, ended, detection)
-    return _row_of_outcome(errand, ended, detection, len(scenario.members))
+        return _row_of_trial(planned_run, ended, detection)
+    return _row_of_outcome(planned_run, ended, detection, len(scenario.members))
 
 
 def _run(
-    campaign: Campaign, scenario: Scenario, errand: Errand, journal: Journal, run: str | None = None
+    campaign: Campaign, scenario: Scenario, planned_run: PlannedRun, journal: Journal, run: str | None = None
 ) -> Trial | Outcome:
     if campaign.scenario:
-        return simulate(scenario, errand.seed, journal, run=run)
-    return try_out(scenario, errand.seed, journal, run=run, elide_heartbeats=not campaign.is_sweep)
+        return simulate(scenario, planned_run.seed, journal, run=run)
+    return run_trial(scenario, planned_run.seed, journal, run=run, elide_heartbeats=not campaign.is_sweep)
 
 
-def _row_of_trial(errand: Errand, trial: Trial, detection: Detection) -> VerdictRow:
+def _row_of_trial(planned_run: PlannedRun, trial: Trial, detection: DetectionTimes) -> VerdictRow:
     return VerdictRow(
-        variant=errand.variant,
-        seed=errand.seed,
+        variant=planned_run.variant,
+        seed=planned_run.seed,
         members=trial.members,
         verdict=trial.verdict,
         signature=trial_signature(trial),
@@ -119,10 +123,10 @@ def _row_of_trial(errand: Errand, trial: Trial, detection: Detection) -> Verdict
     )
 
 
-def _row_of_outcome(errand: Errand, outcome: Outcome, detection: Detection, members: int) -> VerdictRow:
+def _row_of_outcome(planned_run: PlannedRun, outcome: Outcome, detection: DetectionTimes, members: int) -> VerdictRow:
     row = VerdictRow(
-        variant=errand.variant,
-        seed=errand.seed,
+        variant=planned_run.variant,
+        seed=planned_run.seed,
         members=members,
         verdict="ok",
         signature=outcome_signature(outcome),

@@ -53,7 +53,7 @@ class Measure(Struct, frozen=True):
     minus_first: Estimate | None
 
 
-class Compared(Struct, frozen=True):
+class VariantResult(Struct, frozen=True):
     """One variant: what became of its runs, and its measures by name."""
 
     settings: dict[str, Any]
@@ -79,14 +79,14 @@ MEASURES: dict[str, Callable[[VerdictRow], Sequence[float]]] = {
 }
 
 
-def compared(campaign: Campaign, rows: Iterable[VerdictRow]) -> tuple[Compared, ...]:
+def compare_variants(campaign: Campaign, rows: Iterable[VerdictRow]) -> tuple[VariantResult, ...]:
     """Every variant of the campaign, in its order."""
     by_variant: list[dict[int, VerdictRow]] = [{} for _ in campaign.variants]
     for row in rows:
         by_variant[row.variant][row.seed] = row
     first = by_variant[0]
     return tuple(
-        Compared(
+        VariantResult(
             settings=dict(settings),
             runs=len(runs),
             verdicts={

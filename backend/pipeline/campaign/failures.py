@@ -14,15 +14,15 @@ from msgspec import Struct
 from quarterdeck.backend.journal.files import run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.campaign.attempt import outcome_signature, record, run_name
-from quarterdeck.backend.pipeline.campaign.guard import WALL_TIMES_CPU, OutOfTime
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, scenario_of
+from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, OutOfTime
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
-from quarterdeck.backend.simulation.campaign import shrunk_trial
-from quarterdeck.backend.simulation.run import simulate
-from quarterdeck.backend.simulation.scenario import Scenario
-from quarterdeck.backend.simulation.scenario_text import scenario_text
-from quarterdeck.backend.simulation.shrink import shrink
-from quarterdeck.backend.simulation.trial import try_out
+from quarterdeck.backend.simulation.scenarios.run import simulate
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.writing import scenario_text
+from quarterdeck.backend.simulation.swarm_testing.parallel_trials import shrunk_trial
+from quarterdeck.backend.simulation.swarm_testing.shrinking import shrink
+from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
 
 MOST_SIGNATURES = 50
 """Ways of failing that are told one by one: a core with more of them is known to be broken."""
@@ -63,11 +63,11 @@ def ranked(rows: Iterable[VerdictRow]) -> list[Ranked]:
         if row.verdict in FAILURES:
             way = ways.setdefault((row.verdict, row.signature), Ranked(0, []))
             way.runs += 1
-            way.first = sorted((*way.first, row), key=_errand)[:MOST_SEEDS]
+            way.first = sorted((*way.first, row), key=_planned_run)[:MOST_SEEDS]
     return sorted(ways.values(), key=lambda way: (-way.runs, way.first[0].signature))
 
 
-def looked_into(
+def investigate(
     campaign: Campaign, way: Ranked, *, journals: Path, failures: Path, scenario_file: str, shrinks: bool
 ) -> Failure:
     """Record the first runs of this way of failing and write a scenario for it. What stands there already is kept.
@@ -76,7 +76,7 @@ def looked_into(
     """
     recorded = [path for row in way.first if (path := _recorded(campaign, row, journals)) is not None]
     row = way.first[0]
-    file = failures / f"{run_name(campaign, _errand(row))}.yaml"
+    file = failures / f"{run_name(campaign, _planned_run(row))}.yaml"
     if not file.exists() and shrinks:
         failures.mkdir(exist_ok=True)
         _in_a_child(_write_small, (campaign, row, file), SHRINKING_BUDGETS * WALL_TIMES_CPU * campaign.cpu_seconds)
@@ -93,8 +93,8 @@ def looked_into(
     )
 
 
-def _errand(row: VerdictRow) -> Errand:
-    return Errand(row.variant, row.seed)
+def _planned_run(row: VerdictRow) -> PlannedRun:
+    return PlannedRun(row.variant, row.seed)
 
 
 # Running it again
@@ -114,11 +114,11 @@ def _reproduction(campaign: Campaign, row: VerdictRow, scenario_file: str, small
 
 def _recorded(campaign: Campaign, row: VerdictRow, journals: Path) -> Path | None:
     """The journal of the run, written in a process of its own: the run may end that too. None when there is nothing to run."""
-    errand = _errand(row)
-    folder = run_directory(journals, run_name(campaign, errand))
+    planned_run = _planned_run(row)
+    folder = run_directory(journals, run_name(campaign, planned_run))
     if not folder.exists():
         journals.mkdir(exist_ok=True)
-        _in_a_child(_record, (campaign, errand, journals), WALL_TIMES_CPU * campaign.cpu_seconds)
+        _in_a_child(_record, (campaign, planned_run, journals), WALL_TIMES_CPU * campaign.cpu_seconds)
     return folder if folder.exists() else None
 
 
@@ -132,10 +132,10 @@ def _in_a_child(work: Callable[..., None], arguments: tuple[object, ...], patien
         child.join()
 
 
-def _record(campaign: Campaign, errand: Errand, journals: Path) -> None:
+def _record(campaign: Campaign, planned_run: PlannedRun, journals: Path) -> None:
     """The whole life of a child. What the run raises is known already, and stands in its row."""
-    with JournalWriter(journals, run_name(campaign, errand), "campaign") as writer, suppress(Exception, OutOfTime):
-        record(campaign, errand, writer)
+    with JournalWriter(journals, run_name(campaign, planned_run), "campaign") as writer, suppress(Exception, OutOfTime):
+        record(campaign, planned_run, writer)
 
 
 # Making it small
@@ -153,14 +153,14 @@ def _write_small(campaign: Campaign, row: VerdictRow, file: Path) -> None:
 def _small_text(campaign: Campaign, row: VerdictRow) -> str:
     """A scenario file that fails alike; empty when its seed draws none, or it fails no more."""
     try:
-        scenario = scenario_of(campaign, _errand(row))
+        scenario = scenario_of(campaign, _planned_run(row))
     except Exception:  # noqa: BLE001 - drawing it is what failed, and the row says how
         return ""
     heading = f"# Under seed {row.seed}: {row.signature}: {_last_line(row.error)}\n"
     if row.verdict in ("timeout", "died"):  # every attempt to make it smaller would end this process as well
         return heading + scenario_text(scenario)
     if not campaign.scenario:
-        trial = try_out(scenario, row.seed, elide_heartbeats=not campaign.is_sweep)
+        trial = run_trial(scenario, row.seed, elide_heartbeats=not campaign.is_sweep)
         return shrunk_trial(trial, scenario) if trial.verdict in FAILURES else ""
     return heading + scenario_text(shrink(scenario, _fails_with(row)))
 

@@ -10,9 +10,9 @@ from itertools import product
 from msgspec import Struct
 
 from quarterdeck.backend.core.properties import PropertyValue, Settings
-from quarterdeck.backend.simulation.scenario import Scenario
-from quarterdeck.backend.simulation.scenario_file import read_scenario
-from quarterdeck.backend.simulation.trial import drawing_of, members_of
+from quarterdeck.backend.simulation.scenarios.reading import read_scenario
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.swarm_testing.trial import drawn_scenario, members_of
 
 Variant = dict[str, PropertyValue]
 """Settings that go over those of the scenario."""
@@ -38,7 +38,7 @@ class Campaign(Struct, frozen=True):
         return len(self.variants) > 1
 
 
-class Errand(Struct, frozen=True, order=True):
+class PlannedRun(Struct, frozen=True, order=True):
     """One run: a seed under one variant, by its place among the campaign's."""
 
     variant: int
@@ -53,13 +53,13 @@ def variants_of(sweep: Mapping[str, Iterable[PropertyValue]]) -> tuple[Variant, 
     return variants
 
 
-def scenario_of(campaign: Campaign, errand: Errand) -> Scenario:
+def scenario_of(campaign: Campaign, planned_run: PlannedRun) -> Scenario:
     """What is run. Raises `BadScenario`."""
     if campaign.scenario:
         scenario = _read(campaign.scenario)
     else:
-        scenario = drawing_of(errand.seed, campaign.sizes, data=campaign.data).scenario
-    variant = campaign.variants[errand.variant]
+        scenario = drawn_scenario(planned_run.seed, campaign.sizes, data=campaign.data).scenario
+    variant = campaign.variants[planned_run.variant]
     return scenario.model_copy(update={"settings": {**scenario.settings, **variant}}) if variant else scenario
 
 
@@ -68,10 +68,10 @@ def _read(text: str) -> Scenario:
     return read_scenario(text, "the scenario")
 
 
-def in_order(campaign: Campaign, seeds: range) -> list[Errand]:
+def in_order(campaign: Campaign, seeds: range) -> list[PlannedRun]:
     """All errands in an order that has nothing to do with their cost, so that every part of it costs about the same."""
-    errands = [Errand(variant, seed) for variant in range(len(campaign.variants)) for seed in seeds]
-    return sorted(errands, key=lambda one: blake2b(b"%d/%d" % (one.variant, one.seed), digest_size=8).digest())
+    planned_runs = [PlannedRun(variant, seed) for variant in range(len(campaign.variants)) for seed in seeds]
+    return sorted(planned_runs, key=lambda one: blake2b(b"%d/%d" % (one.variant, one.seed), digest_size=8).digest())
 
 
 # Costs, measured on one core of a small server; only their proportions matter once a wave is done.
@@ -84,12 +84,12 @@ ALL_HEARTBEATS = 4
 """How many times as much a run costs in which no heartbeat is left out."""
 
 
-def expected_seconds(campaign: Campaign, errand: Errand) -> float:
+def expected_seconds(campaign: Campaign, planned_run: PlannedRun) -> float:
     """What an errand will cost, as far as one can tell without running it."""
     if campaign.scenario:
         return SCENARIO_SECONDS
     times = ALL_HEARTBEATS if campaign.is_sweep else 1
     if campaign.data:
         return times * DATA_SECONDS
-    members = members_of(errand.seed, campaign.sizes, data=False)
+    members = members_of(planned_run.seed, campaign.sizes, data=False)
     return times * (SWARM_SECONDS + PAIR_SECONDS * members**2)

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 from quarterdeck.backend.pipeline.campaign.waves import ROWS
-from quarterdeck.backend.pipeline.package import sources_digest
+from quarterdeck.backend.pipeline.spark.package_archive import sources_digest
 
 _BUILDING = ".building-"
 
@@ -29,7 +29,7 @@ class CampaignRefused(ValueError):
     """The folder cannot take this campaign; the message says why and what to do."""
 
 
-class Kept(Struct, frozen=True):
+class StoredPlan(Struct, frozen=True):
     """What ``campaign.json`` holds."""
 
     campaign: Campaign
@@ -37,7 +37,7 @@ class Kept(Struct, frozen=True):
     """Digest of the package that ran it first."""
 
 
-class Store:
+class CampaignStore:
     """The folder of one campaign, opened with `opened`."""
 
     def __init__(self, folder: Path, *, code_changed: bool) -> None:
@@ -69,10 +69,10 @@ class Store:
         building.replace(self._verdicts / f"chunk-{self._next:06d}.parquet")
         self._next += 1
 
-    def done(self) -> set[Errand]:
+    def done(self) -> set[PlannedRun]:
         """What has been run already."""
         return {
-            Errand(*pair)
+            PlannedRun(*pair)
             for path in self._chunks()
             for pair in zip(*pq.read_table(path, columns=["variant", "seed"]).to_pydict().values(), strict=True)
         }
@@ -87,7 +87,7 @@ class Store:
 
 
 @contextmanager
-def opened(folder: Path, campaign: Campaign, *, resume: bool) -> Iterator[Store]:
+def opened(folder: Path, campaign: Campaign, *, resume: bool) -> Iterator[CampaignStore]:
     """The folder, made when it is not there, and nobody else's meanwhile. Raises `CampaignRefused` and OSError.
 
     With `resume` it may hold the same campaign already; its seeds may be others now.
@@ -105,16 +105,16 @@ def opened(folder: Path, campaign: Campaign, *, resume: bool) -> Iterator[Store]
         elif any(path.name != "lock" and not path.name.startswith(_BUILDING) for path in folder.iterdir()):
             raise CampaignRefused(f"{folder} is not empty and holds no campaign; choose another folder")
         else:
-            kept = Kept(campaign, code)
+            kept = StoredPlan(campaign, code)
             building = folder / f"{_BUILDING}campaign"
             building.write_bytes(msgspec.json.format(msgspec.json.encode(kept)))
             building.replace(plan)
-        yield Store(folder, code_changed=kept.code != code)
+        yield CampaignStore(folder, code_changed=kept.code != code)
 
 
-def _read(plan: Path) -> Kept:
+def _read(plan: Path) -> StoredPlan:
     try:
-        return msgspec.json.decode(plan.read_bytes(), type=Kept)
+        return msgspec.json.decode(plan.read_bytes(), type=StoredPlan)
     except msgspec.DecodeError as problem:
         raise CampaignRefused(f"{plan}: {problem}; choose another folder") from problem
 

@@ -20,14 +20,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from quarterdeck.backend.pipeline.campaign.attempt import attempt as attempt_once
 from quarterdeck.backend.pipeline.campaign.attempt import lost
-from quarterdeck.backend.pipeline.campaign.guard import WALL_TIMES_CPU, guarded
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, expected_seconds
+from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, run_in_child
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
-from quarterdeck.backend.pipeline.quiet import end_with_the_task
 from quarterdeck.backend.pipeline.schemas import struct_type
-from quarterdeck.backend.pipeline.session import parallelism
+from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.spark.session import parallelism
 
-Attempt = Callable[[Errand], VerdictRow]
+Attempt = Callable[[PlannedRun], VerdictRow]
 
 ROWS = struct_type(msgspec.inspect.type_info(VerdictRow))  # type: ignore[arg-type]
 """The columns of `VerdictRow`."""
@@ -41,8 +41,8 @@ TASKS_PER_CORE = 4
 WAVES_IN_FLIGHT = 2
 
 
-def play(
-    spark: SparkSession, campaign: Campaign, errands: Sequence[Errand], attempt: Attempt | None = None
+def run_waves(
+    spark: SparkSession, campaign: Campaign, planned_runs: Sequence[PlannedRun], attempt: Attempt | None = None
 ) -> Iterator[list[VerdictRow]]:
     """Run all errands; the rows of each wave as it comes back. Raises what Spark raises when executors are lost for good.
 
@@ -54,7 +54,7 @@ def play(
     under_way: dict[Future[list[VerdictRow]], float] = {}
     with ThreadPoolExecutor(WAVES_IN_FLIGHT, thread_name_prefix="wave") as threads:
         # Spark is spoken to by these threads only: one that waits for a future can be interrupted at any time.
-        queue = _Queue(campaign, errands, threads.submit(parallelism, spark).result())
+        queue = _Queue(campaign, planned_runs, threads.submit(parallelism, spark).result())
         try:
             while queue or under_way:
                 while queue and len(under_way) < WAVES_IN_FLIGHT:
@@ -78,9 +78,9 @@ def play(
 class _Queue:
     """Errands that wait, and how many of them make a task."""
 
-    def __init__(self, campaign: Campaign, errands: Sequence[Errand], cores: int) -> None:
+    def __init__(self, campaign: Campaign, planned_runs: Sequence[PlannedRun], cores: int) -> None:
         self._campaign = campaign
-        self._waiting = deque(errands)
+        self._waiting = deque(planned_runs)
         self._expected = 0.0
         self._spent = 0.0
         self._learnt = 0
@@ -100,10 +100,10 @@ class _Queue:
         self._expected += expected
         self._spent += spent
 
-    def wave(self) -> tuple[list[tuple[Errand, ...]], float]:
+    def wave(self) -> tuple[list[tuple[PlannedRun, ...]], float]:
         """The next tasks, and what they are expected to cost in the plan's seconds."""
         aim = TASK_SECONDS if self._spent else FIRST_TASK_SECONDS
-        tasks: list[tuple[Errand, ...]] = []
+        tasks: list[tuple[PlannedRun, ...]] = []
         whole = 0.0
         count = max(1, self.cores * TASKS_PER_CORE)
         aim = min(aim, max(SHORTEST_TASK_SECONDS, self._left_seconds(aim * count) / count))
@@ -121,23 +121,25 @@ class _Queue:
     def _left_seconds(self, most: float) -> float:
         """What all that waits will cost, counted no further than `most`."""
         seconds = 0.0
-        for errand in self._waiting:
-            seconds += expected_seconds(self._campaign, errand) * self._slowness
+        for planned_run in self._waiting:
+            seconds += expected_seconds(self._campaign, planned_run) * self._slowness
             if seconds >= most:
                 break
         return seconds
 
-    def _task(self, plan_seconds: float) -> tuple[tuple[Errand, ...], float]:
-        task: list[Errand] = []
+    def _task(self, plan_seconds: float) -> tuple[tuple[PlannedRun, ...], float]:
+        task: list[PlannedRun] = []
         cost = 0.0
         while self._waiting and cost < plan_seconds:
-            errand = self._waiting.popleft()
-            task.append(errand)
-            cost += expected_seconds(self._campaign, errand)
+            planned_run = self._waiting.popleft()
+            task.append(planned_run)
+            cost += expected_seconds(self._campaign, planned_run)
         return tuple(task), cost
 
 
-def _one_wave(spark: SparkSession, tasks: Sequence[tuple[Errand, ...]], work: Callable[..., Any]) -> list[VerdictRow]:
+def _one_wave(
+    spark: SparkSession, tasks: Sequence[tuple[PlannedRun, ...]], work: Callable[..., Any]
+) -> list[VerdictRow]:
     # A range has one row for each of its parts, whatever the session's settings are: one part, one task, no shuffle.
     numbers = spark.range(0, len(tasks), 1, numPartitions=len(tasks))
     table = numbers.mapInArrow(partial(work, tasks=tasks), ROWS).toArrow()
@@ -145,20 +147,20 @@ def _one_wave(spark: SparkSession, tasks: Sequence[tuple[Errand, ...]], work: Ca
 
 
 def _work(
-    batches: Iterator[pa.RecordBatch], *, tasks: Sequence[tuple[Errand, ...]], attempt: Attempt, wall_seconds: float
+    batches: Iterator[pa.RecordBatch], *, tasks: Sequence[tuple[PlannedRun, ...]], attempt: Attempt, wall_seconds: float
 ) -> Iterator[pa.RecordBatch]:
     """A task, on an executor: its errands one after the other in a process that may be lost."""
-    end_with_the_task()
+    exit_with_task()
     context = TaskContext.get()
     tries = context.attemptNumber() if context is not None else 0
     schema = to_arrow_schema(ROWS)
     encode, decode = msgspec.msgpack.encode, msgspec.msgpack.Decoder(VerdictRow).decode
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            answers = guarded(
+            answers = run_in_child(
                 tasks[number],
-                lambda errand: encode(attempt(errand)),
-                lambda errand, loss: encode(lost(errand, loss)),
+                lambda planned_run: encode(attempt(planned_run)),
+                lambda planned_run, loss: encode(lost(planned_run, loss)),
                 wall_seconds,
             )
             rows = [msgspec.structs.replace(decode(answer), attempt=tries) for answer in answers]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.metrics.beliefs import frozen, masters, running
-from quarterdeck.backend.pipeline.metrics.material import Material
 from quarterdeck.backend.pipeline.metrics.settings import setting_count
 from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up
+from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.view_spans import frozen, masters, running
 from quarterdeck.backend.pipeline.tables.columns import INDEX, NUMBER, RUN, TEXT, of_kind, schema, shaped
 
 AVAILABILITY = schema(
@@ -38,10 +38,10 @@ _FIRST_REPLICA = 2
 """Where the holders begin in a row of `table-changed`: after the partition and its version."""
 
 
-def availability(material: Material) -> DataFrame:
+def availability(table_source: TableSource) -> DataFrame:
     """One row for each partition and each master that led with a table (schema `AVAILABILITY`)."""
-    rows = material.kept("rows", lambda: _rows(material))
-    counted = material.kept("replicas at once", lambda: _counted(material, rows))
+    rows = table_source.kept("rows", lambda: _rows(table_source))
+    counted = table_source.kept("replicas at once", lambda: _counted(table_source, rows))
     ownerless = _summed(joined_up(counted, _OF_ONE, F.expr("owners = 0")), "without_owner")
     fewer = _summed(joined_up(counted, _OF_ONE, F.expr("replicas < wanted")), "fewer_replicas")
     observed = counted.groupBy(*_OF_ONE, "member", "wanted").agg(F.sum(F.expr("to_at - from_at")).alias("observed_us"))
@@ -49,22 +49,22 @@ def availability(material: Material) -> DataFrame:
     return shaped(whole.withColumnsRenamed({"uuid": "master_uuid", "member": "master"}), AVAILABILITY)
 
 
-def _counted(material: Material, rows: DataFrame) -> DataFrame:
+def _counted(table_source: TableSource, rows: DataFrame) -> DataFrame:
     """Stretches of each row in which the same holders are there: owners, replicas, wanted, member."""
     # A row without anybody still spans its time.
     spans = rows.select(*_OF_ONE, "from_at", "to_at", F.lit(1).alias("told"), *_none("owners", "replicas"))
-    counted = at_once(spans.unionByName(_there(material, rows)), _OF_ONE, "told", "owners", "replicas")
-    return counted.where("told > 0").join(_wanted(material, rows), _OF_ONE)
+    counted = at_once(spans.unionByName(_there(table_source, rows)), _OF_ONE, "told", "owners", "replicas")
+    return counted.where("told > 0").join(_wanted(table_source, rows), _OF_ONE)
 
 
-def _rows(material: Material) -> DataFrame:
+def _rows(table_source: TableSource) -> DataFrame:
     """Rows of the masters' own tables as spans: run, uuid, member, partition, holders (uuids), from_at, to_at."""
-    leading = masters(material).select(
+    leading = masters(table_source).select(
         "run", "uuid", "member", F.col("from_at").alias("led_from"), F.col("to_at").alias("led_to")
     )
     ever = leading.select("run", "uuid").distinct()
     changed = (
-        material.events.where(of_kind("table-changed"))
+        table_source.events.where(of_kind("table-changed"))
         .join(ever, ["run", "uuid"], "left_semi")
         .select("run", "uuid", "seq", "at", "event.holders", F.explode("event.rows").alias("row"))
     )
@@ -87,12 +87,12 @@ def _rows(material: Material) -> DataFrame:
     return clipped.where("from_at < to_at")
 
 
-def _there(material: Material, rows: DataFrame) -> DataFrame:
+def _there(table_source: TableSource, rows: DataFrame) -> DataFrame:
     """For each holder in a row, the part of its span in which it lived; minus one owner where that one stood still."""
     holders = rows.select(*_OF_ONE, "from_at", "to_at", F.posexplode("holders").alias("index", "holder")).where(
         "holder is not null"
     )
-    lives = running(material).select("run", F.col("uuid").alias("holder"), F.col("to_at").alias("life_to"))
+    lives = running(table_source).select("run", F.col("uuid").alias("holder"), F.col("to_at").alias("life_to"))
     living = holders.join(lives, ["run", "holder"]).select(
         *_OF_ONE,
         "from_at",
@@ -101,7 +101,7 @@ def _there(material: Material, rows: DataFrame) -> DataFrame:
         (F.col("index") == 0).cast("int").alias("owners"),
         F.lit(1).alias("replicas"),
     )
-    still = frozen(material).select(
+    still = frozen(table_source).select(
         "run", F.col("uuid").alias("holder"), F.col("from_at").alias("still_from"), F.col("to_at").alias("still_to")
     )
     stopped = (
@@ -120,9 +120,9 @@ def _there(material: Material, rows: DataFrame) -> DataFrame:
     return living.where("from_at < to_at").unionByName(stopped)
 
 
-def _wanted(material: Material, rows: DataFrame) -> DataFrame:
+def _wanted(table_source: TableSource, rows: DataFrame) -> DataFrame:
     """How many replicas each partition should have, with the master's label: as its master is set, else the most there were."""
-    backups = running(material).select(
+    backups = running(table_source).select(
         "run", "uuid", setting_count("settings", "quarterdeck.backup.count").alias("backups")
     )
     most = rows.groupBy("run").agg(F.max(F.size(F.array_compact("holders"))).alias("most"))

@@ -15,9 +15,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.metrics.beliefs import beliefs, running
-from quarterdeck.backend.pipeline.metrics.material import Material
 from quarterdeck.backend.pipeline.metrics.settings import setting, setting_count, setting_us
+from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.view_spans import running, view_spans
 from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, YES_NO, of_kind, schema, shaped
 
 HOW = (
@@ -61,13 +61,13 @@ _CONFIRM_INTERVAL = "hazelcast.master.confirmation.interval.seconds"
 _KEY = ("run", "fault", "from_at", "victim_uuid", "observer_uuid")
 
 
-def detection(material: Material) -> DataFrame:
+def detection(table_source: TableSource) -> DataFrame:
     """One row for each fault and each member that should notice it (schema `DETECTION`).
 
     Left out are those who had the victim suspected already, and those whose own life ended before they could tell.
     """
-    expected = material.kept("expected", lambda: _expected(material))
-    noticed = expected.join(_noticings(material), ["run", "observer_uuid", "victim_uuid"])
+    expected = table_source.kept("expected", lambda: _expected(table_source))
+    noticed = expected.join(_noticings(table_source), ["run", "observer_uuid", "victim_uuid"])
     before = noticed.where("told_at < from_at and from_at < coalesce(untold_at, until_at)").select(*_KEY).distinct()
     first = (
         noticed.where("told_at >= from_at and told_at <= until_at")
@@ -77,7 +77,7 @@ def detection(material: Material) -> DataFrame:
     rows = (
         expected.join(before, list(_KEY), "left_anti")
         .join(first, list(_KEY), "left")
-        .join(_removals(material, expected), list(_KEY), "left")
+        .join(_removals(table_source, expected), list(_KEY), "left")
         .where("noticed is not null or removed_at is not null or observer_to >= until_at")
     )
     how = _how(F.col("noticed.reason"))
@@ -99,12 +99,12 @@ def detection(material: Material) -> DataFrame:
     )
 
 
-def _expected(material: Material) -> DataFrame:
+def _expected(table_source: TableSource) -> DataFrame:
     """Who should notice which fault, and until when it can."""
-    lives = running(material).where("joined_at is not null")
+    lives = running(table_source).where("joined_at is not null")
     victims = lives.select("run", F.col("member").alias("victim"), F.col("uuid").alias("victim_uuid"),
                            F.col("from_at").alias("victim_from"), F.col("to_at").alias("victim_to"))  # fmt: skip
-    watching = beliefs(material).select(
+    watching = view_spans(table_source).select(
         "run",
         F.col("uuid").alias("observer_uuid"),
         F.col("member").alias("observer"),
@@ -113,7 +113,7 @@ def _expected(material: Material) -> DataFrame:
         F.col("from_at").alias("held_from"),
         F.col("to_at").alias("held_to"),
     )
-    faults = material.table("faults").join(material.ends(), "run")
+    faults = table_source.table("faults").join(table_source.ends(), "run")
     blind = faults.where("fault <> 'link' or blocked <> ''").select(
         *("run", "fault", "from_at", "to_at"),
         F.coalesce("member", "source").alias("victim"),
@@ -134,9 +134,9 @@ def _expected(material: Material) -> DataFrame:
     return seen.join(observers, ["run", "observer_uuid"]).drop("listed", "held_from", "held_to", "only")
 
 
-def _noticings(material: Material) -> DataFrame:
+def _noticings(table_source: TableSource) -> DataFrame:
     """Suspicions, and removals by masters: run, observer_uuid, victim_uuid, told_at, untold_at, reason."""
-    suspected = material.table("suspicions").select(
+    suspected = table_source.table("suspicions").select(
         "run",
         F.col("uuid").alias("observer_uuid"),
         F.col("suspect_uuid").alias("victim_uuid"),
@@ -144,7 +144,7 @@ def _noticings(material: Material) -> DataFrame:
         F.col("cleared_at").alias("untold_at"),
         F.col("raised_reason").alias("reason"),
     )
-    removed = material.events.where(of_kind("member-removed")).select(
+    removed = table_source.events.where(of_kind("member-removed")).select(
         "run",
         F.col("uuid").alias("observer_uuid"),
         F.col("event.removed_uuid").alias("victim_uuid"),
@@ -155,9 +155,9 @@ def _noticings(material: Material) -> DataFrame:
     return suspected.unionByName(removed)
 
 
-def _removals(material: Material, expected: DataFrame) -> DataFrame:
+def _removals(table_source: TableSource, expected: DataFrame) -> DataFrame:
     """When each observer first held a list without the victim, while the fault lasted."""
-    lists = beliefs(material).select(
+    lists = view_spans(table_source).select(
         "run", F.col("uuid").alias("observer_uuid"), "listed", F.col("from_at").alias("removed_at")
     )
     return (

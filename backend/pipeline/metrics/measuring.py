@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.audit import source_of
-from quarterdeck.backend.pipeline.missing import needing_packages
+from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 from quarterdeck.backend.pipeline.tables import commit
-from quarterdeck.backend.pipeline.tables.sources import sources_of
+from quarterdeck.backend.pipeline.tables.journal_sources import sources_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from quarterdeck.backend.pipeline.metrics.material import Material
+    from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 
 By = Literal["run", "scenario", "settings", "all"]
 
@@ -52,62 +52,62 @@ def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "",
     with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
         files = {} if is_store else sources_of(paths, Path(staging), {}).read
         with needing_packages():
-            from quarterdeck.backend.pipeline import session, tuning
+            from quarterdeck.backend.pipeline.spark import session, tuning
             from quarterdeck.backend.pipeline.tables.store import text_bytes
         size_bytes = text_bytes(paths[0]) if is_store else tuning.size_of(files)
         with session.spark_session(master, remote=remote) as spark, tuning.tuned(spark, size_bytes):
             if is_store:
-                material, quarantined = _of_store(spark, paths[0])
+                table_source, quarantined = _of_store(spark, paths[0])
             elif tuning.is_small(size_bytes):
-                material, quarantined = _of_few(spark, [*files])
+                table_source, quarantined = _of_few(spark, [*files])
             else:
-                material, quarantined = _of_files(spark, [*files], Path(staging) / "events")
-            return _measured(material, by, table, quarantined)
+                table_source, quarantined = _of_files(spark, [*files], Path(staging) / "events")
+            return _measured(table_source, by, table, quarantined)
 
 
-def _of_store(spark: SparkSession, store: Path) -> tuple[Material, int]:
-    from quarterdeck.backend.pipeline.metrics.material import Material
+def _of_store(spark: SparkSession, store: Path) -> tuple[TableSource, int]:
+    from quarterdeck.backend.pipeline.metrics.table_source import TableSource
     from quarterdeck.backend.pipeline.tables.store import read_table
 
-    return Material.of_store(spark, store), read_table(spark, store, "quarantine").count()
+    return TableSource.of_store(spark, store), read_table(spark, store, "quarantine").count()
 
 
-def _of_few(spark: SparkSession, files: Sequence[Path]) -> tuple[Material, int]:
+def _of_few(spark: SparkSession, files: Sequence[Path]) -> tuple[TableSource, int]:
     from pyspark.sql import functions as F
 
-    from quarterdeck.backend.pipeline.metrics.material import Material
+    from quarterdeck.backend.pipeline.metrics.table_source import TableSource
     from quarterdeck.backend.pipeline.tables import bronze
 
     lines = bronze.named(bronze.read_lines(spark, [str(file) for file in files])).coalesce(1)
     ranked = bronze.ranked(lines).localCheckpoint()
-    unfit = ranked.agg(F.count_if(bronze.is_unfit()).alias("lines")).collect()[0]
-    return Material(bronze.bronze(ranked).events), unfit.lines
+    unfit = ranked.agg(F.count_if(bronze.is_quarantined()).alias("lines")).collect()[0]
+    return TableSource(bronze.bronze(ranked).events), unfit.lines
 
 
-def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[Material, int]:
+def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[TableSource, int]:
     """The events go through Parquet at `place`: so each table is made of the few columns that it needs."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
-    from quarterdeck.backend.pipeline.metrics.material import Material
+    from quarterdeck.backend.pipeline.metrics.table_source import TableSource
     from quarterdeck.backend.pipeline.schemas import RECORD
     from quarterdeck.backend.pipeline.tables import bronze
 
     seen = Observation()
     lines = bronze.ranked(bronze.named(bronze.read_lines(spark, [str(file) for file in files])))
-    counted = lines.observe(seen, F.count_if(bronze.is_unfit()).alias("unfit"))
+    counted = lines.observe(seen, F.count_if(bronze.is_quarantined()).alias("unfit"))
     bronze.bronze(counted).events.write.parquet(str(place), compression="zstd")
-    return Material(spark.read.schema(RECORD).parquet(str(place))), int(seen.get["unfit"])
+    return TableSource(spark.read.schema(RECORD).parquet(str(place))), int(seen.get["unfit"])
 
 
-def _measured(material: Material, by: By, table: str, quarantined: int) -> Measured:
+def _measured(table_source: TableSource, by: By, table: str, quarantined: int) -> Measured:
     from quarterdeck.backend.pipeline.metrics.registry import METRICS
     from quarterdeck.backend.pipeline.metrics.summary import summary
 
     if table:
-        made = METRICS[table].make(material)
+        made = METRICS[table].make(table_source)
         rows = made.orderBy(*(name for name in ("run", "from_at", "at", *made.columns) if name in made.columns))
     else:
-        rows = summary(material, by)
+        rows = summary(table_source, by)
     found = [row.asDict(recursive=True) for row in rows.limit(MOST_ROWS + 1).collect()]
     return Measured(tuple(rows.columns), tuple(found[:MOST_ROWS]), len(found) > MOST_ROWS, quarantined)

@@ -10,10 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from quarterdeck.backend.pipeline.metrics.beliefs import beliefs, frozen, running
-from quarterdeck.backend.pipeline.metrics.material import Material
 from quarterdeck.backend.pipeline.metrics.settings import setting, setting_count, setting_us
 from quarterdeck.backend.pipeline.metrics.spans import without
+from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.view_spans import frozen, running, view_spans
 from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, of_kind, schema, shaped
 
 MESSAGES = schema(
@@ -26,15 +26,15 @@ MESSAGES = schema(
 )  # fmt: skip
 
 
-def messages(material: Material) -> DataFrame:
+def messages(table_source: TableSource) -> DataFrame:
     """One row for each run and kind of message that there was (schema `MESSAGES`)."""
-    ran = running(material).groupBy("run").agg((F.sum(F.expr("to_at - from_at")) / 1e6).alias("member_seconds"))
-    counted = _recorded(material).unionByName(_heartbeats(material)).where("messages > 0").join(ran, "run")
+    ran = running(table_source).groupBy("run").agg((F.sum(F.expr("to_at - from_at")) / 1e6).alias("member_seconds"))
+    counted = _recorded(table_source).unionByName(_heartbeats(table_source)).where("messages > 0").join(ran, "run")
     rate = F.when(F.col("member_seconds") > 0, F.col("messages") / F.col("member_seconds"))
     return shaped(counted.withColumn("per_member_second", rate), MESSAGES)
 
 
-def _recorded(material: Material) -> DataFrame:
+def _recorded(table_source: TableSource) -> DataFrame:
     event = F.col("event")
     from_another = F.when(~F.exists("event.members", _is_author), 1)
     traces: dict[str, tuple[Column, Column]] = {
@@ -49,7 +49,7 @@ def _recorded(material: Material) -> DataFrame:
         "migration-chunks": (of_kind("migration-copied"), event["chunks"]),
     }
     counts = (F.coalesce(F.sum(F.when(which, each)), F.lit(0)).alias(name) for name, (which, each) in traces.items())
-    wide = material.events.groupBy("run").agg(*counts)
+    wide = table_source.events.groupBy("run").agg(*counts)
     long = wide.unpivot(["run"], list(traces), "kind", "messages")
     return long.withColumn("known", F.lit("recorded"))
 
@@ -59,15 +59,15 @@ def _is_author(member: Column) -> Column:
     return (member["uuid"] == F.col("uuid")) & (member["address"] == F.col("event.author"))
 
 
-def _heartbeats(material: Material) -> DataFrame:
+def _heartbeats(table_source: TableSource) -> DataFrame:
     """To all others on the list, or to as many as watch it on a ring, once in an interval."""
     awake = without(
-        beliefs(material).where("from_at < to_at"),
-        frozen(material),
+        view_spans(table_source).where("from_at < to_at"),
+        frozen(table_source),
         ["run", "uuid"],
         ["run", "uuid", "version", "lineage", "size", "leads"],
     )
-    told = running(material).select(
+    told = running(table_source).select(
         "run",
         "uuid",
         setting_us("settings", "hazelcast.heartbeat.interval.seconds").alias("interval_us"),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from quarterdeck.backend.pipeline.metrics import availability, detection, messages, moving, one_view, splits
-from quarterdeck.backend.pipeline.metrics.material import Material
+from quarterdeck.backend.pipeline.metrics import availability, detection, messages, migration_throughput, splits
+from quarterdeck.backend.pipeline.metrics import view_convergence as view_convergence
+from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Metric:
 
     name: str
     schema: StructType
-    make: Callable[[Material], DataFrame]
+    make: Callable[[TableSource], DataFrame]
     meaning: str
 
 
@@ -26,7 +27,12 @@ METRICS: dict[str, Metric] = {
     one.name: one
     for one in (
         Metric("detection", detection.DETECTION, detection.detection, "how long faults went unnoticed, and by whom"),
-        Metric("one_view", one_view.ONE_VIEW, one_view.one_view, "how long members took to agree on one list"),
+        Metric(
+            "one_view",
+            view_convergence.VIEW_CONVERGENCE,
+            view_convergence.view_convergence,
+            "how long members took to agree on one list",
+        ),
         Metric("splits", splits.SPLITS, splits.splits, "split brains, with their sides, and how long the merge took"),
         Metric(
             "availability",
@@ -34,8 +40,18 @@ METRICS: dict[str, Metric] = {
             availability.availability,
             "how long partitions were without owner or short of replicas",
         ),
-        Metric("migration_rates", moving.MIGRATION_RATES, moving.migration_rates, "how fast data moved"),
-        Metric("plans", moving.PLANS, moving.plans, "plans of migrations against their lower bound"),
+        Metric(
+            "migration_rates",
+            migration_throughput.MIGRATION_RATES,
+            migration_throughput.migration_rates,
+            "how fast data moved",
+        ),
+        Metric(
+            "plans",
+            migration_throughput.PLANS,
+            migration_throughput.plans,
+            "plans of migrations against their lower bound",
+        ),
         Metric("messages", messages.MESSAGES, messages.messages, "what can be known of the messages that were sent"),
     )
 }

@@ -6,10 +6,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
-from quarterdeck.backend.pipeline.metrics.beliefs import beliefs, masters
-from quarterdeck.backend.pipeline.metrics.material import Material
-from quarterdeck.backend.pipeline.metrics.mending import mended
+from quarterdeck.backend.pipeline.metrics.fault_ends import fault_ends
 from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up
+from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.view_spans import masters, view_spans
 from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, schema, shaped
 
 SIDE = schema(
@@ -33,14 +33,14 @@ SPLITS = schema(
 )
 
 
-def splits(material: Material) -> DataFrame:
+def splits(table_source: TableSource) -> DataFrame:
     """One row for each split brain (schema `SPLITS`). A frozen master leads nobody."""
-    windows = material.kept("windows of splits", lambda: _windows(material))
+    windows = table_source.kept("windows of splits", lambda: _windows(table_source))
     key = (F.col("run"), F.col("from_at").alias("window_from"), F.col("to_at").alias("window_to"))
-    sides = _sides(material, windows.select(*key))
+    sides = _sides(table_source, windows.select(*key))
     healed = (
         windows.select(*key)
-        .join(mended(material).withColumnRenamed("at", "mended_at"), "run")
+        .join(fault_ends(table_source).withColumnRenamed("at", "mended_at"), "run")
         .where("mended_at > window_from and mended_at <= window_to")
         .groupBy("run", F.col("window_from").alias("from_at"))
         .agg(F.max("mended_at").alias("healed_at"))
@@ -59,25 +59,25 @@ def splits(material: Material) -> DataFrame:
     )
 
 
-def _windows(material: Material) -> DataFrame:
+def _windows(table_source: TableSource) -> DataFrame:
     """Spans with more than one master: run, from_at, to_at, and whether they ended before the journal did."""
-    counted = at_once(masters(material).withColumn("masters", F.lit(1)), ["run"], "masters")
+    counted = at_once(masters(table_source).withColumn("masters", F.lit(1)), ["run"], "masters")
     several = joined_up(counted, ["run"], F.expr("masters > 1"))
     ended = F.col("to_at") < F.col("run_ended_at")
-    return several.join(material.ends(), "run").select("run", "from_at", "to_at", ended.alias("ended"))
+    return several.join(table_source.ends(), "run").select("run", "from_at", "to_at", ended.alias("ended"))
 
 
-def _sides(material: Material, windows: DataFrame) -> DataFrame:
+def _sides(table_source: TableSource, windows: DataFrame) -> DataFrame:
     """The sides of each window: whoever led in it, and those who followed that one longer than any other."""
     in_window = "from_at < window_to and to_at > window_from"
     leaders = (
-        windows.join(masters(material), "run")
+        windows.join(masters(table_source), "run")
         .where(in_window)
         .groupBy("run", "window_from", "lineage")
         .agg(F.min_by("member", "from_at").alias("master"), F.min("from_at").alias("led_from"))
     )
     followed = (
-        windows.join(beliefs(material).where("from_at < to_at"), "run")
+        windows.join(view_spans(table_source).where("from_at < to_at"), "run")
         .where(in_window)
         .withColumn("for_us", F.least("to_at", "window_to") - F.greatest("from_at", "window_from"))
         .groupBy("run", "window_from", "member", "lineage")

@@ -10,8 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from quarterdeck.backend.pipeline.metrics.material import Material
 from quarterdeck.backend.pipeline.metrics.registry import METRICS
+from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.tables.columns import NUMBER, TEXT, schema, shaped
 
 By = Literal["run", "scenario", "settings", "all"]
@@ -48,9 +48,9 @@ SUMMARY = schema(
 )  # fmt: skip
 
 
-def summary(material: Material, by: By) -> DataFrame:
+def summary(table_source: TableSource, by: By) -> DataFrame:
     """Percentiles (schema `SUMMARY`), ordered by group, metric and kind."""
-    grouped = samples(material).join(F.broadcast(groups(material, by)), "run")
+    grouped = samples(table_source).join(F.broadcast(groups(table_source, by)), "run")
     value = F.col("value")
     percentiles = F.percentile_approx("value", F.lit([0.5, 0.9, 0.99]), ACCURACY)
     rows = (
@@ -69,9 +69,9 @@ def summary(material: Material, by: By) -> DataFrame:
     return shaped(rows, SUMMARY).orderBy("by", "metric", "kind")
 
 
-def groups(material: Material, by: By) -> DataFrame:
+def groups(table_source: TableSource, by: By) -> DataFrame:
     """Columns run and by: to which group each run belongs."""
-    runs = material.ends().select("run")
+    runs = table_source.ends().select("run")
     match by:
         case "run":
             return runs.withColumn("by", F.col("run"))
@@ -79,7 +79,7 @@ def groups(material: Material, by: By) -> DataFrame:
             return runs.withColumn("by", scenario_of(F.col("run")))
         case "all":
             return runs.withColumn("by", F.lit("all"))
-    return _settings_that_differ(material, runs)
+    return _settings_that_differ(table_source, runs)
 
 
 def scenario_of(run: Column) -> Column:
@@ -88,15 +88,17 @@ def scenario_of(run: Column) -> Column:
     return F.when(timed != "", timed).when(seeded == "", SWARM).otherwise(seeded)
 
 
-def samples(material: Material) -> DataFrame:
+def samples(table_source: TableSource) -> DataFrame:
     """Everything that was measured, one row each: run, metric, kind, unit, value (null where it failed to come), floor."""
-    return reduce(DataFrame.unionByName, _samples(material))
+    return reduce(DataFrame.unionByName, _samples(table_source))
 
 
-def _settings_that_differ(material: Material, runs: DataFrame) -> DataFrame:
+def _settings_that_differ(table_source: TableSource, runs: DataFrame) -> DataFrame:
     """The settings of each run's first life, of those properties that are not the same in all runs."""
     first = (
-        material.table("lives").groupBy("run").agg(F.min_by("settings", F.struct("started_at", "uuid")).alias("told"))
+        table_source.table("lives")
+        .groupBy("run")
+        .agg(F.min_by("settings", F.struct("started_at", "uuid")).alias("told"))
     )
     each = first.select("run", F.explode("told").alias("name", "value"))
     told = first.where("told is not null").agg(F.count("*").alias("runs"))
@@ -112,7 +114,7 @@ def _settings_that_differ(material: Material, runs: DataFrame) -> DataFrame:
     )
 
 
-def _samples(material: Material) -> Iterator[DataFrame]:
+def _samples(table_source: TableSource) -> Iterator[DataFrame]:
     nothing = F.lit(None).cast("double")
 
     def of(
@@ -134,7 +136,7 @@ def _samples(material: Material) -> Iterator[DataFrame]:
         )
 
     def made(name: str) -> DataFrame:
-        return material.kept(name, lambda: METRICS[name].make(material))
+        return table_source.kept(name, lambda: METRICS[name].make(table_source))
 
     noticed = made("detection")
     by_what = F.concat_ws(" ", "fault", F.coalesce("how", F.lit("unnoticed")))
@@ -148,8 +150,8 @@ def _samples(material: Material) -> Iterator[DataFrame]:
     yield of(made("one_view"), "one view", F.col("took_us"), kind=F.concat_ws(" ", "what"))
     yield of(made("splits"), "split brain", F.col("lasted_us"))
     yield of(made("splits"), "healed to one master", F.col("merge_us"))
-    yield of(material.table("merges"), "merge of a member", F.expr("joined_at - left_at"))
-    claimed = material.table("claims")
+    yield of(table_source.table("merges"), "merge of a member", F.expr("joined_at - left_at"))
+    claimed = table_source.table("claims")
     yield of(claimed, "claim", F.expr("ended_at - started_at"), kind=F.col("outcome"))
 
     held = made("availability")
@@ -159,7 +161,7 @@ def _samples(material: Material) -> Iterator[DataFrame]:
         yield of(held, f"{name}, share of the time", F.col(f"{what}_us") / F.col("observed_us"), unit="share")
         yield of(held, f"{name}, times", F.col(f"{what}_times"), unit="times")
 
-    moved = material.table("migrations")
+    moved = table_source.table("migrations")
     kind = F.concat_ws(" ", "type", "outcome")
     yield of(moved, "migration", F.expr("decided_at - started_at"), kind=kind)
     yield of(moved.where("copy_us is not null"), "copy of a migration", F.col("copy_us"), kind=kind)
@@ -174,7 +176,7 @@ def _samples(material: Material) -> Iterator[DataFrame]:
     yield of(sent, "messages", F.col("messages"), unit="messages", kind=kind)
     yield of(sent, "messages of a member", F.col("per_member_second"), unit="per-second", kind=kind)
 
-    writes, reads = material.table("writes"), material.table("reads")
+    writes, reads = table_source.table("writes"), table_source.table("reads")
     yield of(writes, "write", F.col("took"), kind=F.concat_ws(" ", "operation", "outcome"))
     yield of(reads, "read", F.col("took"), kind=F.col("outcome"))
     rejected = writes.groupBy("run").agg(F.count_if(F.expr("outcome = 'untouched'")).alias("rejected"))

@@ -1,4 +1,1 @@
-"""The report of an audit: what happened in each run, and what was wrong with it, as a page, as Markdown and as JSON.
-
-`collecting` lets Spark make few rows out of many events, `building` makes the model of them, `html` and `markdown` show it.
-"""
+"""Builds the report of an audit and writes it as an HTML page, as Markdown or as JSON. `row_collection` reduces events to few rows on Spark, `builder` makes the report's model of them, and `rendering` shows it."""

@@ -9,16 +9,24 @@ import msgspec
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.rules import agreement, convergence, decisions, numbering, tables, view_order, views
-from quarterdeck.backend.pipeline.rules.checked_on_executors import checked
 from quarterdeck.backend.pipeline.rules.evidence import Evidence
+from quarterdeck.backend.pipeline.rules.executor_checks import run_checkers
 from quarterdeck.backend.pipeline.rules.finding import Finding, members_of, versions_of
-from quarterdeck.backend.pipeline.rules.names import CONVERGENCE, NAMES, doubted
+from quarterdeck.backend.pipeline.rules.invariants import (
+    agreement,
+    convergence,
+    decisions,
+    numbering,
+    tables,
+    view_order,
+    views,
+)
+from quarterdeck.backend.pipeline.rules.invariants.writes import CALLS, lost_writes
+from quarterdeck.backend.pipeline.rules.names import CONVERGENCE, NAMES, downgraded
 from quarterdeck.backend.pipeline.rules.registry import Rule
-from quarterdeck.backend.pipeline.rules.writes import CALLS, lost_writes
-from quarterdeck.backend.simulation.invariants.writes import NoLostWrite
+from quarterdeck.backend.simulation.invariants.acknowledged_writes import NoLostWrite
 
-__all__ = ["RELATIONAL", "RULES", "doubted", "find"]
+__all__ = ["RELATIONAL", "RULES", "downgraded", "find"]
 
 RULES: tuple[Rule, ...] = (
     numbering.missing_events,
@@ -56,20 +64,20 @@ def find(
     decoder = msgspec.json.Decoder(Finding)
     lacks = {row.run: row.json for row in rows if row.what == "lacks"}
     findings = (_completed(decoder.decode(row.json)) for row in rows if row.what == "finding")
-    return [doubted(one, lacks.get(one.run, "")) for one in findings], lacks
+    return [downgraded(one, lacks.get(one.run, "")) for one in findings], lacks
 
 
 def _run_by_run(evidence: Evidence, rules: Sequence[Rule], names: Set[str]) -> list[Row] | None:
     """What is told where each invariant that has a checker is left to it; None where the checkers did not see every event."""
     parts = [_as_told(one.find(evidence)) for one in rules if CHECKED.isdisjoint(one.names)]
-    rows = _together(*parts, checked(evidence, names & CHECKED))
+    rows = _together(*parts, run_checkers(evidence, names & CHECKED))
     return None if any(row.what == "strange" for row in rows) else rows
 
 
 def _by_tables(evidence: Evidence, rules: Sequence[Rule], names: Set[str], kinds: Collection[str]) -> list[Row]:
     """What is told where only that is left to the checkers which needs the whole story of a run."""
     parts = [_as_told(one.find(evidence).where(F.col("rule").isin(*names))) for one in rules]
-    told = checked(evidence, names - (RELATIONAL - {NoLostWrite.name}), but_for=CALLS)
+    told = run_checkers(evidence, names - (RELATIONAL - {NoLostWrite.name}), but_for=CALLS)
     if NoLostWrite.name in names and not set(CALLS).isdisjoint(kinds):
         told = evidence.keep(told)
         lost = lost_writes(evidence, told)

@@ -15,12 +15,12 @@ from pyspark.sql.window import WindowSpec
 
 from quarterdeck.backend.core.properties import SECOND_US
 
-LIFE = ("run", "uuid")
+INCARNATION_KEY = ("run", "uuid")
 
 PATIENCE_US = 60 * SECOND_US
 """How long something may be owed while nothing disturbs the members: what it takes to be sure that somebody is gone."""
 
-BORN_BY = (
+INCARNATION_START_KINDS = (
     "list-installed",
     "suspicion-raised",
     "suspicion-cleared",
@@ -77,12 +77,12 @@ class Evidence:
         """Installed lists, each with the one that its life had `before`."""
         views = self.of_kinds("list-installed", fields=("version", "lineage", "master", "members", "author"))
         before = F.struct("version", "lineage", "master", "members", "witness")
-        return views.withColumn("before", F.lag(before).over(in_life()))
+        return views.withColumn("before", F.lag(before).over(within_incarnation()))
 
     @cached_property
     def table_rows(self) -> DataFrame:
         """See `tables.changed_rows`."""
-        from quarterdeck.backend.pipeline.rules.tables import changed_rows
+        from quarterdeck.backend.pipeline.rules.invariants.tables import changed_rows
 
         return self.keep(changed_rows(self))
 
@@ -108,12 +108,12 @@ def witness() -> Column:
     return F.struct("uuid", "seq", "member", "at", F.coalesce("event.version", "event.table_version").alias("version"))
 
 
-def in_life(*more: str) -> WindowSpec:
+def within_incarnation(*more: str) -> WindowSpec:
     """The events of a life in their order, or of a part of it."""
-    return Window.partitionBy(*LIFE, *more).orderBy("place")
+    return Window.partitionBy(*INCARNATION_KEY, *more).orderBy("place")
 
 
-def up_to_now(window: WindowSpec) -> WindowSpec:
+def running_window(window: WindowSpec) -> WindowSpec:
     return window.rowsBetween(Window.unboundedPreceding, 0)
 
 
@@ -122,13 +122,13 @@ def _lives(evidence: Evidence) -> DataFrame:
     listed = F.filter("members", lambda member: member["uuid"] == F.col("uuid"))
     in_list = F.get(listed, 0)["address"]
     own_address = F.when(kind == "member-started", F.col("address")).when(kind == "list-installed", in_list)
-    known = evidence.of_kinds(*BORN_BY, fields=("address", "members")).select(
-        *(*LIFE, "member", "place", own_address.alias("address")),
+    known = evidence.of_kinds(*INCARNATION_START_KINDS, fields=("address", "members")).select(
+        *(*INCARNATION_KEY, "member", "place", own_address.alias("address")),
         kind.isin("member-stopped", "member-merging").alias("leaves"),
         (kind != "member-started").alias("by_list"),
     )
     has_address = F.col("address").isNotNull()
-    births = known.groupBy(*LIFE).agg(
+    births = known.groupBy(*INCARNATION_KEY).agg(
         F.min_by("member", "place").alias("label"),
         F.min("place").alias("born"),
         F.min_by("address", F.when(has_address, F.struct("by_list", "place"))).alias("address"),
@@ -142,11 +142,11 @@ def _lives(evidence: Evidence) -> DataFrame:
     both = births.select("run", "label", F.col("born").alias("place"), nobody.alias("kind"), "uuid").unionByName(
         done.withColumn("uuid", nobody)
     )
-    latest = up_to_now(Window.partitionBy("run", "label").orderBy("place"))
+    latest = running_window(Window.partitionBy("run", "label").orderBy("place"))
     hit = (
         both.withColumn("uuid", F.last("uuid", ignorenulls=True).over(latest))
         .where("kind is not null and uuid is not null")
-        .groupBy(*LIFE)
+        .groupBy(*INCARNATION_KEY)
         .agg(
             F.min(F.when(F.col("kind") == "process-killed", F.col("place"))).alias("killed"),
             F.coalesce(
@@ -155,10 +155,10 @@ def _lives(evidence: Evidence) -> DataFrame:
             ).alias("paused"),
         )
     )
-    lives = births.join(hit, [*LIFE], "left").withColumns(
+    lives = births.join(hit, [*INCARNATION_KEY], "left").withColumns(
         {"ended": F.least("left", "killed"), "paused": F.coalesce("paused", F.lit(False))}
     )
-    return lives.select(*LIFE, "label", "address", "has_address", "born", "ended", "paused")
+    return lives.select(*INCARNATION_KEY, "label", "address", "has_address", "born", "ended", "paused")
 
 
 def _divided(evidence: Evidence) -> DataFrame:
@@ -174,9 +174,11 @@ def _divided(evidence: Evidence) -> DataFrame:
     # Whoever is left off a list and lives on is another cluster.
     gone = F.array_except(uuids(F.col("before.members")), uuids(F.col("members")))
     left_off = views.where("before is not null").select("run", "place", F.explode(gone).alias("uuid"))
-    alive = evidence.lives.select(*LIFE, "born", "ended")
+    alive = evidence.lives.select(*INCARNATION_KEY, "born", "ended")
     left = (
-        left_off.join(alive, [*LIFE]).where("born < place and (ended is null or ended > place)").select("run", "place")
+        left_off.join(alive, [*INCARNATION_KEY])
+        .where("born < place and (ended is null or ended > place)")
+        .select("run", "place")
     )
 
     merging = evidence.of_kinds("member-merging").select("run", "place")

@@ -12,7 +12,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants import Violation
-from quarterdeck.backend.simulation.invariants.numbering import Numbering
+from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
 
 
 class Witness(Struct, frozen=True):

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 import msgspec
 
 from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.simulation.invariants import Watch
+from quarterdeck.backend.simulation.invariants import InvariantChecker
 
 CONVERGENCE = "convergence"
 
 STATEMENTS: dict[str, str] = {
-    **{checker.name: checker.statement() for checker in Watch().checkers},
+    **{invariant.name: invariant.statement() for invariant in InvariantChecker().invariants},
     # No checker of the simulator has it: there it is the expectation with which a swarm run ends.
     CONVERGENCE: (
         "Within a stated bound after the last fault heals there is one cluster, with one view and one table, "
@@ -24,7 +24,7 @@ STATEMENTS: dict[str, str] = {
 
 NAMES = tuple(STATEMENTS)
 
-SELF_EVIDENT = frozenset(
+LOCAL_INVARIANTS = frozenset(
     ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author")
 )
 """Their witnesses prove them, whatever else is missing. Everything else needs the whole journal."""
@@ -44,13 +44,13 @@ def wanted_rules(names: Collection[str]) -> frozenset[str]:
     return frozenset(names or NAMES)
 
 
-def judged_without_the_rest(name: str) -> bool:
+def holds_for_incomplete_journals(name: str) -> bool:
     """Whether a finding of the rule stands although a part of the journal is missing."""
-    return name in SELF_EVIDENT
+    return name in LOCAL_INVARIANTS
 
 
-def doubted(finding: Finding, lacks: str) -> Finding:
+def downgraded(finding: Finding, lacks: str) -> Finding:
     """The finding in a run whose journal `lacks` something: a warning, unless it stands without that."""
-    if not lacks or finding.severity == "warning" or judged_without_the_rest(finding.rule):
+    if not lacks or finding.severity == "warning" or holds_for_incomplete_journals(finding.rule):
         return finding
     return msgspec.structs.replace(finding, severity="warning", doubt=lacks)

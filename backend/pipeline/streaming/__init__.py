@@ -1,4 +1,1 @@
-"""The audit of a journal that is still being written: findings within seconds of what they are about.
-
-Spark finds the files, reads them and keeps account of what was read; the checkers of the simulator judge, run by run.
-"""
+"""Audits a journal while it is still being written and writes down findings within seconds. It remembers which files it has processed, so a stream that was killed goes on where it ended."""

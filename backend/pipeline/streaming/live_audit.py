@@ -13,10 +13,10 @@ from typing import NamedTuple
 from zlib import crc32
 
 from quarterdeck.backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
-from quarterdeck.backend.pipeline.streaming.arrival import Arrivals, whole_lines
-from quarterdeck.backend.pipeline.streaming.consumed import Consumed
 from quarterdeck.backend.pipeline.streaming.findings_file import Change, FindingsFile
-from quarterdeck.backend.pipeline.streaming.run_audit import Place, Read, RunAudit
+from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
+from quarterdeck.backend.pipeline.streaming.run_audit import ReadRecord, RecordPosition, RunAudit
+from quarterdeck.backend.pipeline.streaming.watermark import ArrivalWatermark, whole_lines
 
 SETTLE_SECONDS = 0.5
 """So long a record waits at least. A writer puts its lines into a file within a few hundredths of a second, and more slowly only
@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
 
 class LiveAudit:
-    """Keeps `findings` true to what was read of the journal at `root`, and `consumed` to what was read.
+    """Keeps `findings` true to what was read of the journal at `root`, and `processed_files` to what was read.
 
     May be called from several threads. Times are in seconds on the caller's monotonic clock. `tell` hears of each change, `say`
     of what people should know. Raises OSError when the disk refuses.
@@ -46,7 +46,7 @@ class LiveAudit:
     def __init__(
         self,
         root: Path,
-        consumed: Consumed,
+        processed_files: ProcessedFiles,
         findings: FindingsFile,
         tell: Callable[[Change], None],
         say: Callable[[str], None],
@@ -56,14 +56,14 @@ class LiveAudit:
         self.lines = 0
         self.problems = 0
         """Lines that are no records."""
-        self._root, self._consumed, self._findings = root, consumed, findings
+        self._root, self._consumed, self._findings = root, processed_files, findings
         self._tell, self._say = tell, say
-        self._arrivals = Arrivals(root, only_run)
+        self._arrivals = ArrivalWatermark(root, only_run)
         self._runs: dict[str, RunAudit] = {}
         self._changed: set[str] = set()
         """Runs of which something has to be judged or written down."""
         self._turn = threading.Lock()
-        for run in consumed.unsettled():
+        for run in processed_files.unsettled():
             self._load(run)
 
     def take(self, lines: Iterable[Line], now_s: float) -> None:
@@ -76,14 +76,14 @@ class LiveAudit:
                 self._contradictions(run, audit.take(read, now_s))
             self._consumed.add({run: tuple(files) for run, files in names.items()})
 
-    def look(self, now_s: float) -> None:
+    def judge_due(self, now_s: float) -> None:
         """Judge what can be judged now, and write down what that changes."""
         with self._turn:
             self._take_open(self._arrivals.stalled(now_s))
             for run in sorted(self._changed):
                 audit = self._runs[run]
-                frontier_us = self._arrivals.frontier_us(run, self._consumed.files(run), now_s)
-                self._judge(audit, frontier_us, now_s - SETTLE_SECONDS)
+                watermark_us = self._arrivals.watermark_us(run, self._consumed.files(run), now_s)
+                self._judge(audit, watermark_us, now_s - SETTLE_SECONDS)
             self._put_aside()
 
     def finish(self) -> None:
@@ -105,7 +105,7 @@ class LiveAudit:
 
     # Lines
 
-    def _understood(self, lines: Iterable[Line]) -> Iterator[Read]:
+    def _understood(self, lines: Iterable[Line]) -> Iterator[ReadRecord]:
         file, name, run = None, "", ""
         numbers: dict[int, int] = {}
         for line in lines:
@@ -121,9 +121,9 @@ class LiveAudit:
             elif not is_open and record.run != run:
                 self._problem(f"{line.file}: line {number} is of another run, {record.run!r}")
             else:
-                yield Read(Place(record.at, name, line.block, number), record, crc32(line.raw))
+                yield ReadRecord(RecordPosition(record.at, name, line.block, number), record, crc32(line.raw))
 
-    def _contradictions(self, run: str, read: Iterable[Read]) -> None:
+    def _contradictions(self, run: str, read: Iterable[ReadRecord]) -> None:
         for place, record, _ in read:
             who = f"the event {record.seq} of {record.uuid}"
             self._problem(f"run {run}, {place.file}: line {place.line} contradicts {who}, which stands elsewhere too")
@@ -134,8 +134,8 @@ class LiveAudit:
             self._say(text)
 
     @staticmethod
-    def _by_run(read: Iterable[Read]) -> dict[str, list[Read]]:
-        by_run: dict[str, list[Read]] = {}
+    def _by_run(read: Iterable[ReadRecord]) -> dict[str, list[ReadRecord]]:
+        by_run: dict[str, list[ReadRecord]] = {}
         for one in read:
             by_run.setdefault(one.record.run, []).append(one)
         return by_run
@@ -200,9 +200,11 @@ class LiveAudit:
             self._consumed.keep(self._runs.pop(run))
 
 
-def read_of(lines: Iterable[Line], run: str) -> Iterator[Read]:
+def read_of(lines: Iterable[Line], run: str) -> Iterator[ReadRecord]:
     """The records of one run among the lines of one file that was read before."""
     for number, line in enumerate(lines, start=1):
         record = as_record(line.raw)
         if record is not None and record.run == run:
-            yield Read(Place(record.at, sealed_name(line.file.name), line.block, number), record, crc32(line.raw))
+            yield ReadRecord(
+                RecordPosition(record.at, sealed_name(line.file.name), line.block, number), record, crc32(line.raw)
+            )

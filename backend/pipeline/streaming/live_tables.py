@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from quarterdeck.backend.pipeline.tables.store import fold_in
+from quarterdeck.backend.pipeline.tables.store import update_store
 
 EVERY_SECONDS = 30.0
 """A run's tables are made anew when more of it comes, so not more often than this."""
@@ -51,4 +51,4 @@ class LiveTables:
     def _fold(self) -> None:
         if self._news.is_set():
             self._news.clear()
-            fold_in(self._spark, self._runs(), self._out_dir)
+            update_store(self._spark, self._runs(), self._out_dir)

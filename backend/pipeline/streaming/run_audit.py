@@ -12,12 +12,12 @@ from typing import NamedTuple
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, finding_of, linked, severity_of
-from quarterdeck.backend.pipeline.rules.names import doubted
-from quarterdeck.backend.pipeline.rules.wholeness import Wholeness
-from quarterdeck.backend.simulation.invariants import Watch
+from quarterdeck.backend.pipeline.rules.journal_completeness import JournalCompleteness
+from quarterdeck.backend.pipeline.rules.names import downgraded
+from quarterdeck.backend.simulation.invariants import InvariantChecker
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """Where a record stands: equal times are told apart by where they were written, which is the order of causes."""
 
     at_us: int
@@ -27,22 +27,22 @@ class Place(NamedTuple):
     line: int
 
 
-class Read(NamedTuple):
+class ReadRecord(NamedTuple):
     """A record as it was read. Two lines of one identity are the same if their `checksum` is: zlib.crc32 of the line."""
 
-    place: Place
+    place: RecordPosition
     record: Record
     checksum: int
 
 
-class Arrived(NamedTuple):
+class PendingRecord(NamedTuple):
     """A record that waits to be judged; `arrived_s` is when it came, on the reader's monotonic clock."""
 
-    place: Place
+    place: RecordPosition
     arrived_s: float
     record: Record
 
-    def __lt__(self, other: Arrived) -> bool:  # type: ignore[override]
+    def __lt__(self, other: PendingRecord) -> bool:  # type: ignore[override]
         return self.place < other.place
 
 
@@ -59,14 +59,14 @@ class RunAudit:
         """Records that the checkers have seen."""
         self.is_out_of_order = False
         """Whether a record came after a later one had been judged: everything has to be judged anew."""
-        self._watch = Watch()
-        self._wholeness = Wholeness()
-        self._waiting: list[Arrived] = []
+        self._checker = InvariantChecker()
+        self._wholeness = JournalCompleteness()
+        self._waiting: list[PendingRecord] = []
         self._numbers: dict[str, _Numbers] = {}
-        self._last: Place | None = None
+        self._last: RecordPosition | None = None
         self._online: list[Finding] = []
 
-    def take(self, records: Iterable[Read], arrived_s: float = -inf) -> list[Read]:
+    def take(self, records: Iterable[ReadRecord], arrived_s: float = -inf) -> list[ReadRecord]:
         """Let records wait until it is their turn; those that came before are left out.
 
         Returns those that are left out though they are not what came before: two different events of one identity.
@@ -79,7 +79,7 @@ class RunAudit:
                 numbers = self._numbers[record.uuid] = _Numbers()
             before = numbers.add(record.seq, checksum)
             if before is None:
-                heapq.heappush(self._waiting, Arrived(place, arrived_s, record))
+                heapq.heappush(self._waiting, PendingRecord(place, arrived_s, record))
             elif before != checksum:
                 contradictions.append(one)
         return contradictions
@@ -104,10 +104,10 @@ class RunAudit:
     def findings(self, directory: Path) -> list[Finding]:
         """What is found by now, in the order of an audit. `directory` is where the run's files are."""
         at_us = self._last.at_us if self._last is not None else 0
-        owed = self._watch.conclude(at_us, PATIENCE_US).violations[len(self._watch.violations) :]
+        owed = self._checker.conclude(at_us, PATIENCE_US).violations[len(self._checker.violations) :]
         found = [*self._online, *(finding_of(one, one.witnesses[0]) for one in owed)]
         lacks = self._wholeness.lacks()
-        return by_weight([linked(doubted(one, lacks), directory) for one in found])
+        return by_weight([linked(downgraded(one, lacks), directory) for one in found])
 
     def __getstate__(self) -> dict[str, object]:
         """Another process has another clock: to it, what waits has been here for ever."""
@@ -118,9 +118,9 @@ class RunAudit:
         self._wholeness.number(record.uuid, record.member, record.seq)
         if isinstance(record.event, ListInstalled):
             self._wholeness.listed(record.event)
-        before = len(self._watch.violations)
-        self._watch.observe(record)
-        for violation in self._watch.violations[before:]:
+        before = len(self._checker.violations)
+        self._checker.observe(record)
+        for violation in self._checker.violations[before:]:
             self._online.append(finding_of(violation, record, severity_of(violation)))
 
 

@@ -25,12 +25,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal
 from quarterdeck.backend.journal.recovery import lock_if_free
-from quarterdeck.backend.pipeline.session import spark_session
-from quarterdeck.backend.pipeline.streaming.arrival import FINISHED
-from quarterdeck.backend.pipeline.streaming.consumed import Consumed
+from quarterdeck.backend.pipeline.spark.session import spark_session
 from quarterdeck.backend.pipeline.streaming.findings_file import FINDINGS_FILE, Change, FindingsFile
 from quarterdeck.backend.pipeline.streaming.live_audit import Line, LiveAudit
 from quarterdeck.backend.pipeline.streaming.live_tables import LiveTables
+from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
+from quarterdeck.backend.pipeline.streaming.watermark import FINISHED
 
 TRIGGER_MS = 500
 FEWEST_TRIGGER_MS = 100
@@ -62,7 +62,7 @@ class Streamed:
 
 
 @dataclass(frozen=True)
-class Places:
+class StreamPaths:
     """Where a stream reads and writes. `pattern` are the directories that Spark reads."""
 
     root: Path
@@ -77,14 +77,14 @@ class Places:
         return [self.run_directory] if self.run_directory else sorted(self.root.glob(f"{RUN_PREFIX}*"))
 
 
-def places(path: Path, findings: Path | None = None, checkpoint: Path | None = None) -> Places:
+def stream_paths(path: Path, findings: Path | None = None, checkpoint: Path | None = None) -> StreamPaths:
     """Of a journal, or of one run's directory in it. Raises `NoJournal`."""
     path = path.resolve()
     if not path.is_dir():
         raise NoJournal(f"{path}: no such directory; name a journal, or a {RUN_PREFIX}… directory in one")
     is_run = path.name.startswith(RUN_PREFIX)
     root = path.parent if is_run else path
-    return Places(
+    return StreamPaths(
         root,
         f"{str(root).translate(_GLOB_SIGNS)}/{path.name.translate(_GLOB_SIGNS) if is_run else f'{RUN_PREFIX}*'}",
         findings or root / FINDINGS_FILE,
@@ -94,7 +94,7 @@ def places(path: Path, findings: Path | None = None, checkpoint: Path | None = N
 
 
 def stream(
-    where: Places,
+    where: StreamPaths,
     *,
     stop: threading.Event,
     tell: Callable[[Change], None],
@@ -114,22 +114,22 @@ def stream(
     locks = where.checkpoint / "lock", where.findings.with_name(f".{where.findings.name}.lock")
     with _only_one(locks[0]), _only_one(locks[1]), spark_session(master) as spark:
         ready()
-        consumed = Consumed(where.checkpoint)
+        processed_files = ProcessedFiles(where.checkpoint)
         try:
             only_run = where.run_directory.name.removeprefix(RUN_PREFIX) if where.run_directory else ""
-            audit = LiveAudit(where.root, consumed, FindingsFile(where.findings), tell, say, only_run)
+            audit = LiveAudit(where.root, processed_files, FindingsFile(where.findings), tell, say, only_run)
             tables = LiveTables(spark, where.run_directories, out_dir) if out_dir is not None else None
             _Running(where, audit, tables, stop).run(spark, once, trigger_ms)
             audit.close()
         finally:
-            consumed.close()
+            processed_files.close()
         return Streamed(audit.lines, audit.problems, audit.violations(), where.findings)
 
 
 class _Running:
     """One query and what it feeds."""
 
-    def __init__(self, where: Places, audit: LiveAudit, tables: LiveTables | None, stop: threading.Event) -> None:
+    def __init__(self, where: StreamPaths, audit: LiveAudit, tables: LiveTables | None, stop: threading.Event) -> None:
         self._where, self._audit, self._tables, self._stop = where, audit, tables, stop
         self._failure: Exception | None = None
         """What went wrong here while Spark waited for us; Spark's own account of it is long."""
@@ -152,7 +152,7 @@ class _Running:
             if once and not self._stop.is_set():
                 self._audit.finish()
             else:
-                self._audit.look(time.monotonic())
+                self._audit.judge_due(time.monotonic())
             if self._tables is not None:
                 self._tables.close()
         except (PySparkException, Py4JError) as problem:
@@ -161,7 +161,7 @@ class _Running:
     def _watch(self, query: StreamingQuery) -> None:
         """Until the query ends or somebody ends it. A query dies in silence, so it is asked."""
         while query.isActive and not self._stop.wait(LOOK_SECONDS):
-            self._audit.look(time.monotonic())
+            self._audit.judge_due(time.monotonic())
             if self._tables is not None:
                 self._tables.raise_failure()
         problem = None if self._stop.is_set() else query.exception()

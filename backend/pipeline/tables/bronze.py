@@ -35,17 +35,17 @@ def read_lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     paths = [file.translate(_GLOB_SIGNS) for file in files]
     # Without the look-up for partitions: the directory's run=… repeats a column that each line has.
     text = spark.read.option("recursiveFileLookup", "true").option("lineSep", "\n").text(paths)
-    return understood(text.select(F.col("value").alias("raw"), F.col("_metadata.file_path").alias("file")))
+    return parse_lines(text.select(F.col("value").alias("raw"), F.col("_metadata.file_path").alias("file")))
 
 
-def understood(lines: DataFrame) -> DataFrame:
+def parse_lines(lines: DataFrame) -> DataFrame:
     """`lines`, with a column raw, and besides record and reason as `read_lines` gives them."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     return lines.withColumn("record", F.from_json("raw", _READ_AS, options)).withColumn("reason", _why_no_record())
 
 
 def named(lines: DataFrame) -> DataFrame:
-    """Lines as `understood` gives them, whose records all name a run: where it is empty, `NO_RUN`."""
+    """Lines as `parse_lines` gives them, whose records all name a run: where it is empty, `NO_RUN`."""
     run = F.when(F.col("record.run") == "", NO_RUN).otherwise(F.col("record.run"))
     return lines.withColumn("record", F.col("record").withField("run", run))
 
@@ -62,17 +62,17 @@ def ranked(lines: DataFrame) -> DataFrame:
 def bronze(ranked_lines: DataFrame) -> Bronze:
     """Tell records from the rest. A line that repeats a record is dropped; one that contradicts it is quarantined."""
     events = ranked_lines.where("place = 1").select([F.col(f"record.{name}").alias(name) for name in RECORD.names])
-    return Bronze(events, unfit(ranked_lines).select("file", "raw", "reason"))
+    return Bronze(events, quarantined_lines(ranked_lines).select("file", "raw", "reason"))
 
 
-def unfit(ranked_lines: DataFrame) -> DataFrame:
+def quarantined_lines(ranked_lines: DataFrame) -> DataFrame:
     """The lines that go into quarantine, all with a reason."""
     identity = F.concat_ws(" ", F.lit("uuid"), "record.uuid", F.lit("seq"), "record.seq")
     reason = F.coalesce("reason", F.concat(F.lit("contradicts another event with the same identity, "), identity))
-    return ranked_lines.where(is_unfit()).withColumn("reason", reason)
+    return ranked_lines.where(is_quarantined()).withColumn("reason", reason)
 
 
-def is_unfit() -> Column:
+def is_quarantined() -> Column:
     """Whether a ranked line goes into quarantine."""
     contradicts = (F.col("place") > 1) & (F.col("raw") != F.col("first_raw"))
     return F.col("reason").isNotNull() | F.coalesce(contradicts, F.lit(False))

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.tables.columns import (
+    INCARNATION_UUID,
     INDEX,
-    LIFE,
     MEMBER,
     NUMBER,
     RUN,
@@ -21,7 +21,7 @@ from quarterdeck.backend.pipeline.tables.columns import (
 
 WRITES = schema(
     RUN,
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     ("call", NUMBER, "number of the call within the life that was asked"),
     ("operation", TEXT, "put or remove"),
@@ -42,7 +42,7 @@ WRITES = schema(
 
 READS = schema(
     RUN,
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     ("call", NUMBER, "number of the call within the life that was asked"),
     ("map", TEXT, "name of the map"),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.tables.columns import (
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     NUMBER,
     RUN,
@@ -20,7 +20,7 @@ from quarterdeck.backend.pipeline.tables.columns import (
 
 CLAIMS = schema(
     RUN,
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     ("claim", NUMBER, "the how-manieth claim of this life"),
     ("started_at", NUMBER, "microseconds on the run's clock"),

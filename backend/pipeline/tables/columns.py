@@ -19,14 +19,21 @@ TEXT, NUMBER, YES_NO, INDEX = StringType(), LongType(), BooleanType(), IntegerTy
 TEXTS = ArrayType(TEXT)
 
 RUN = ("run", TEXT, "the run")
-LIFE = ("uuid", TEXT, "the life: a member has a new one after each start and each merge")
+INCARNATION_UUID = ("uuid", TEXT, "the life: a member has a new one after each start and each merge")
 MEMBER = ("member", TEXT, "label of the member")
 SEQ = ("seq", NUMBER, "number of the event within its life")
 AT = ("at", NUMBER, "microseconds on the run's clock")
 UTC = ("utc", NUMBER, "microseconds since 1970, UTC")
 
 
-OUTSIDE = ("process-killed", "process-paused", "process-resumed", "link-changed", "operator-asked", "stranger-refused")
+CLUSTER_EVENT_KINDS = (
+    "process-killed",
+    "process-paused",
+    "process-resumed",
+    "link-changed",
+    "operator-asked",
+    "stranger-refused",
+)
 """Kinds of events that stand under the name of the cluster: what is done to members, not what they do."""
 
 

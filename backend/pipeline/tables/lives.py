@@ -7,10 +7,10 @@ from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.schemas import EVENT
 from quarterdeck.backend.pipeline.tables.columns import (
-    LIFE,
+    CLUSTER_EVENT_KINDS,
+    INCARNATION_UUID,
     MEMBER,
     NUMBER,
-    OUTSIDE,
     RUN,
     TEXT,
     YES_NO,
@@ -21,7 +21,7 @@ from quarterdeck.backend.pipeline.tables.columns import (
 
 LIVES = schema(
     RUN,
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     ("address", TEXT, "the address it was bound to, or else the one under which it stands on its own lists"),
     ("lite", YES_NO, "whether it never holds data"),
@@ -85,7 +85,7 @@ def _told(events: DataFrame) -> DataFrame:
     )
     born, listed = F.when(of_kind("member-started"), started), F.when(of_kind("list-installed"), entry)
     grouped = (
-        events.where(~of_kind(*OUTSIDE))
+        events.where(~of_kind(*CLUSTER_EVENT_KINDS))
         .groupBy("run", "uuid")
         .agg(
             F.first("member").alias("member"),

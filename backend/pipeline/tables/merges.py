@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.tables.columns import (
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     NUMBER,
     RUN,
@@ -19,7 +19,7 @@ from quarterdeck.backend.pipeline.tables.columns import (
 
 MERGES = schema(
     RUN,
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     ("next_uuid", TEXT, "the life that goes on"),
     ("target", TEXT, "address of the master of the cluster that it joins"),

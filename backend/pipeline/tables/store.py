@@ -20,13 +20,13 @@ from pyspark.sql.types import StructType
 
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
 from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.spark.tuning import is_small, kept, size_of, tuned
 from quarterdeck.backend.pipeline.tables import bronze, commit
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 from quarterdeck.backend.pipeline.tables.columns import TEXT, schema
 from quarterdeck.backend.pipeline.tables.commit import Manifest, Order
+from quarterdeck.backend.pipeline.tables.journal_sources import Sources, sources_of
 from quarterdeck.backend.pipeline.tables.registry import TABLES
-from quarterdeck.backend.pipeline.tables.sources import Sources, sources_of
-from quarterdeck.backend.pipeline.tuning import is_small, kept, size_of, tuned
 
 RECORDS_PER_FILE = 2_000_000
 SHRUNK = 15
@@ -56,7 +56,7 @@ FORM = sha256("".join(f"{name} {one.simpleString()}\n" for name, one in SCHEMAS.
 """Names the form of the tables: a store of another form is made anew from the lines that it keeps."""
 
 
-class Folded(Struct, frozen=True):
+class StoreUpdate(Struct, frozen=True):
     """What became of a store. `runs` are those whose tables were made anew."""
 
     files_read: int
@@ -67,7 +67,7 @@ class Folded(Struct, frozen=True):
     quarantined: int
 
 
-def fold_in(spark: SparkSession, paths: Sequence[Path], store: Path) -> Folded:
+def update_store(spark: SparkSession, paths: Sequence[Path], store: Path) -> StoreUpdate:
     """Bring the tables at `store` up to date with the journals at `paths`; nothing is lost that came from others before.
 
     Raises `NoJournal`, `StoreRefused`, or OSError. Whatever fails, and whenever the process dies: the tables of a run
@@ -96,11 +96,11 @@ def _read(spark: SparkSession, table: Path, wanted: StructType) -> DataFrame:
     return spark.read.schema(wanted).parquet(str(table)).select(wanted.names)
 
 
-def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, sources: Sources) -> Folded:
+def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, sources: Sources) -> StoreUpdate:
     is_other_form = manifest.form != FORM
     known = len(manifest.files)
     if not sources.read and not is_other_form:
-        return Folded(0, known, (), 0, 0)
+        return StoreUpdate(0, known, (), 0, 0)
     new = _new_lines(spark, sources)
     with tuned(spark, size_of(sources.read)):
         touched = set() if new is None else _runs(new)
@@ -121,7 +121,7 @@ def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, 
     commit.commit(store, building, order)
     if NO_RUN not in commit.directories_by_run(store / "events"):
         touched.discard(NO_RUN)  # stray lines make no run
-    return Folded(len(sources.read), known, tuple(sorted(touched)), *made)
+    return StoreUpdate(len(sources.read), known, tuple(sorted(touched)), *made)
 
 
 def text_bytes(store: Path, runs: Collection[str] | None = None) -> int:
@@ -170,7 +170,7 @@ def _lines(spark: SparkSession, store: Path, sources: Sources, new: DataFrame | 
             table = _read(spark, store / name, columns).where(F.col("run").isin(*sorted(runs)))
             if name == "quarantine":
                 table = table.join(_names(spark, sources), "file", "left_anti")
-            parts.append(bronze.named(bronze.understood(table.select("run", "raw", "file"))))
+            parts.append(bronze.named(bronze.parse_lines(table.select("run", "raw", "file"))))
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -182,16 +182,16 @@ def _make(spark: SparkSession, building: Path, lines: DataFrame, size_bytes: int
         records = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
         of_lines = ranked.where("place = 1").select(*records, "raw", "file")
         _write(of_lines, building / "events", EVENTS, small=small)
-        _write(bronze.unfit(ranked), building / "quarantine", QUARANTINE, small=small)
+        _write(bronze.quarantined_lines(ranked), building / "quarantine", QUARANTINE, small=small)
         # Read back, each table is made of the few columns that it needs. Where there is little, that costs more than it saves.
         events = of_lines if small else _read(spark, building / "events", EVENTS)
         for name, table in TABLES.items():
             _write(table.make(events), building / name, table.schema, small=small)
-        are_records, are_unfit = F.count_if(F.col("place") == 1), F.count_if(bronze.is_unfit())
+        are_records, are_unfit = F.count_if(F.col("place") == 1), F.count_if(bronze.is_quarantined())
         counts = ranked.agg(are_records.alias("records"), are_unfit.alias("unfit")).collect()[0]
     finally:
         ranked.unpersist()
-    return counts.records, counts.unfit
+    return counts.records, counts.quarantined_lines
 
 
 def _write(table: DataFrame, path: Path, wanted: StructType, *, small: bool) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.tables.columns import LIFE, MEMBER, NUMBER, RUN, TEXT, of_kind, schema
+from quarterdeck.backend.pipeline.tables.columns import INCARNATION_UUID, MEMBER, NUMBER, RUN, TEXT, of_kind, schema
 
 SUSPICIONS = schema(
     RUN,
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     ("suspect", TEXT, "address of the member that is suspected"),
     ("suspect_uuid", TEXT, "the life that is suspected"),

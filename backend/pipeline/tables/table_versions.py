@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.tables.columns import (
     AT,
+    INCARNATION_UUID,
     INDEX,
-    LIFE,
     MEMBER,
     NUMBER,
     RUN,
@@ -22,7 +22,7 @@ from quarterdeck.backend.pipeline.tables.columns import (
 
 TABLE_VERSIONS = schema(
     RUN,
-    LIFE,
+    INCARNATION_UUID,
     MEMBER,
     SEQ,
     AT,

@@ -6,12 +6,23 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.schemas import ENVELOPE, EVENT
-from quarterdeck.backend.pipeline.tables.columns import AT, LIFE, MEMBER, NUMBER, RUN, SEQ, TEXT, UTC, of_kind, schema
+from quarterdeck.backend.pipeline.tables.columns import (
+    AT,
+    INCARNATION_UUID,
+    MEMBER,
+    NUMBER,
+    RUN,
+    SEQ,
+    TEXT,
+    UTC,
+    of_kind,
+    schema,
+)
 
 VIEWS = schema(
     RUN,
     MEMBER,
-    LIFE,
+    INCARNATION_UUID,
     SEQ,
     AT,
     UTC,

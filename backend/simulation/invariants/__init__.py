@@ -8,8 +8,8 @@ Records must come in an order in which no effect stands before its cause, as a s
 tell them.
 """
 
-from quarterdeck.backend.simulation.invariants.checker import Checker, Violation
-from quarterdeck.backend.simulation.invariants.lives import Lives
-from quarterdeck.backend.simulation.invariants.watch import Conclusion, Watch
+from quarterdeck.backend.simulation.invariants.incarnations import Incarnations
+from quarterdeck.backend.simulation.invariants.invariant import Invariant, Violation
+from quarterdeck.backend.simulation.invariants.invariant_checker import Conclusion, InvariantChecker
 
-__all__ = ["Checker", "Conclusion", "Lives", "Violation", "Watch"]
+__all__ = ["Conclusion", "Incarnations", "Invariant", "InvariantChecker", "Violation"]

@@ -14,9 +14,9 @@ from quarterdeck.backend.core.events import (
     ListInstalled,
     Record,
 )
-from quarterdeck.backend.core.membership.identity import Member
-from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
-from quarterdeck.backend.simulation.invariants.lives import Lives
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.simulation.invariants.incarnations import Incarnations
+from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule, Violation
 
 BY_CLAIM = "mastership claim"
 """The cause of the list that a claim ends with."""
@@ -31,7 +31,7 @@ class _Claim:
     answers: dict[Address, tuple[ClaimAnswered, Record]] = field(default_factory=dict)
 
 
-class ClaimSoundness(Checker):
+class ClaimSoundness(Invariant):
     """A claim ends newer than every list answered, with the claimant and just those who accepted (M9).
 
     Who accepted may be missing only when the claimant suspects it by then or the newest list answered does not hold it.
@@ -39,8 +39,8 @@ class ClaimSoundness(Checker):
 
     name = "claim soundness"
 
-    def __init__(self, lives: Lives) -> None:
-        self._lives = lives
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
         self._claims: dict[str, _Claim] = {}
         self._finished: dict[str, tuple[ClaimFinished, Record]] = {}
         """By claimant, until the list is installed."""
@@ -55,7 +55,7 @@ class ClaimSoundness(Checker):
         }
 
     def _start(self, record: Record, event: ClaimStarted) -> None:
-        view = self._lives.of(record).view
+        view = self._incarnations.of(record).view
         self._claims[record.uuid] = _Claim(record, event.version, view.members if view else None)
 
     def _answer(self, record: Record, event: ClaimAnswered) -> None:
@@ -64,7 +64,7 @@ class ClaimSoundness(Checker):
             return
         claim.answers[event.by] = event, record
         if event.answer == "accepted" and event.version > claim.latest_version:
-            other = self._lives.by_address.get(event.by)
+            other = self._incarnations.by_address.get(event.by)
             known = other is not None and other.view is not None and other.view.version == event.version
             claim.latest_version = event.version
             claim.latest = other.view.members if known and other is not None and other.view is not None else None
@@ -104,12 +104,12 @@ class ClaimSoundness(Checker):
     def _excused(self, record: Record, claim: _Claim, address: Address) -> bool:
         if claim.latest is None:
             return True
-        claimant = self._lives.of(record)
+        claimant = self._incarnations.of(record)
         own = claimant.view.members if claimant.view is not None else ()
         # The life that accepted stands on the claimant's own list; another may live at its address by now.
-        lives = {member.uuid for member in (*claim.latest, *own) if member.address == address}
+        incarnations = {member.uuid for member in (*claim.latest, *own) if member.address == address}
         listed = any(member.address == address for member in claim.latest)
-        return not listed or not lives.isdisjoint(claimant.suspected)
+        return not listed or not incarnations.isdisjoint(claimant.suspected)
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         if event.cause != BY_CLAIM:
@@ -118,7 +118,7 @@ class ClaimSoundness(Checker):
         if finished is None:
             return self._unsound(f"{record.member} installed a list by a claim that it has not finished", record)
         addresses = tuple(member.address for member in event.members)
-        promised = (self._lives.by_uuid[record.uuid].address, *finished.accepted)
+        promised = (self._incarnations.by_uuid[record.uuid].address, *finished.accepted)
         if addresses != promised or (event.version, event.lineage) != (finished.version, finished.lineage):
             return self._unsound(
                 f"the list that {record.member} installed is not the one of its claim", witness, record
@@ -129,31 +129,31 @@ class ClaimSoundness(Checker):
         return Violation(self.name, text, witnesses)
 
 
-class OldestLeads(Checker):
+class OldestLeads(Invariant):
     """Whoever leads was the oldest of its list, or suspected all who were older when it claimed mastership (M6)."""
 
     name = "oldest leads"
 
-    def __init__(self, lives: Lives) -> None:
-        self._lives = lives
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
 
     def rules(self) -> Mapping[type, Rule]:
         return {ClaimStarted: self._start, ListInstalled: self._install}
 
     def _start(self, record: Record, event: ClaimStarted) -> Violation | None:
-        life = self._lives.of(record)
-        trusted = [member.address for member in life.older() if member.uuid not in life.suspected]
+        incarnation = self._incarnations.of(record)
+        trusted = [member.address for member in incarnation.older() if member.uuid not in incarnation.suspected]
         if not trusted:
             return None
-        witnesses = (record,) if life.view_record is None else (life.view_record, record)
+        witnesses = (record,) if incarnation.view_record is None else (incarnation.view_record, record)
         text = f"{record.member} claims mastership without suspecting {', '.join(trusted)}, older than itself"
         return Violation(self.name, text, witnesses)
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        life = self._lives.by_uuid[record.uuid]
-        if not life.is_author_of(event) or event.cause == BY_CLAIM:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        if not incarnation.is_author_of(event) or event.cause == BY_CLAIM:
             return None
-        before, witness = life.before, life.before_record
+        before, witness = incarnation.before, incarnation.before_record
         if before is None or witness is None:
             if len(event.members) == 1:
                 return None
@@ -164,13 +164,13 @@ class OldestLeads(Checker):
         return Violation(self.name, text, (witness, record))
 
 
-class LineageChange(Checker):
+class LineageChange(Invariant):
     """Within a life the lineage changes only by a claim: one's own, or one that this life accepted (M1')."""
 
     name = "lineage"
 
-    def __init__(self, lives: Lives) -> None:
-        self._lives = lives
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
         self._claims: dict[str, tuple[ClaimFinished, Record]] = {}
         """By the lineage that they founded."""
 
@@ -184,8 +184,8 @@ class LineageChange(Checker):
         return Violation(self.name, f"{event.lineage} was founded by two claims", (witness, record))
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        life = self._lives.by_uuid[record.uuid]
-        before, witness = life.before, life.before_record
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        before, witness = incarnation.before, incarnation.before_record
         if before is None or witness is None or before.lineage == event.lineage:
             return None
         claim = self._claims.get(event.lineage)
@@ -193,12 +193,12 @@ class LineageChange(Checker):
         if claim is None:
             return Violation(self.name, f"{step}, which no claim founded", (witness, record))
         finished, founded = claim
-        if founded.uuid == record.uuid or life.address in finished.accepted:
+        if founded.uuid == record.uuid or incarnation.address in finished.accepted:
             return None
         return Violation(self.name, f"{step}, whose claim it did not accept", (witness, founded, record))
 
 
-class MergedVersion(Checker):
+class MergedVersion(Invariant):
     """A life that merged into another cluster begins there with a greater version than its old life ended with (M1').
 
     Only a winner that still leads has promised that. If it died meanwhile, or does not answer, the life that merges joins
@@ -207,17 +207,17 @@ class MergedVersion(Checker):
 
     name = "merged version"
 
-    def __init__(self, lives: Lives) -> None:
-        self._lives = lives
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
 
     def rules(self) -> Mapping[type, Rule]:
         return {ListInstalled: self._install}
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        life = self._lives.by_uuid[record.uuid]
-        if life.before is not None or not life.merged_from or not event.members:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        if incarnation.before is not None or not incarnation.merged_from or not event.members:
             return None
-        old = self._lives.by_uuid.get(life.merged_from)
+        old = self._incarnations.by_uuid.get(incarnation.merged_from)
         if old is None or old.view is None or old.view_record is None or old.merge_target != event.members[0].uuid:
             return None
         if event.version > old.view.version:

@@ -13,11 +13,11 @@ from quarterdeck.backend.core.partitions.events import (
     TableRecovered,
     TableRecoveryStarted,
 )
-from quarterdeck.backend.simulation.invariants.checker import Checker, Rule, Violation
-from quarterdeck.backend.simulation.invariants.table_watch import Tables
+from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 
 
-class OneDecision(Checker):
+class OneDecision(Invariant):
     """A migration is committed for everybody or for nobody: masters and participants (P8).
 
     What a destination did that is gone does not count: the others decided without it (seed 004, 2.1). Two halves of a split
@@ -26,7 +26,7 @@ class OneDecision(Checker):
 
     name = "one decision"
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
         self._decisions: dict[str, tuple[bool, Record]] = {}
 
@@ -45,7 +45,7 @@ class OneDecision(Checker):
         known, witness = self._decisions.setdefault(migration_id, (committed, record))
         if known == committed or self._tables.divided:
             return None
-        if isinstance(witness.event, MigrationFinished) and self._tables.lives.of(witness).ended:
+        if isinstance(witness.event, MigrationFinished) and self._tables.incarnations.of(witness).ended:
             self._decisions[migration_id] = committed, record
             return None
         words = {True: "committed", False: "rolled back"}
@@ -55,7 +55,7 @@ class OneDecision(Checker):
         return Violation(self.name, text, (witness, record))
 
 
-class CommitOrder(Checker):
+class CommitOrder(Invariant):
     """The destination commits before the master does, and the master before the source (P9; seed 004, 2.1).
 
     A new master commits what destinations of its list have committed (2.2).
@@ -63,7 +63,7 @@ class CommitOrder(Checker):
 
     name = "commit order"
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
         self._at_destination: dict[str, str] = {}
         """By migration, the life of the destination that has committed it."""
@@ -86,7 +86,7 @@ class CommitOrder(Checker):
         return self._master_commits(record, event.migration_id) if event.committed else None
 
     def _recover(self, record: Record, event: TableRecovered) -> Violation | None:
-        view = self._tables.lives.of(record).view
+        view = self._tables.incarnations.of(record).view
         self._recovering.discard(record.uuid)
         listed = {member.uuid for member in view.members} if view else set()
         self._at_master.update(one for one, destination in self._at_destination.items() if destination in listed)
@@ -112,7 +112,7 @@ class CommitOrder(Checker):
         return None
 
 
-class OneAtATime(Checker):
+class OneAtATime(Invariant):
     """Nobody takes part in two migrations of one partition at a time (P10; seed 004, 2.1)."""
 
     name = "one at a time"
@@ -140,12 +140,12 @@ class OneAtATime(Checker):
             del self._active[key]
 
 
-class Eviction(Checker):
+class Eviction(Invariant):
     """A master forgets a migration only when every member of its list knows how it ended (P14; seed 004, 2.1)."""
 
     name = "eviction"
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
         self._final: dict[str, tuple[int, int, Record]] = {}
         """By migration, its partition and the version after the decision."""
@@ -157,13 +157,13 @@ class Eviction(Checker):
         self._final[event.migration_id] = event.partition, event.partition_version, record
 
     def _evict(self, record: Record, event: CompletedEvicted) -> Violation | None:
-        view = self._tables.lives.of(record).view
+        view = self._tables.incarnations.of(record).view
         for migration_id in event.migration_ids:
             if migration_id not in self._final:
                 continue
             partition, version, witness = self._final[migration_id]
             for member in view.members if view else ():
-                table = self._tables.of_life.get(member.uuid)
+                table = self._tables.by_incarnation.get(member.uuid)
                 row = table.rows.get(partition) if table else None
                 if row is None or row.version < version:
                     text = (

@@ -16,17 +16,17 @@ from quarterdeck.backend.core.events import (
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
 from quarterdeck.backend.pipeline.campaign.attempt import attempt, crash_signature
-from quarterdeck.backend.pipeline.campaign.detection import Detection
+from quarterdeck.backend.pipeline.campaign.detection_times import DetectionTimes
 from quarterdeck.backend.pipeline.campaign.plan import (
     Campaign,
-    Errand,
+    PlannedRun,
     expected_seconds,
     in_order,
     scenario_of,
     variants_of,
 )
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
-from quarterdeck.backend.simulation.trial import run_seed
+from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
 
 KILL = """
 title: One dies
@@ -42,7 +42,7 @@ SWARM = Campaign(sizes=(3, 4))
 
 def test_a_row_says_what_the_trial_says() -> None:
     trial = run_seed(7, (3, 4))
-    row = attempt(SWARM, Errand(0, 7))
+    row = attempt(SWARM, PlannedRun(0, 7))
     assert (row.verdict, row.fingerprint, row.events, row.messages, row.members) == (
         trial.verdict,
         trial.fingerprint,
@@ -55,7 +55,7 @@ def test_a_row_says_what_the_trial_says() -> None:
 
 
 def test_a_scenario_is_judged_by_its_expectations() -> None:
-    met, missed = (attempt(Campaign(scenario=KILL % within), Errand(0, 1)) for within in ("20s", "1s"))
+    met, missed = (attempt(Campaign(scenario=KILL % within), PlannedRun(0, 1)) for within in ("20s", "1s"))
     assert (met.verdict, met.signature, met.error) == ("ok", "", "")
     assert missed.verdict == "expectation"
     assert missed.signature == "expectation within 1s: a's list is a, b"
@@ -65,11 +65,11 @@ def test_a_scenario_is_judged_by_its_expectations() -> None:
 
 
 def test_an_error_is_a_row_that_names_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_campaign: Campaign, _errand: Errand) -> VerdictRow:
+    def broken(_campaign: Campaign, _planned_run: PlannedRun) -> VerdictRow:
         raise KeyError("planted")
 
     monkeypatch.setattr(attempt_module, "_judged", broken)
-    row = attempt(SWARM, Errand(0, 1))
+    row = attempt(SWARM, PlannedRun(0, 1))
     assert row.verdict == "crash"
     assert row.signature.startswith("crash KeyError at tests/pipeline/campaign/test_attempt.py:")
     assert row.signature.endswith(" in broken")
@@ -84,12 +84,12 @@ def test_a_signature_is_the_same_wherever_the_package_lies() -> None:
 
 
 def test_a_run_without_end_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless(_campaign: Campaign, _errand: Errand) -> VerdictRow:
+    def endless(_campaign: Campaign, _planned_run: PlannedRun) -> VerdictRow:
         while True:
             pass
 
     monkeypatch.setattr(attempt_module, "_judged", endless)
-    row = attempt(Campaign(cpu_seconds=0.2), Errand(0, 1))
+    row = attempt(Campaign(cpu_seconds=0.2), PlannedRun(0, 1))
     assert (row.verdict, row.signature) == ("timeout", "timeout")
     assert "in endless" in row.error
     assert row.cpu_seconds >= 0.1
@@ -97,18 +97,18 @@ def test_a_run_without_end_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_settings_that_do_not_go_together_are_no_failure() -> None:
     campaign = Campaign(scenario=KILL % "20s", variants=({}, {"hazelcast.max.no.heartbeat.seconds": 1}))
-    row = attempt(campaign, Errand(1, 1))
+    row = attempt(campaign, PlannedRun(1, 1))
     assert row.verdict == "unknown"
     assert row.error.startswith("cannot be run: hazelcast.max.no.heartbeat.seconds")
 
 
 def test_rows_survive_the_way_through_a_pipe() -> None:
-    row = attempt(SWARM, Errand(0, 3))
+    row = attempt(SWARM, PlannedRun(0, 3))
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(row), type=VerdictRow) == row
 
 
 def test_the_digest_is_of_what_happened_only() -> None:
-    rows = [attempt(SWARM, Errand(0, seed)) for seed in (1, 2, 3)]
+    rows = [attempt(SWARM, PlannedRun(0, seed)) for seed in (1, 2, 3)]
     slower = [msgspec.structs.replace(row, cpu_seconds=9.0, attempt=2) for row in reversed(rows)]
     assert digest(rows) == digest(slower)
     assert digest(rows) != digest([rows[0], rows[1], msgspec.structs.replace(rows[2], verdict="crash")])
@@ -120,9 +120,9 @@ def test_the_digest_is_of_what_happened_only() -> None:
 def test_a_variant_goes_over_what_the_seed_draws() -> None:
     name = "hazelcast.max.no.heartbeat.seconds"
     campaign = Campaign(sizes=(3, 4), variants=({name: 30}, {name: 40}))
-    assert [scenario_of(campaign, Errand(place, 5)).settings[name] for place in (0, 1)] == [30, 40]
-    plain = scenario_of(SWARM, Errand(0, 5))
-    assert scenario_of(campaign, Errand(0, 5)).steps == plain.steps
+    assert [scenario_of(campaign, PlannedRun(place, 5)).settings[name] for place in (0, 1)] == [30, 40]
+    plain = scenario_of(SWARM, PlannedRun(0, 5))
+    assert scenario_of(campaign, PlannedRun(0, 5)).steps == plain.steps
 
 
 def test_a_sweep_is_all_combinations() -> None:
@@ -138,22 +138,22 @@ def test_a_sweep_is_all_combinations() -> None:
 def test_the_order_has_all_errands_once_and_nothing_to_do_with_their_numbers() -> None:
     campaign = Campaign(variants=({}, {}))
     order = in_order(campaign, range(1, 501))
-    assert sorted(order) == [Errand(variant, seed) for variant in (0, 1) for seed in range(1, 501)]
+    assert sorted(order) == [PlannedRun(variant, seed) for variant in (0, 1) for seed in range(1, 501)]
     assert order == in_order(campaign, range(1, 501))
-    firsts = [errand.seed for errand in order[:500]]
+    firsts = [planned_run.seed for planned_run in order[:500]]
     assert 200 < sum(firsts) / len(firsts) < 300
 
 
 def test_larger_clusters_are_expected_to_cost_more() -> None:
-    small, large = (expected_seconds(Campaign(sizes=(size, size)), Errand(0, 1)) for size in (3, 20))
+    small, large = (expected_seconds(Campaign(sizes=(size, size)), PlannedRun(0, 1)) for size in (3, 20))
     assert large > 10 * small
 
 
 # Detection
 
 
-def events(*happened: tuple[int, str, object]) -> Detection:
-    detection = Detection()
+def events(*happened: tuple[int, str, object]) -> DetectionTimes:
+    detection = DetectionTimes()
     for number, (at_us, member, event) in enumerate(happened, start=1):
         uuid = f"uuid-{member}"
         detection.append(Record("run", member, uuid, number, at_us, at_us, event))  # type: ignore[arg-type]

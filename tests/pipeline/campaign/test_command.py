@@ -24,7 +24,7 @@ steps:
   - do: {wait: 3s}
   - expect: {version-at-least: 900}
 """
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 PROGRESS = re.compile(r"\d+ of \d+ runs, [\d.]+ a second")
 REPOSITORY = Path(__file__).parents[3]
 
@@ -52,7 +52,7 @@ def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
 
 def finished(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*arguments), cwd=REPOSITORY, text=True, capture_output=True, timeout=PATIENCE_SECONDS, check=False
+        command(*arguments), cwd=REPOSITORY, text=True, capture_output=True, timeout=TIMEOUT_SECONDS, check=False
     )
 
 
@@ -61,7 +61,7 @@ def chunks(out: Path) -> list[Path]:
 
 
 def wait_for_chunks(process: subprocess.Popen[str], out: Path, count: int) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + TIMEOUT_SECONDS
     while len(chunks(out)) < count:
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < until
@@ -112,7 +112,7 @@ def test_an_interrupt_ends_it_and_keeps_what_there_is(tmp_path: Path) -> None:
     with started("--swarm", "--members", "3-4", "--seeds", "100000", "--out", out) as driver:
         wait_for_chunks(driver, out, 1)
         os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
-        said = driver.communicate(timeout=PATIENCE_SECONDS)[1]
+        said = driver.communicate(timeout=TIMEOUT_SECONDS)[1]
     assert driver.returncode == 130, said
     assert told(said) == [f"interrupted; go on with --resume: {out}"]
     assert chunks(out)
@@ -125,7 +125,7 @@ def test_when_java_is_killed_one_line_says_how_to_go_on(tmp_path: Path) -> None:
     with started(*plan) as driver:
         wait_for_chunks(driver, out, 1)  # the other waves are long under way
         os.kill(java_of(driver.pid), signal.SIGKILL)
-        printed, said = driver.communicate(timeout=PATIENCE_SECONDS)
+        printed, said = driver.communicate(timeout=TIMEOUT_SECONDS)
     assert driver.returncode == 3, said
     assert printed == ""
     assert told(said) == [

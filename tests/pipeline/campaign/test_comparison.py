@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from quarterdeck.backend.pipeline.campaign.comparison import compared, share
+from quarterdeck.backend.pipeline.campaign.comparison import compare_variants, share
 from quarterdeck.backend.pipeline.campaign.plan import Campaign
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 
@@ -38,7 +38,9 @@ def test_a_share_lies_within_its_interval(part: int, whole: int) -> None:
 
 
 def test_what_is_the_same_for_all_has_no_doubt() -> None:
-    first, second = compared(TWO, [row(variant, seed, 3.0 + variant) for variant in (0, 1) for seed in range(20)])
+    first, second = compare_variants(
+        TWO, [row(variant, seed, 3.0 + variant) for variant in (0, 1) for seed in range(20)]
+    )
     convergence = second.measures["convergence_seconds"]
     assert convergence.mean is not None and convergence.mean.interval == (4.0, 4.0)
     assert convergence.minus_first is not None
@@ -51,7 +53,7 @@ def test_what_is_the_same_for_all_has_no_doubt() -> None:
 def test_rows_in_which_no_messages_were_counted_are_left_out() -> None:
     counted = [replace(row(variant, 1, None), messages=400 * (variant + 1)) for variant in (0, 1)]
     uncounted = [row(variant, 2, None) for variant in (0, 1)]
-    measure = compared(TWO, [*counted, *uncounted])[1].measures["messages_per_member_second"]
+    measure = compare_variants(TWO, [*counted, *uncounted])[1].measures["messages_per_member_second"]
     assert measure.mean is not None and measure.minus_first is not None
     assert (measure.runs, measure.mean.value, measure.minus_first.value) == (1, 20.0, 10.0)
 
@@ -59,7 +61,7 @@ def test_rows_in_which_no_messages_were_counted_are_left_out() -> None:
 def test_differences_are_taken_seed_by_seed() -> None:
     """Seeds differ by far more than the settings do: only pairs can tell that the second is slower."""
     rows = [row(variant, seed, 10.0 * seed + 0.5 * variant) for variant in (0, 1) for seed in range(30)]
-    measure = compared(TWO, rows)[1].measures["convergence_seconds"]
+    measure = compare_variants(TWO, rows)[1].measures["convergence_seconds"]
     assert measure.mean is not None and measure.minus_first is not None
     assert measure.mean.interval[1] - measure.mean.interval[0] > 50
     assert measure.minus_first.interval == pytest.approx((0.5, 0.5))
@@ -68,14 +70,14 @@ def test_differences_are_taken_seed_by_seed() -> None:
 def test_measurements_of_one_run_are_drawn_together() -> None:
     """Ten runs with a hundred equal measurements each are ten, not a thousand."""
     rows = [row(0, seed, None, (float(seed),) * 100) for seed in range(10)]
-    mean = compared(Campaign(variants=({}, {})), rows)[0].measures["detection_seconds"].mean
+    mean = compare_variants(Campaign(variants=({}, {})), rows)[0].measures["detection_seconds"].mean
     assert mean is not None and mean.value == 4.5
     assert mean.interval[1] - mean.interval[0] > 2
 
 
 def test_equal_rows_give_equal_intervals_in_any_order() -> None:
     rows = [row(variant, seed, seed % 7 + variant) for variant in (0, 1) for seed in range(50)]
-    assert compared(TWO, rows) == compared(TWO, reversed(rows))
+    assert compare_variants(TWO, rows) == compare_variants(TWO, reversed(rows))
 
 
 def test_the_interval_of_a_mean_covers_it_about_as_often_as_it_says() -> None:
@@ -86,7 +88,7 @@ def test_the_interval_of_a_mean_covers_it_about_as_often_as_it_says() -> None:
     covered = 0
     for _ in range(60):
         rows = [row(0, seed, draws.random()) for seed in range(40)]
-        mean = compared(Campaign(), rows)[0].measures["convergence_seconds"].mean
+        mean = compare_variants(Campaign(), rows)[0].measures["convergence_seconds"].mean
         assert mean is not None
         covered += mean.interval[0] <= 0.5 <= mean.interval[1]
     assert covered >= 51

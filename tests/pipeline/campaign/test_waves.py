@@ -16,12 +16,12 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, Errand, in_order
-from quarterdeck.backend.pipeline.campaign.running import Progress, run_campaign
+from quarterdeck.backend.pipeline.campaign.driver import Progress, run_campaign
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, in_order
 from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, opened
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
-from quarterdeck.backend.pipeline.campaign.waves import play
-from quarterdeck.backend.pipeline.package import sources_digest, write_package
+from quarterdeck.backend.pipeline.campaign.waves import run_waves
+from quarterdeck.backend.pipeline.spark.package_archive import sources_digest, write_package
 
 SMALL = Campaign(sizes=(3, 4), cpu_seconds=2.0)
 
@@ -29,12 +29,12 @@ SMALL = Campaign(sizes=(3, 4), cpu_seconds=2.0)
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
-def planted(campaign: Campaign, errand: Errand) -> VerdictRow:
+def planted(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     """An attempt in which some seeds do what no seed should."""
     sound = attempt_module._judged
 
-    def judged(campaign: Campaign, errand: Errand) -> VerdictRow:
-        match errand.seed:
+    def judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
+        match planned_run.seed:
             case 3:
                 raise KeyError("planted")
             case 5:
@@ -47,26 +47,26 @@ def planted(campaign: Campaign, errand: Errand) -> VerdictRow:
                 os.kill(os.getpid(), signal.SIGSEGV)
             case 11:
                 time.sleep(1_000)
-        return sound(campaign, errand)
+        return sound(campaign, planned_run)
 
     attempt_module._judged = judged
     try:
-        return attempt_module.attempt(campaign, errand)
+        return attempt_module.attempt(campaign, planned_run)
     finally:
         attempt_module._judged = sound
 
 
-def killing_the_worker_once(marker: str, errand: Errand) -> VerdictRow:
+def killing_the_worker_once(marker: str, planned_run: PlannedRun) -> VerdictRow:
     """The parent of this process is Spark's worker: with it the whole task is lost, the first time."""
-    if errand.seed == 4 and not os.path.exists(marker):  # noqa: PTH110 - pathlib is not among what travels
+    if planned_run.seed == 4 and not os.path.exists(marker):  # noqa: PTH110 - pathlib is not among what travels
         with open(marker, "w"):  # noqa: PTH123
             pass
         os.kill(os.getppid(), signal.SIGKILL)
-    return VerdictRow(errand.variant, errand.seed, 3, "ok")
+    return VerdictRow(planned_run.variant, planned_run.seed, 3, "ok")
 
 
 def plain(campaign: Campaign, seeds: range) -> list[VerdictRow]:
-    return [attempt_module.attempt(campaign, Errand(0, seed)) for seed in seeds]
+    return [attempt_module.attempt(campaign, PlannedRun(0, seed)) for seed in seeds]
 
 
 def test_a_campaign_finds_what_a_loop_finds(spark: SparkSession, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_whatever_a_seed_does_is_a_row_and_no_failed_job(spark: SparkSession, tm
 
 def test_a_lost_worker_costs_a_second_try(spark: SparkSession, tmp_path: Path) -> None:
     attempt = partial(killing_the_worker_once, str(tmp_path / "killed"))
-    rows = [row for wave in play(spark, SMALL, in_order(SMALL, range(1, 21)), attempt) for row in wave]
+    rows = [row for wave in run_waves(spark, SMALL, in_order(SMALL, range(1, 21)), attempt) for row in wave]
     assert sorted(row.seed for row in rows) == list(range(1, 21))
     assert next(row for row in rows if row.seed == 4).attempt == 1
 
@@ -133,8 +133,8 @@ def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, t
 
 def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSession, tmp_path: Path) -> None:
     from quarterdeck.backend.journal.reader import read_journal
-    from quarterdeck.backend.simulation.run import simulate
-    from quarterdeck.backend.simulation.scenario_file import load_scenario
+    from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+    from quarterdeck.backend.simulation.scenarios.run import simulate
 
     text = """
 title: Nobody waits for this

@@ -10,18 +10,18 @@ from pyspark.sql import SparkSession
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.metrics.summary import SUMMARY
-from quarterdeck.backend.pipeline.tables.store import fold_in
-from tests.pipeline.tables.golden import golden_records, write_records
+from quarterdeck.backend.pipeline.tables.store import update_store
+from tests.pipeline.tables.golden_runs import golden_records, write_records
 
 REPOSITORY = Path(__file__).parents[3]
-LOGS = REPOSITORY / "tests/pipeline/product_logs/data/split-and-merge"
+LOGS = REPOSITORY / "tests/hazelcast/logs/data/split-and-merge"
 
 
 @pytest.mark.long
 def test_journals_and_their_tables_measure_alike(spark: SparkSession, tmp_path: Path) -> None:
     root = write_records(tmp_path / "journal", golden_records()["freeze-seed-1"])
     (root / "loose.jsonl").write_bytes(b"torn\n")
-    fold_in(spark, [root], tmp_path / "tables")
+    update_store(spark, [root], tmp_path / "tables")
     of_journal, of_tables = measure([root], "scenario"), measure([tmp_path / "tables"], "scenario")
     assert of_journal == of_tables
     assert of_journal.columns == tuple(SUMMARY.names)

@@ -24,11 +24,11 @@ from quarterdeck.backend.core.partitions.events import (
     MigrationStarted,
     TableChanged,
 )
-from quarterdeck.backend.pipeline.metrics.material import Material
 from quarterdeck.backend.pipeline.metrics.measuring import TABLE_NAMES
 from quarterdeck.backend.pipeline.metrics.registry import METRICS
 from quarterdeck.backend.pipeline.metrics.summary import scenario_of, summary
-from tests.pipeline.tables.golden import HAND, SECOND_US, events, golden_records, golden_store, plain
+from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from tests.pipeline.tables.golden_runs import HAND, SECOND_US, events, golden_records, golden_store, plain
 
 pytestmark = pytest.mark.long
 
@@ -37,18 +37,18 @@ Ask = Callable[..., Rows]
 
 
 @pytest.fixture(scope="module")
-def material(spark: SparkSession) -> Material:
-    return Material.of_store(spark, golden_store(spark))
+def table_source(spark: SparkSession) -> TableSource:
+    return TableSource.of_store(spark, golden_store(spark))
 
 
 @pytest.fixture(scope="module")
-def ask(material: Material) -> Ask:
+def ask(table_source: TableSource) -> Ask:
     """Rows of a table of metrics, of one run, with these values."""
     made: dict[str, Rows] = {}
 
     def rows(name: str, run: str, **wanted: object) -> Rows:
         if name not in made:
-            table = material.kept(name, lambda: METRICS[name].make(material))
+            table = table_source.kept(name, lambda: METRICS[name].make(table_source))
             assert table.columns == METRICS[name].schema.names
             made[name] = plain(table.collect())
         return [
@@ -232,9 +232,9 @@ def test_messages(ask: Ask) -> None:
     assert not ask("messages", HAND, kind="heartbeats")  # nobody told the interval there
 
 
-def test_percentiles(material: Material) -> None:
+def test_percentiles(table_source: TableSource) -> None:
     by_scenario = {
-        (row["by"], row["metric"], row["kind"]): row for row in plain(summary(material, "scenario").collect())
+        (row["by"], row["metric"], row["kind"]): row for row in plain(summary(table_source, "scenario").collect())
     }
     assert {key[0] for key in by_scenario} == {"freeze", "halves", "twice", "data", "refused", "by-hand"}
     writes = by_scenario["data", "write", "put acknowledged"]
@@ -254,8 +254,8 @@ def test_percentiles(material: Material) -> None:
     assert by_scenario["data", "copies over the lower bound", ""]["most"] <= 0
 
 
-def test_groups_by_settings(material: Material) -> None:
-    groups = {row["by"] for row in plain(summary(material, "settings").collect())}
+def test_groups_by_settings(table_source: TableSource) -> None:
+    groups = {row["by"] for row in plain(summary(table_source, "settings").collect())}
     assert "not known" in groups  # told by hand
     with_data = [one for one in groups if "hazelcast.partition.count=4" in one]
     assert sorted("quarterdeck.minimum.cluster.size=2" in one for one in with_data) == [False, True]

@@ -8,14 +8,14 @@ from itertools import pairwise
 
 import pytest
 
-from quarterdeck.backend.pipeline.report.writing import write_report
-from tests.cli.web.chromium import Page, browsing, installed
-from tests.pipeline.report.rows_by_hand import finding, report_of, rows_of
+from quarterdeck.backend.pipeline.report.output import write_report
+from tests.cli.commands.web.chromium import Page, browsing, installed
+from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
 
 if installed() is None:
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 NAME = '<script>document.title = "caught"</script>'
 GROUNDS = {"light": "rgb(251, 251, 250)", "dark": "rgb(16, 20, 24)"}
 
@@ -31,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, str]]
 def shown(page: tuple[Page, str]) -> Page:
     opened, address = page
     opened.open(address)
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while opened.evaluate("document.readyState + location.protocol") != "completefile:":
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -91,7 +91,7 @@ def test_commands_can_be_copied(page: tuple[Page, str]) -> None:
     opened = shown(page)
     assert opened.evaluate("[...document.querySelectorAll('button.copy')].every(one => !one.hidden)")
     opened.evaluate("document.querySelector('button.copy').click()")
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while opened.evaluate("document.querySelector('button.copy').textContent") == "copy":
         assert time.monotonic() < end
         time.sleep(0.1)

@@ -9,7 +9,7 @@ import pytest
 
 from quarterdeck.backend.pipeline.report.drawing import LETTER_WIDTH, histogram, matrix, timeline
 from quarterdeck.backend.pipeline.report.model import Bin, Run, Suspicion
-from tests.pipeline.report.rows_by_hand import report_of, rows_of
+from tests.pipeline.report.handmade_rows import report_of, rows_of
 
 
 @pytest.fixture

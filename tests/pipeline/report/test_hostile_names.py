@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.backend.pipeline.report.html import as_html
-from quarterdeck.backend.pipeline.report.markdown import as_markdown
-from tests.pipeline.report.rows_by_hand import finding, report_of, rows_of
+from quarterdeck.backend.pipeline.report.rendering import as_html, as_markdown
+from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.pipeline.report import model
 from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.output import as_bytes
 from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
 from quarterdeck.backend.pipeline.report.scale import Scale, clock, quantity, span
-from quarterdeck.backend.pipeline.report.writing import as_bytes
-from tests.pipeline.report.rows_by_hand import SECOND_US, finding, report_of, rows_of
+from tests.pipeline.report.handmade_rows import SECOND_US, finding, report_of, rows_of
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "report.md"
 

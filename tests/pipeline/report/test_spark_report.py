@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 from quarterdeck.backend.core.events import ClaimFinished, ListInstalled, MemberMerging
 from quarterdeck.backend.core.partitions.events import MigrationStarted
 from quarterdeck.backend.pipeline.audit import AuditResult, audit
+from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.limits import Limits
 from quarterdeck.backend.pipeline.report.model import Report
-from quarterdeck.backend.pipeline.report.reporting import report_on
-from quarterdeck.backend.pipeline.report.writing import FORMS, ReportRefused, check_destination, write_report
-from quarterdeck.cli.audit_report import reporting
+from quarterdeck.backend.pipeline.report.output import FORMS, ReportRefused, check_destination, write_report
+from quarterdeck.cli.commands.spark.audit_report import reporting
 from quarterdeck.cli.exits import CommandFailed
-from tests.pipeline.report.stories import OLD_VERSION, RUN, everything, planted, written
+from tests.pipeline.report.recorded_run import OLD_VERSION, RUN, everything, planted, written
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
 

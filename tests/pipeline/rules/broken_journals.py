@@ -26,8 +26,8 @@ from quarterdeck.backend.core.partitions.events import (
     MigrationStarted,
     TableChanged,
 )
-from quarterdeck.backend.simulation.run import simulate
-from quarterdeck.backend.simulation.scenario_file import load_scenario
+from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.simulation.scenarios.run import simulate
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 NAMES = (

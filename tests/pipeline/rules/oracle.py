@@ -1,4 +1,4 @@
-"""What the simulator's own watch finds in records, in the words of the audit."""
+"""What the simulator's own invariant checker finds in records, in the words of the audit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US
 from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of
-from quarterdeck.backend.simulation.invariants import Watch
+from quarterdeck.backend.simulation.invariants import InvariantChecker
 
 Told = tuple[str, str, int, int, str]
 """Rule, life, number and time of the event that shows it, and the sentence."""
@@ -23,14 +23,14 @@ def in_order(records: Iterable[Record]) -> list[Record]:
 
 def watched(records: list[Record]) -> list[Finding]:
     """What is found record by record, and what is owed at the end; both at the record that shows it."""
-    watch = Watch()
+    invariant_checker = InvariantChecker()
     findings = []
     for record in records:
-        before = len(watch.violations)
-        watch.observe(record)
-        findings += [finding_of(violation, record) for violation in watch.violations[before:]]
+        before = len(invariant_checker.violations)
+        invariant_checker.observe(record)
+        findings += [finding_of(violation, record) for violation in invariant_checker.violations[before:]]
     if records:
-        owed = watch.conclude(records[-1].at, PATIENCE_US).violations[len(watch.violations) :]
+        owed = invariant_checker.conclude(records[-1].at, PATIENCE_US).violations[len(invariant_checker.violations) :]
         findings += [finding_of(violation, violation.witnesses[0]) for violation in owed]
     return findings
 

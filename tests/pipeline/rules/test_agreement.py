@@ -1,4 +1,4 @@
-"""Batch audit and simulator say the same about random journals, each finding with its sentence; `tests/bench/agreement.py` asks
+"""Batch audit and simulator say the same about random journals, each finding with its sentence; `tests/bench/audit_agreement.py` asks
 about a thousand."""
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import AuditResult, Finding, audit
-from quarterdeck.backend.pipeline.rules.names import NAMES, SELF_EVIDENT
+from quarterdeck.backend.pipeline.rules.names import LOCAL_INVARIANTS, NAMES
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
 
@@ -93,4 +93,4 @@ def test_only_incomplete_journals_have_warnings(result: AuditResult) -> None:
         if one.severity == "warning":
             assert one.rule == "numbering" or one.doubt == result.incomplete[one.run]
         else:
-            assert one.run not in result.incomplete or one.rule in SELF_EVIDENT
+            assert one.run not in result.incomplete or one.rule in LOCAL_INVARIANTS

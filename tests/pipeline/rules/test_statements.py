@@ -3,23 +3,23 @@
 from pathlib import Path
 
 from quarterdeck.backend.pipeline.rules.all_rules import RELATIONAL, RULES
-from quarterdeck.backend.pipeline.rules.names import NAMES, SELF_EVIDENT, STATEMENTS
-from quarterdeck.backend.simulation.invariants import Watch
+from quarterdeck.backend.pipeline.rules.names import LOCAL_INVARIANTS, NAMES, STATEMENTS
+from quarterdeck.backend.simulation.invariants import InvariantChecker
 
 PAGE = Path(__file__).parents[3] / "docs" / "audit.md"
 
 
 def test_the_rules_are_the_invariants_of_the_simulator() -> None:
-    assert list(NAMES) == [*(checker.name for checker in Watch().checkers), "convergence"]
+    assert list(NAMES) == [*(invariant.name for invariant in InvariantChecker().invariants), "convergence"]
     assert {name for one in RULES for name in one.names} <= set(NAMES)
-    assert SELF_EVIDENT <= set(NAMES)
+    assert LOCAL_INVARIANTS <= set(NAMES)
 
 
 def test_the_page_has_every_rule_in_the_same_words() -> None:
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     expected = [
         f"| `{name}` | {sentence} | {'tables' if name in RELATIONAL else 'run by run'} | "
-        f"{'yes' if name in SELF_EVIDENT else 'no'} |"
+        f"{'yes' if name in LOCAL_INVARIANTS else 'no'} |"
         for name, sentence in STATEMENTS.items()
     ]
     assert [row for row in rows if row.count("|") == 5] == expected

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_stem, run_directory
 from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.pipeline.streaming.arrival import STALLED_SECONDS
-from quarterdeck.backend.pipeline.streaming.consumed import Consumed
 from quarterdeck.backend.pipeline.streaming.findings_file import Change, FindingsFile
 from quarterdeck.backend.pipeline.streaming.live_audit import Line, LiveAudit
-from quarterdeck.backend.pipeline.streaming.run_audit import Place, Read, RunAudit
-from tests.pipeline.journals import line
-from tests.pipeline.streaming.troubled_runs import sound_run, troubled_run
+from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
+from quarterdeck.backend.pipeline.streaming.run_audit import ReadRecord, RecordPosition, RunAudit
+from quarterdeck.backend.pipeline.streaming.watermark import STALLED_SECONDS
+from tests.pipeline.journal_builder import line
+from tests.pipeline.streaming.faulty_runs import faulty_run, sound_run
 
 RUN = "troubled"
 
@@ -34,32 +34,32 @@ class Reader:
         self._start()
 
     def _start(self) -> None:
-        self.consumed = Consumed(self.root / "_stream")
+        self.processed_files = ProcessedFiles(self.root / "_stream")
         self.findings = FindingsFile(self.root / "findings.jsonl")
-        self.audit = LiveAudit(self.root, self.consumed, self.findings, self.changes.append, self.said.append)
+        self.audit = LiveAudit(self.root, self.processed_files, self.findings, self.changes.append, self.said.append)
 
     def give(self, files: list[Path]) -> None:
         self._last = files
         lines = (Line(file, 0, raw) for file in files for raw in file.read_bytes().splitlines())
         self.audit.take(lines, self.now_s)
 
-    def look(self, after_s: float = 0.25) -> None:
+    def judge_due(self, after_s: float = 0.25) -> None:
         self.now_s += after_s
-        self.audit.look(self.now_s)
+        self.audit.judge_due(self.now_s)
 
     def die(self) -> None:
-        self.consumed.close()
+        self.processed_files.close()
         self._start()
         self.give(self._last)
 
     def restart(self) -> None:
         self.audit.close()
-        self.consumed.close()
+        self.processed_files.close()
         self._start()
 
     def settle(self) -> None:
         for _ in range(3):
-            self.look(STALLED_SECONDS)
+            self.judge_due(STALLED_SECONDS)
 
     @property
     def found(self) -> list[Finding]:
@@ -106,7 +106,9 @@ def expected(journal: Journal) -> list[Finding]:
     decode = msgspec.json.Decoder(Record).decode
     for file in journal.sealed:
         lines = enumerate(file.read_bytes().splitlines(), start=1)
-        audit.take(Read(Place((one := decode(raw)).at, file.name, 0, number), one, 0) for number, raw in lines)
+        audit.take(
+            ReadRecord(RecordPosition((one := decode(raw)).at, file.name, 0, number), one, 0) for number, raw in lines
+        )
     audit.judge()
     assert not audit.is_out_of_order and not audit.waits
     return sorted(audit.findings(journal.directory), key=msgspec.json.encode)
@@ -115,7 +117,7 @@ def expected(journal: Journal) -> list[Finding]:
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_the_order_of_files_and_whatever_dies(tmp_path: Path, seed: int) -> None:
     draw = Random(seed)
-    journal = Journal(tmp_path, troubled_run(RUN, seed))
+    journal = Journal(tmp_path, faulty_run(RUN, seed))
     reader = Reader(tmp_path)
     given = 0
     pending = list(journal.records)
@@ -134,12 +136,12 @@ def test_whatever_the_order_of_files_and_whatever_dies(tmp_path: Path, seed: int
             reader.give(journal.sealed[given : given + many])
             given += many
         elif deed < 0.95:
-            reader.look(draw.choice((0.25, 1.0, 4.0)))
+            reader.judge_due(draw.choice((0.25, 1.0, 4.0)))
         else:
             draw.choice((reader.die, reader.restart))()
     reader.settle()
     assert reader.found == expected(journal)
-    assert reader.consumed.unsettled() == ()
+    assert reader.processed_files.unsettled() == ()
     assert [
         msgspec.json.decode(one, type=Finding) for one in (tmp_path / "findings.jsonl").read_bytes().splitlines()
     ] == [*reader.findings.of_run(RUN)]
@@ -148,7 +150,7 @@ def test_whatever_the_order_of_files_and_whatever_dies(tmp_path: Path, seed: int
 @pytest.mark.parametrize("seed", range(10))
 def test_members_that_write_as_things_happen_are_never_judged_anew(tmp_path: Path, seed: int) -> None:
     draw = Random(seed)
-    journal = Journal(tmp_path, troubled_run(RUN, seed))
+    journal = Journal(tmp_path, faulty_run(RUN, seed))
     reader = Reader(tmp_path)
     given = 0
     for record in journal.records:
@@ -160,7 +162,7 @@ def test_members_that_write_as_things_happen_are_never_judged_anew(tmp_path: Pat
             reader.give(journal.sealed[given : given + many])
             given += many
         if draw.random() < 0.2:
-            reader.look(0.01)
+            reader.judge_due(0.01)
         if draw.random() < 0.01:
             draw.choice((reader.die, reader.restart))()
     journal.seal_all()
@@ -171,7 +173,7 @@ def test_members_that_write_as_things_happen_are_never_judged_anew(tmp_path: Pat
 
 
 def test_a_frozen_member_holds_nobody_up(tmp_path: Path) -> None:
-    records = troubled_run(RUN, 3)
+    records = faulty_run(RUN, 3)
     journal = Journal(tmp_path, records)
     reader = Reader(tmp_path)
     for record in records:
@@ -180,10 +182,10 @@ def test_a_frozen_member_holds_nobody_up(tmp_path: Path) -> None:
         if writer != "n2":
             journal.seal(writer)
     reader.give(journal.sealed)
-    reader.look()
-    reader.look(1.0)
+    reader.judge_due()
+    reader.judge_due(1.0)
     assert reader.found == []  # n2 may write what happened first, so nothing is judged
-    reader.look(STALLED_SECONDS)
+    reader.judge_due(STALLED_SECONDS)
     frozen = reader.found
     journal.seal_all()
     assert frozen == expected(journal)
@@ -215,7 +217,7 @@ def test_what_comes_late_withdraws_what_does_not_hold(tmp_path: Path) -> None:
 
 
 def test_an_end_without_waiting_takes_what_is_open(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, troubled_run(RUN, 4))
+    journal = Journal(tmp_path, faulty_run(RUN, 4))
     reader = Reader(tmp_path)
     for record in journal.records:
         journal.write(record)
@@ -229,7 +231,7 @@ def test_an_end_without_waiting_takes_what_is_open(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_records_are_told_and_passed_over(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, troubled_run(RUN, 1))
+    journal = Journal(tmp_path, faulty_run(RUN, 1))
     reader = Reader(tmp_path)
     for record in journal.records:
         journal.write(record)
@@ -252,7 +254,7 @@ def test_lines_that_are_no_records_are_told_and_passed_over(tmp_path: Path) -> N
 
 
 def test_a_torn_end_of_the_account_and_of_the_findings_is_forgotten(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, troubled_run(RUN, 2))
+    journal = Journal(tmp_path, faulty_run(RUN, 2))
     reader = Reader(tmp_path)
     for record in journal.records:
         journal.write(record)
@@ -273,7 +275,7 @@ def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch:
     reader = Reader(tmp_path)
     halves: list[tuple[Path, list[Record]]] = []
     for number in range(5):
-        records = troubled_run(f"r{number}", number)
+        records = faulty_run(f"r{number}", number)
         directory = run_directory(tmp_path, f"r{number}")
         directory.mkdir()
         middle = len(records) // 2
@@ -290,8 +292,10 @@ def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch:
         reader.settle()
     for number in range(5):
         audit = RunAudit(f"r{number}")
-        records = troubled_run(f"r{number}", number)
-        audit.take(Read(Place(record.at, "all", 0, place), record, 0) for place, record in enumerate(records))
+        records = faulty_run(f"r{number}", number)
+        audit.take(
+            ReadRecord(RecordPosition(record.at, "all", 0, place), record, 0) for place, record in enumerate(records)
+        )
         audit.judge()
         found = audit.findings(run_directory(tmp_path, f"r{number}"))
         assert sorted(reader.findings.of_run(f"r{number}"), key=msgspec.json.encode) == sorted(
@@ -302,8 +306,8 @@ def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch:
 def test_a_long_run_is_kept_and_a_restart_reads_only_what_came_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quarterdeck.backend.pipeline.streaming.consumed.FEWEST_RECORDS", 100)
-    journal = Journal(tmp_path, troubled_run(RUN, 6))
+    monkeypatch.setattr("quarterdeck.backend.pipeline.streaming.processed_files.FEWEST_RECORDS", 100)
+    journal = Journal(tmp_path, faulty_run(RUN, 6))
     reader = Reader(tmp_path)
     for number, record in enumerate(journal.records):
         journal.write(record)
@@ -313,11 +317,11 @@ def test_a_long_run_is_kept_and_a_restart_reads_only_what_came_since(
     for file in journal.sealed:
         reader.give([file])
         reader.settle()
-    audit, since = reader.consumed.kept(RUN)
+    audit, since = reader.processed_files.kept(RUN)
     assert audit.judged >= len(journal.records) // 2
     assert len(since) < len(journal.sealed) / 2
     reader.restart()
-    assert reader.consumed.kept(RUN)[1] == ()
+    assert reader.processed_files.kept(RUN)[1] == ()
     assert reader.found == expected(journal)
 
 
@@ -345,7 +349,7 @@ def test_what_contradicts_an_earlier_record_is_told_and_left_out(tmp_path: Path)
 
 
 def test_of_one_run_only_that_one_is_looked_at(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, troubled_run(RUN, 4))
+    journal = Journal(tmp_path, faulty_run(RUN, 4))
     for record in journal.records:
         journal.write(record)
     journal.seal("n1")
@@ -353,15 +357,15 @@ def test_of_one_run_only_that_one_is_looked_at(tmp_path: Path) -> None:
     findings = FindingsFile(tmp_path / "findings.jsonl")
     about_other = replace(expected(journal)[0], run="other")
     findings.state("other", [about_other])
-    audit = LiveAudit(tmp_path, Consumed(tmp_path / "_stream"), findings, lambda _: None, lambda _: None, "other")
-    audit.look(100.0)
-    audit.look(100.0 + STALLED_SECONDS)
+    audit = LiveAudit(tmp_path, ProcessedFiles(tmp_path / "_stream"), findings, lambda _: None, lambda _: None, "other")
+    audit.judge_due(100.0)
+    audit.judge_due(100.0 + STALLED_SECONDS)
     audit.finish()
     assert (findings.of_run("other"), findings.of_run(RUN), audit.lines) == ((about_other,), (), 0)
 
 
 def test_a_file_that_the_stream_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, troubled_run(RUN, 3))
+    journal = Journal(tmp_path, faulty_run(RUN, 3))
     reader = Reader(tmp_path)
     for record in journal.records:
         journal.write(record)
@@ -373,7 +377,7 @@ def test_a_file_that_the_stream_does_not_read_holds_nobody_up(tmp_path: Path) ->
 
 
 def test_a_state_that_somebody_else_made_is_not_opened(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, troubled_run(RUN, 5))
+    journal = Journal(tmp_path, faulty_run(RUN, 5))
     reader = Reader(tmp_path)
     for record in journal.records:
         journal.write(record)
@@ -383,10 +387,10 @@ def test_a_state_that_somebody_else_made_is_not_opened(tmp_path: Path) -> None:
     reader.restart()
     state = tmp_path / "_stream" / "runs" / f"{RUN}.state"
     fields = msgspec.msgpack.decode(state.read_bytes())
-    assert reader.consumed.kept(RUN)[1] == ()
+    assert reader.processed_files.kept(RUN)[1] == ()
     state.write_bytes(msgspec.msgpack.encode(fields | {"pickled": pickle.dumps(Bomb())}))
     reader.restart()
-    assert len(reader.consumed.kept(RUN)[1]) == len(journal.sealed)
+    assert len(reader.processed_files.kept(RUN)[1]) == len(journal.sealed)
     reader.settle()
     assert reader.found == expected(journal)
 

@@ -21,11 +21,11 @@ from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.rules.finding import Finding
 from quarterdeck.backend.pipeline.streaming.findings_file import Change
-from quarterdeck.backend.pipeline.streaming.stream import StreamDied, Streamed, places, stream
+from quarterdeck.backend.pipeline.streaming.stream import StreamDied, Streamed, stream, stream_paths
 from quarterdeck.backend.pipeline.tables.store import read_table
-from tests.pipeline.journals import line
+from tests.pipeline.journal_builder import line
 from tests.pipeline.rules.planted import PLANTED
-from tests.pipeline.streaming.troubled_runs import troubled_run
+from tests.pipeline.streaming.faulty_runs import faulty_run
 
 REPOSITORY = Path(__file__).parents[3]
 PROGRAM = (
@@ -36,7 +36,7 @@ PROGRAM = (
 )
 AT_ITS_END = "convergence"
 """A rule about how a run ends, which a stream does not judge."""
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 def write_together(root: Path, run: str, records: list[Record]) -> None:
@@ -61,7 +61,7 @@ def streamed(root: Path, until: Callable[[], bool], tell: Callable[[Change], Non
     stop = threading.Event()
 
     def watch() -> None:
-        give_up = time.monotonic() + PATIENCE_SECONDS
+        give_up = time.monotonic() + TIMEOUT_SECONDS
         while not stop.wait(0.05) and not until() and time.monotonic() < give_up:
             pass
         stop.set()
@@ -69,7 +69,7 @@ def streamed(root: Path, until: Callable[[], bool], tell: Callable[[Change], Non
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        return stream(places(root), stop=stop, tell=tell, say=lambda _: None, trigger_ms=200)
+        return stream(stream_paths(root), stop=stop, tell=tell, say=lambda _: None, trigger_ms=200)
     finally:
         stop.set()
         watcher.join()
@@ -78,7 +78,7 @@ def streamed(root: Path, until: Callable[[], bool], tell: Callable[[Change], Non
 def finish(root: Path, out_dir: Path | None = None) -> tuple[Streamed, list[Change]]:
     changes: list[Change] = []
     done = stream(
-        places(root), stop=threading.Event(), tell=changes.append, say=lambda _: None, once=True, out_dir=out_dir
+        stream_paths(root), stop=threading.Event(), tell=changes.append, say=lambda _: None, once=True, out_dir=out_dir
     )
     return done, changes
 
@@ -103,7 +103,7 @@ def test_findings_come_while_the_journal_grows_and_over_restarts(spark: SparkSes
         if not grown.is_set():
             grown.set()
             planted_runs(tmp_path, names[third : 2 * third])
-            write_together(tmp_path, "troubled-1", troubled_run("troubled-1", 1)[:100])
+            write_together(tmp_path, "troubled-1", faulty_run("troubled-1", 1)[:100])
         return len(in_file(tmp_path)) >= 2 * third
 
     grown = threading.Event()
@@ -114,9 +114,9 @@ def test_findings_come_while_the_journal_grows_and_over_restarts(spark: SparkSes
     assert before == sorted(msgspec.json.encode(one) for change in told for one in change.added)
 
     planted_runs(tmp_path, names[2 * third :])
-    write_together(tmp_path, "troubled-1", troubled_run("troubled-1", 1)[100:])
+    write_together(tmp_path, "troubled-1", faulty_run("troubled-1", 1)[100:])
     damaged = run_directory(tmp_path, "troubled-1") / "damaged-000001.jsonl"
-    first = line(troubled_run("troubled-1", 1)[0])
+    first = line(faulty_run("troubled-1", 1)[0])
     damaged.write_bytes(first.replace(b'"seq"', b'"colour":"red","seq"') + b"no json\n" + first[:40])
     done, _ = finish(tmp_path)
     assert in_file(tmp_path) == of_the_whole(tmp_path)
@@ -129,7 +129,7 @@ def test_findings_come_while_the_journal_grows_and_over_restarts(spark: SparkSes
 @pytest.mark.long
 def test_troubled_runs_have_the_findings_of_the_audit(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(12):
-        write_together(tmp_path, f"troubled-{number}", troubled_run(f"troubled-{number}", number))
+        write_together(tmp_path, f"troubled-{number}", faulty_run(f"troubled-{number}", number))
     finish(tmp_path)
     assert in_file(tmp_path) == of_the_whole(tmp_path)
     assert in_file(tmp_path)
@@ -144,7 +144,7 @@ def test_a_killed_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Pat
             [*PROGRAM, str(tmp_path)], cwd=REPOSITORY, stdout=said, stderr=said, start_new_session=True
         )
         try:
-            give_up = time.monotonic() + 2 * PATIENCE_SECONDS
+            give_up = time.monotonic() + 2 * TIMEOUT_SECONDS
             while len(in_file(tmp_path)) < 5 and first.poll() is None and time.monotonic() < give_up:
                 time.sleep(0.02)
             planted_runs(tmp_path, names[10:20])
@@ -186,7 +186,7 @@ def test_the_command_ends_cleanly_and_its_codes_tell(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_stream_that_dies_is_told(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="nowhere"):
-        places(tmp_path / "nowhere")
+        stream_paths(tmp_path / "nowhere")
     planted_runs(tmp_path, list(PLANTED)[:2])
     finish(tmp_path)
     planted_runs(tmp_path, list(PLANTED)[2:4])
@@ -207,7 +207,7 @@ def test_a_disk_that_refuses_ends_the_stream(
         raise OSError(28, "No space left on device", "consumed.jsonl")
 
     with monkeypatch.context() as failing:
-        failing.setattr("quarterdeck.backend.pipeline.streaming.consumed.Consumed.add", refuse)
+        failing.setattr("quarterdeck.backend.pipeline.streaming.processed_files.ProcessedFiles.add", refuse)
         with pytest.raises(OSError, match="No space left"):
             streamed(tmp_path, lambda: False)
     finish(tmp_path)
@@ -221,13 +221,13 @@ def test_one_run_alone_odd_names_and_an_empty_journal(spark: SparkSession, tmp_p
 
     def grow() -> bool:
         if not run_directory(root, "troubled-3").exists():
-            write_together(root, "troubled-3", troubled_run("troubled-3", 3))
+            write_together(root, "troubled-3", faulty_run("troubled-3", 3))
         return len(in_file(root)) > 0
 
     streamed(root, grow)
     assert in_file(root) == of_the_whole(root)
-    write_together(root, "troubled-4", troubled_run("troubled-4", 4))
-    write_together(root, "troubled-3", [replace(troubled_run("troubled-3", 3)[0], seq=9_000)])
+    write_together(root, "troubled-4", faulty_run("troubled-4", 4))
+    write_together(root, "troubled-3", [replace(faulty_run("troubled-3", 3)[0], seq=9_000)])
     both = in_file(root)
     finish(run_directory(root, "troubled-3"))
     assert {msgspec.json.decode(one)["run"] for one in in_file(root)} == {"troubled-3"}
@@ -240,7 +240,7 @@ def test_one_run_alone_odd_names_and_an_empty_journal(spark: SparkSession, tmp_p
 def test_tables_follow(spark: SparkSession, tmp_path: Path) -> None:
     root, out_dir = tmp_path / "journal", tmp_path / "tables"
     root.mkdir()
-    records = troubled_run("troubled-1", 1)
+    records = faulty_run("troubled-1", 1)
     write_together(root, "troubled-1", records)
     finish(root, out_dir)
     assert read_table(spark, out_dir, "events").count() == len(records)

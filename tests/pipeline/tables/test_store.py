@@ -13,14 +13,14 @@ from pyspark.sql import SparkSession
 
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.pipeline import tuning
 from quarterdeck.backend.pipeline.metrics.measuring import measure
+from quarterdeck.backend.pipeline.spark import tuning
 from quarterdeck.backend.pipeline.tables import commit, store
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 from quarterdeck.backend.pipeline.tables.commit import StoreRefused
-from quarterdeck.backend.pipeline.tables.store import SCHEMAS, fold_in, read_table
-from tests.pipeline.journals import Story, clean_story, line, write
-from tests.pipeline.tables.golden import canonical, golden_records, write_records
+from quarterdeck.backend.pipeline.tables.store import SCHEMAS, read_table, update_store
+from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
+from tests.pipeline.tables.golden_runs import canonical, golden_records, write_records
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -46,7 +46,7 @@ def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkS
     here, there, place = tmp_path / "here", tmp_path / "there", tmp_path / "tables"
     other = clean_story("00123")
     write(write_records(here, early), other)
-    first = fold_in(spark, [here], place)
+    first = update_store(spark, [here], place)
     assert (first.files_read, first.runs, first.records) == (
         2,
         ("00123", "halves-seed-1"),
@@ -58,19 +58,19 @@ def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkS
     assert parts == ["run=00123", "run=halves-seed-1"]  # small runs are one file each
 
     before = files(place)
-    again = fold_in(spark, [here], place)
+    again = update_store(spark, [here], place)
     assert (again.files_read, again.files_known, again.runs) == (0, 2, ())
     assert files(place) == before
 
     contradiction = msgspec.structs.replace(early[0], at=early[0].at + 7)
     write_records(there, late, "other")
     (there / "loose.jsonl").write_bytes(line(contradiction) + b'{"torn')
-    folded = fold_in(spark, [there], place)
+    folded = update_store(spark, [there], place)
     assert (folded.files_read, folded.runs, folded.records) == (2, ("halves-seed-1",), len(run))
     assert {name: at for name, at in files(place).items() if "run=00123" in name} == {
         name: at for name, at in before.items() if "run=00123" in name
     }
-    fold_in(spark, [here, there], tmp_path / "at once")
+    update_store(spark, [here, there], tmp_path / "at once")
     assert tables(place) == tables(tmp_path / "at once")
     reasons = {(row.run, row.reason.split(",")[0]) for row in read_table(spark, place, "quarantine").collect()}
     assert reasons == {
@@ -87,13 +87,13 @@ def test_a_contradiction_that_comes_a_day_later(spark: SparkSession, tmp_path: P
     earlier = msgspec.structs.replace(second, at=second.at - 500)
     here.write_bytes(line(first) + line(second))
     there.write_bytes(line(earlier) + line(first))
-    fold_in(spark, [here], place)
-    folded = fold_in(spark, [there], place)
+    update_store(spark, [here], place)
+    folded = update_store(spark, [there], place)
     assert (folded.records, folded.quarantined) == (2, 1)
     (kept,) = read_table(spark, place, "quarantine").collect()
     assert (kept.run, kept.file, kept.raw.encode()) == ("clean", str(here), line(second).strip())
     assert kept.reason == f"contradicts another event with the same identity, uuid {second.uuid} seq {second.seq}"
-    fold_in(spark, [there, here], tmp_path / "at once")
+    update_store(spark, [there, here], tmp_path / "at once")
     assert tables(place) == tables(tmp_path / "at once")
 
 
@@ -103,8 +103,8 @@ def test_records_without_a_run_are_kept_under_a_name(spark: SparkSession, tmp_pa
     here, there, place = tmp_path / "here.jsonl", tmp_path / "there.jsonl", tmp_path / "tables"
     here.write_bytes(b"".join(map(line, nameless[:2])))
     there.write_bytes(b"".join(map(line, nameless[1:])))
-    fold_in(spark, [here], place)
-    folded = fold_in(spark, [there], place)
+    update_store(spark, [here], place)
+    folded = update_store(spark, [there], place)
     assert (folded.records, folded.quarantined, folded.runs) == (3, 0, (NO_RUN,))
     rows = read_table(spark, place, "events").collect()
     assert sorted(row.raw.encode() for row in rows) == sorted(line(one).strip() for one in nameless)
@@ -117,10 +117,10 @@ def test_records_without_a_run_are_kept_under_a_name(spark: SparkSession, tmp_pa
 def test_much_is_made_as_little_is(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = write_records(tmp_path / "journal", golden_records()["halves-seed-1"])
     (root / "loose.jsonl").write_bytes(b"torn\n")
-    fold_in(spark, [root], tmp_path / "little")
+    update_store(spark, [root], tmp_path / "little")
     of_little = measure([root], "run")
     monkeypatch.setattr(tuning, "SMALL_BYTES", 0)
-    fold_in(spark, [root], tmp_path / "much")
+    update_store(spark, [root], tmp_path / "much")
     assert tables(tmp_path / "much") == tables(tmp_path / "little")
     assert measure([root], "run") == of_little == measure([tmp_path / "much"], "run")
 
@@ -129,10 +129,10 @@ def test_much_is_made_as_little_is(spark: SparkSession, tmp_path: Path, monkeypa
 def test_what_was_wrong_in_a_file_is_forgotten_when_it_is_whole(spark: SparkSession, tmp_path: Path) -> None:
     loose, place, records = tmp_path / "loose.jsonl", tmp_path / "tables", clean_story("clean").records
     loose.write_bytes(line(records[0]) + line(records[1])[:-20])
-    folded = fold_in(spark, [loose], place)
+    folded = update_store(spark, [loose], place)
     assert (folded.records, folded.quarantined) == (1, 1)
     loose.write_bytes(line(records[0]) + line(records[1]))
-    folded = fold_in(spark, [loose], place)
+    folded = update_store(spark, [loose], place)
     assert (folded.runs, folded.records, folded.quarantined) == (("clean",), 2, 0)
     assert not list((place / "quarantine").glob("run=*"))
 
@@ -149,7 +149,7 @@ def test_files_that_are_still_written(spark: SparkSession, tmp_path: Path) -> No
             pytest.skip("the file was finished too soon")
         with opened.open("ab") as file:
             file.write(b'{"run":"open","mem')  # what a reader sees of a line that is being written
-        fold_in(spark, [root], place)
+        update_store(spark, [root], place)
     assert read_table(spark, place, "events").count() == 10
     assert read_table(spark, place, "quarantine").count() == 0
     assert {row.file for row in read_table(spark, place, "events").collect()} <= {
@@ -164,9 +164,9 @@ def test_a_bad_line_that_was_read_while_its_file_was_open_counts_once(spark: Spa
     for file in (opened, finished):
         file.parent.mkdir(parents=True)
     opened.write_bytes(b"no json\n" + line(clean_story("open").records[0]))
-    assert fold_in(spark, [root], place).quarantined == 1
+    assert update_store(spark, [root], place).quarantined == 1
     opened.rename(finished)
-    folded = fold_in(spark, [root], place)
+    folded = update_store(spark, [root], place)
     assert (folded.records, folded.quarantined) == (1, 1)
     assert [row.file for row in read_table(spark, place, "quarantine").collect()] == [str(finished)]
 
@@ -175,7 +175,7 @@ def test_a_bad_line_that_was_read_while_its_file_was_open_counts_once(spark: Spa
 def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None:
     """An older store lacks a column and has one that is gone since. It can be read, and is made anew from its own lines."""
     root, place = write(tmp_path / "journal", clean_story("clean")), tmp_path / "tables"
-    fold_in(spark, [root], place)
+    update_store(spark, [root], place)
     wanted = tables(place)
     for part in (place / "lives").rglob("*.parquet"):
         table = pyarrow.parquet.ParquetFile(part).read()
@@ -191,7 +191,7 @@ def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None
     for one in (root / "run=clean").iterdir():
         one.unlink()
     write(tmp_path / "journal", clean_story("other"))
-    folded = fold_in(spark, [root], place)
+    folded = update_store(spark, [root], place)
     assert folded.runs == ("clean", "other")
     assert {name: [row for row in rows if b'"run":"clean"' in row] for name, rows in tables(place).items()} == wanted
 
@@ -200,9 +200,9 @@ def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None
 def test_a_driver_that_is_killed_in_the_middle_of_writing(spark: SparkSession, tmp_path: Path) -> None:
     story, place = clean_story("clean"), tmp_path / "tables"
     root = write(tmp_path / "journal", story)
-    fold_in(spark, [root], place)
+    update_store(spark, [root], place)
     before = tables(place)
-    more = Story("clean", numbers=dict(story.numbers))
+    more = JournalBuilder("clean", numbers=dict(story.numbers))
     more.records.clear()
     more.says("a1")
     late = msgspec.structs.replace(more.records[0], at=story.records[-1].at + 1)
@@ -210,7 +210,7 @@ def test_a_driver_that_is_killed_in_the_middle_of_writing(spark: SparkSession, t
     program = f"""
 import os, signal
 from pathlib import Path
-from quarterdeck.backend.pipeline.session import start_session
+from quarterdeck.backend.pipeline.spark.session import start_session
 from quarterdeck.backend.pipeline.tables import store
 written, write = [], store._write
 def dying(table, path, wanted, **options):
@@ -226,7 +226,7 @@ store.fold_in(start_session("local[1]"), [Path({str(root)!r})], Path({str(place)
     assert list(place.glob(f"{commit.BUILDING}*"))
     assert tables(place) == before  # whoever reads now finds what was there
 
-    folded = fold_in(spark, [root], place)
+    folded = update_store(spark, [root], place)
     assert (folded.runs, folded.records) == (("clean",), len(story.records) + 1)
     assert not list(place.glob(f"{commit.BUILDING}*"))
     assert read_table(spark, place, "events").count() == len(story.records) + 1
@@ -234,7 +234,7 @@ store.fold_in(start_session("local[1]"), [Path({str(root)!r})], Path({str(place)
 
 def test_bad_paths_make_nothing(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="nowhere"):
-        fold_in(spark, [tmp_path / "nowhere"], tmp_path / "tables")
+        update_store(spark, [tmp_path / "nowhere"], tmp_path / "tables")
     assert not (tmp_path / "tables").exists()
     with pytest.raises(StoreRefused, match="holds no tables"):
         read_table(spark, tmp_path, "views")
@@ -249,5 +249,5 @@ def test_a_failure_leaves_the_tables_as_they_were(
 
     monkeypatch.setattr(store, "_write", fail)
     with pytest.raises(OSError, match="no space left"):
-        fold_in(spark, [write(tmp_path / "journal", clean_story("clean"))], tmp_path / "tables")
+        update_store(spark, [write(tmp_path / "journal", clean_story("clean"))], tmp_path / "tables")
     assert not (tmp_path / "tables").exists()

@@ -1,0 +1,101 @@
+"""From what an operator wants to what the cluster did: asking first, doing, and telling how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from quarterdeck.app.commands.command_text import describe
+from quarterdeck.app.session import Session
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.text.formatting import with_names
+from quarterdeck.backend.picture.text.partition_event_description import call_text
+
+
+class CallKey(NamedTuple):
+    """What tells an operation on a map that was asked for here from those of others, as far as events can tell."""
+
+    member: str
+    operation: str
+    map: str
+    key: str
+
+
+@dataclass(frozen=True)
+class CommandOutcome:
+    """How one command ended, in words; empty when an event will tell it."""
+
+    text: str
+    error: bool
+
+
+class Requests:
+    """The commands that one session was asked for. Their ends are reported to `ended`, from whatever thread they happen in."""
+
+    def __init__(
+        self, session: Session, ended: Callable[[Requests, str, BaseException | None, CallKey | None], None]
+    ) -> None:
+        self._session, self._ended = session, ended
+        self._calls: set[CallKey] = set()
+        """Operations asked for here whose answer has not come."""
+        self.last: tuple[Command, ...] = ()
+        """What was asked for last."""
+
+    def execute(self, commands: Sequence[Command], show_message: Callable[[str], None]) -> None:
+        """Hand `commands` to the cluster, telling each."""
+        self.last = tuple(commands)
+        for command in commands:
+            what = describe(command)
+            show_message(f"{what} …")
+            call = call_key(command)
+            if call is not None:
+                self._calls.add(call)
+            self._session.cluster.execute(command).add_done_callback(partial(self.finish, what, call))
+
+    def finish(self, what: str, call: CallKey | None, future: Future[None]) -> None:
+        """`what` was done, or `future` says why not."""
+        try:
+            failure = future.exception()
+        except CancelledError as cancelled:
+            failure = cancelled
+        self._ended(self, what, failure, call)
+
+    def outcome(self, what: str, failure: BaseException | None, call: CallKey | None) -> CommandOutcome | None:
+        """What to say of an end; None when an event will tell how it went on."""
+        if failure is None:
+            return None if call is not None else CommandOutcome(f"done: {what}", error=False)
+        if call is not None:
+            self._calls.discard(call)
+        if isinstance(failure, CommandRefused):
+            why = with_names(str(failure), self._session.picture.label_of)
+            return CommandOutcome(f"{what} is refused: {why}", error=True)
+        return CommandOutcome(f"{what} failed: {type(failure).__name__}: {failure}", error=True)
+
+    def call_outcomes(self, records: Iterable[Record]) -> Iterable[CommandOutcome]:
+        """What to say of the calls asked for here that `records` show to have ended."""
+        if not self._calls:
+            return
+        for record in records:
+            event = record.event
+            if not isinstance(event, CallFinished):
+                continue
+            key = CallKey(record.member, event.operation, event.map, event.key)
+            if key in self._calls:
+                self._calls.remove(key)
+                text = with_names(call_text(event), self._session.picture.label_of)
+                yield CommandOutcome(f"{record.member}: {text}", error=bool(event.problem))
+
+
+def call_key(command: Command) -> CallKey | None:
+    """What to know the answer of `command` by; None for one that has no answer."""
+    match command:
+        case CallMap(member, Put(map, key) | Get(map, key) | Remove(map, key)):
+            return CallKey(member, str(command.operation.__struct_config__.tag), map, key)
+        case _:
+            return None

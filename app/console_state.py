@@ -1,0 +1,146 @@
+"""What the console remembers from one time to the next: how each view was arranged, and what was typed at the prompt.
+
+One small JSON file, written whole each time and moved into place, so that it is never half of anything. Several consoles may be
+open: each change is made to what the file holds by then.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.app.views.sort_filter_model import TableSettings
+
+FORMAT = 1
+HISTORY_LENGTH = 100
+"""Lines kept for each sign of the prompt."""
+
+
+class _Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """The file. Fields that a later version adds are passed over."""
+
+    format: int = FORMAT
+    views: dict[str, TableSettings] = {}
+    history: dict[str, list[str]] = {}
+    """By sign of the prompt, the latest line last."""
+
+
+class ConsoleState:
+    """Remembers in a file, or, without one, until the console ends. Never raises: what goes wrong is told, once."""
+
+    def __init__(self, file: Path | None, tell: Callable[[str], None]) -> None:
+        """`tell` is called with a sentence for the operator when the file cannot be read or written."""
+        self._file = file
+        self._report = tell
+        self._problem_shown = False
+        self._memory = self._read()
+
+    def table_settings_of(self, view: str) -> TableSettings:
+        """How the view was arranged last."""
+        return self._memory.views.get(view, TableSettings())
+
+    def keep(self, view: str, table_settings: TableSettings, *, with_filter: bool = False) -> None:
+        """Remember the arrangement, and its filter only if that is asked for.
+
+        A filter that nobody remembers hides members the next day; so it is forgotten unless it was saved on purpose. One that was
+        saved stays until it is saved anew or reset.
+        """
+        filter_text = table_settings.filter if with_filter else self.table_settings_of(view).filter
+        kept = replace(table_settings, filter=filter_text)
+        if kept != self.table_settings_of(view):
+            self._change(
+                views=lambda views: {**views, view: kept} if kept != TableSettings() else _without(views, view)
+            )
+
+    def forget(self, view: str) -> None:
+        """The view is arranged as it was made."""
+        if view in self._memory.views:
+            self._change(views=lambda views: _without(views, view))
+
+    @property
+    def history(self) -> dict[str, list[str]]:
+        """What was typed, by sign of the prompt, the latest last. A copy, for the prompt to add to."""
+        return {sign: list(lines) for sign, lines in self._memory.history.items()}
+
+    def add_to_history(self, sign: str, line: str) -> None:
+        """Remember what was typed after `sign`."""
+        if not line.strip():
+            return
+
+        def added(history: Mapping[str, list[str]]) -> dict[str, list[str]]:
+            past = [one for one in history.get(sign, []) if one != line]
+            return {**history, sign: [*past, line][-HISTORY_LENGTH:]}
+
+        self._change(history=added)
+
+    def _change(
+        self,
+        *,
+        views: Callable[[dict[str, TableSettings]], dict[str, TableSettings]] | None = None,
+        history: Callable[[dict[str, list[str]]], dict[str, list[str]]] | None = None,
+    ) -> None:
+        now = self._read() if self._file is not None else self._memory
+        self._memory = _Memory(
+            views=views(now.views) if views else now.views,
+            history=history(now.history) if history else now.history,
+        )
+        if self._file is not None:
+            try:
+                write_atomically(self._file, msgspec.json.format(msgspec.json.encode(self._memory), indent=1))
+            except OSError as problem:
+                self._report_once(f"views and history are not kept: {problem}")
+
+    def _read(self) -> _Memory:
+        if self._file is None:
+            return _Memory()
+        try:
+            memory = msgspec.json.decode(self._file.read_bytes(), type=_Memory)
+        except FileNotFoundError:
+            return _Memory()
+        except OSError as problem:
+            self._report_once(f"what was remembered cannot be read: {problem}")
+            return _Memory()
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+            self._set_aside(problem)
+            return _Memory()
+        if memory.format != FORMAT:
+            self._set_aside(ValueError(f"its format is {memory.format}, this console knows {FORMAT}"))
+            return _Memory()
+        return memory
+
+    def _set_aside(self, problem: Exception) -> None:
+        """Keep the file for whoever wants to look at it, and begin anew."""
+        assert self._file is not None
+        aside = self._file.with_suffix(".unreadable")
+        try:
+            self._file.replace(aside)
+            self._report_once(f"what was remembered cannot be read and is set aside as {aside}: {problem}")
+        except OSError as failure:
+            self._report_once(f"what was remembered cannot be read ({problem}) and cannot be set aside: {failure}")
+
+    def _report_once(self, sentence: str) -> None:
+        if not self._problem_shown:
+            self._problem_shown = True
+            self._report(sentence)
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Put `content` into `file` such that others see the old or the new, and nothing between. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Made for its owner alone: what was typed may hold values of maps, which are nobody else's affair.
+    fresh = tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False)
+    try:
+        with fresh:
+            fresh.write(content)
+        Path(fresh.name).replace(file)
+    except OSError:
+        Path(fresh.name).unlink(missing_ok=True)
+        raise
+
+
+def _without(views: Mapping[str, TableSettings], view: str) -> dict[str, TableSettings]:
+    return {one: table_settings for one, table_settings in views.items() if one != view}

@@ -1,0 +1,1 @@
+"""What actions do: each handler carries out one action on the view in sight. Handlers of a single view stand in that view's room."""

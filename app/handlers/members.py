@@ -1,0 +1,117 @@
+"""What keys do to members, links and clusters: the targets of the view in sight become commands or the beginning of a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from quarterdeck.app.views.view_screen import ConsoleInterface, Handler, ViewScreen
+from quarterdeck.backend.core.commands import (
+    ArrangePartitions,
+    Command,
+    CutLink,
+    Heal,
+    KillMember,
+    Operate,
+    Partition,
+    PauseMember,
+    ResumeMember,
+    SearchClusters,
+    StartMember,
+    StopMember,
+)
+
+
+class MemberHandlers:
+    """Deeds on the members that the view in sight points at."""
+
+    def __init__(self, console: ConsoleInterface, view: Callable[[], ViewScreen]) -> None:
+        self._console, self._view = console, view
+        self.handlers: Mapping[str, Handler] = {
+            "start": lambda _: self._for_targets("start", StartMember),
+            "stop": lambda _: self._for_targets("stop", StopMember),
+            "kill": lambda _: self._for_targets("kill", KillMember),
+            "stop-all": lambda _: self._stop_all(),
+            "pause": lambda _: self._pause_or_resume(),
+            "detail": self._look,
+            "cut": lambda _: self._cut_from_the_rest(),
+            "link": lambda _: self._cut_one_link(),
+            "worsen": lambda _: self._type_worse_link(),
+            "heal": lambda _: console.request("heal", [Heal()]),
+            "join-list": lambda _: self._type_join_list(),
+            "state": lambda _: console.type_line(f"state {self._first_target()} "),
+            "search": lambda _: self._for_targets("search", SearchClusters),
+            "operate": lambda _: self._for_targets("operate", Operate),
+            "arrange": lambda _: self._arrange(),
+            "data": lambda _: console.type_line("put "),
+        }
+
+    def _targets(self) -> tuple[str, ...]:
+        targets = self._view().targets()
+        if not targets:
+            self._console.show_message("no member is selected or under the cursor here", error=True)
+        return targets
+
+    def _first_target(self) -> str:
+        return next(iter(self._view().targets()), "")
+
+    def _for_targets(self, action_id: str, make: Callable[[str], Command]) -> None:
+        self._console.request(action_id, [make(label) for label in self._targets()])
+
+    def _arrange(self) -> None:
+        self._console.request("arrange", [ArrangePartitions(one) for one in self._targets()[:1]])
+
+    def _look(self, member: str) -> None:
+        """At the named member, or the one under the cursor, whatever is selected."""
+        member = member or self._view().member_under_cursor or next(iter(self._targets()), "")
+        if member:
+            self._console.goto("member", member=member)
+
+    def _pause_or_resume(self) -> None:
+        beliefs = self._view().session.picture.members
+        paused = {label for label, belief in beliefs.items() if belief.status == "paused"}
+        targets = self._targets()
+        self._console.request(
+            "pause", [ResumeMember(label) if label in paused else PauseMember(label) for label in targets]
+        )
+
+    def _cut_from_the_rest(self) -> None:
+        cut = self._targets()
+        rest = tuple(label for label in self._view().session.cluster.labels if label not in cut)
+        if not cut or not rest:
+            self._console.show_message("nobody is left to cut the selected members from; select fewer", error=True)
+            return
+        self._console.request("cut", [Partition((cut, rest))])
+
+    def _cut_one_link(self) -> None:
+        view = self._view()
+        table = view.table
+        ends = dict.fromkeys(view.targets())
+        if len(ends) == 1 and table is not None and table.selection and table.cursor_key is not None:
+            ends[table.cursor_key] = None
+        if len(ends) != 2:
+            selected = len(table.selection) if table is not None else 0
+            self._console.show_message(
+                f"a link has two ends, {selected} selected; select two members with space", error=True
+            )
+            return
+        source, target = ends
+        self._console.request("link", [CutLink((source,), (target,))])
+
+    def _type_worse_link(self) -> None:
+        ends = self._view().targets()
+        self._console.type_line(f"lose {' '.join(ends)} " if len(ends) == 2 else "lose ")
+
+    def _type_join_list(self) -> None:
+        label = self._first_target()
+        picture = self._view().session.picture
+        belief = picture.members.get(label)
+        entries = [picture.label_of(address) for address in belief.join_list] if belief else []
+        self._console.type_line(f"join-list {label} {','.join(entries)}")
+
+    def _stop_all(self) -> None:
+        beliefs = self._view().session.picture.members
+        labels = tuple(one for one in beliefs if beliefs[one].status in ("joining", "member", "paused"))
+        if not labels:
+            self._console.show_message("no member runs", error=True)
+            return
+        self._console.request("stop-all", [StopMember(label) for label in labels])

@@ -1,0 +1,88 @@
+"""What keys do to the view in sight whatever it shows: sort, hide, and remember how its reader wanted it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from quarterdeck.app.console_state import ConsoleState
+from quarterdeck.app.views.sort_filter_model import TableSettings
+from quarterdeck.app.views.view_screen import ConsoleInterface, Handler, ViewScreen
+
+
+class TableHandlers:
+    """Deeds on the table of the view in sight."""
+
+    def __init__(self, console: ConsoleInterface, view: Callable[[], ViewScreen], state: ConsoleState) -> None:
+        self._console, self._view, self._state = console, view, state
+        self.handlers: Mapping[str, Handler] = {
+            "sort": self._sort,
+            "reverse": lambda _: self._reverse(),
+            "columns": self._columns,
+        }
+
+    def recall(self, view: ViewScreen) -> None:
+        """Arrange a view that is opened as it was the last time."""
+        if view.sort_filter is not None:
+            view.sort_filter.table_settings = self._state.table_settings_of(view.view)
+
+    def _sort(self, text: str) -> None:
+        """By the named column, or by the next one; after the last as it comes."""
+        sort_filter = self._view().sort_filter
+        if sort_filter is None:
+            self._console.show_message("there is no table to sort here", error=True)
+            return
+        column, _, order = text.partition(" ") if not text.endswith(" desc") else (text[:-5], "", "desc")
+        titles = ("", *(title for title in sort_filter.titles if title not in sort_filter.table_settings.hidden))
+        if text and column not in titles:
+            self._console.show_message(f"there is no column {column!r}; there are {', '.join(titles[1:])}", error=True)
+            return
+        if not text:
+            now = sort_filter.table_settings.sort
+            column = titles[(titles.index(now) + 1) % len(titles)] if now in titles else ""
+        sort_filter.change_settings(sort=column, reverse=order == "desc")
+        self._show_and_keep()
+        self._console.show_message(f"sorted by {column}" if column else "as it comes")
+
+    def _reverse(self) -> None:
+        sort_filter = self._view().sort_filter
+        if sort_filter is not None:
+            sort_filter.change_settings(reverse=not sort_filter.table_settings.reverse)
+            self._show_and_keep()
+
+    def _columns(self, text: str) -> None:
+        """`hide COLUMN`, `show [COLUMN]`, `save` or `reset`."""
+        sort_filter = self._view().sort_filter
+        word, _, column = text.partition(" ")
+        if sort_filter is None:
+            self._console.show_message("there is no table here", error=True)
+            return
+        hidden = sort_filter.table_settings.hidden
+        if column and column not in sort_filter.titles:
+            self._console.show_message(
+                f"there is no column {column!r}; there are {', '.join(sort_filter.titles)}", error=True
+            )
+            return
+        if word == "hide" and column:
+            sort_filter.change_settings(hidden=(*(one for one in hidden if one != column), column))
+        elif word == "show":
+            sort_filter.change_settings(hidden=tuple(one for one in hidden if column and one != column))
+        elif word == "save":
+            self._state.keep(self._view().view, sort_filter.table_settings, with_filter=True)
+            self._console.show_message("this view opens like this from now on, filter and all; reset undoes it")
+            return
+        elif word == "reset":
+            sort_filter.table_settings = TableSettings()
+            self._state.forget(self._view().view)
+            self._view().repaint()
+            self._console.show_message("as it was made")
+            return
+        else:
+            self._console.type_line("hide ")
+            return
+        self._show_and_keep()
+
+    def _show_and_keep(self) -> None:
+        view = self._view()
+        if view.sort_filter is not None:
+            self._state.keep(view.view, view.sort_filter.table_settings)
+        view.repaint()

@@ -1,0 +1,134 @@
+"""Writing what a view shows to a file: its rows as CSV or JSON, the screen as SVG or text.
+
+A file that is there already is never overwritten unless that is asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from textual.app import App
+
+from quarterdeck.backend.picture.text.formatting import counted
+
+OVERWRITE_SIGN = "!"
+
+Row = Mapping[str, str]
+"""The cells of one row by the titles of their columns."""
+
+
+class BadExport(ValueError):
+    """Nothing was written; the message says why and what to write instead."""
+
+
+class Target(NamedTuple):
+    """Where to write. `overwrite` allows to replace a file."""
+
+    file: Path
+    overwrite: bool
+
+    @property
+    def suffix(self) -> str:
+        return self.file.suffix.lower()
+
+
+def target_of(text: str, usage: str) -> Target:
+    """What follows ``:export`` and ``:screenshot``: a file, and perhaps ``!``. Raises `BadExport`."""
+    named = text.strip()
+    overwrite = named.endswith(OVERWRITE_SIGN)
+    named = named.removesuffix(OVERWRITE_SIGN).strip()
+    if not named:
+        raise BadExport(f"which file? write {usage}")
+    try:
+        return Target(Path(named).expanduser(), overwrite)
+    except RuntimeError as problem:
+        raise BadExport(f"{named}: nobody of this name has a home here; write the folder out") from problem
+
+
+def export_rows(app: App[Any], rows: Iterable[Row], target: Target) -> str:
+    """Write the rows in the format that the suffix of the file names; returns what to tell. Raises `BadExport`."""
+    listed = list(rows)
+    match target.suffix:
+        case ".csv":
+            content = as_csv(listed)
+        case ".json":
+            content = as_json(listed)
+        case other:
+            raise BadExport(f"{other or 'no suffix'} is no format of tables; write FILE.csv or FILE.json")
+    return f"{counted(len(listed), 'row')} {deliver(app, target, content)}"
+
+
+def export_screen(app: App[Any], target: Target) -> str:
+    """Write what is on the screen as a picture (.svg) or as text (.txt); returns what to tell. Raises `BadExport`."""
+    match target.suffix:
+        case ".svg":
+            content = without_fonts(app.export_screenshot())
+        case ".txt":
+            content = screen_text(app)
+        case other:
+            raise BadExport(f"{other or 'no suffix'} is no format of screens; write FILE.svg or FILE.txt")
+    return deliver(app, target, content)
+
+
+def deliver(app: App[Any], target: Target, content: str) -> str:
+    """Hand `content` to whoever sits at the console: in a browser as a download, which touches no file on this machine."""
+    if app.is_web:
+        app.deliver_text(io.StringIO(content), save_filename=target.file.name)
+        return f"sent to the browser as {target.file.name}"
+    write(target, content)
+    return f"written to {target.file}"
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """A line of titles, then a line a row. Columns are in the order in which rows bring them."""
+    titles = list(dict.fromkeys(title for row in rows for title in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, titles, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """A list with an object a row, a row a line."""
+    if not rows:
+        return "[]\n"
+    return "[\n" + ",\n".join(msgspec.json.encode(row).decode() for row in rows) + "\n]\n"
+
+
+def as_text(rows: Sequence[Row]) -> str:
+    """For people to paste: a line a row, cells apart by tabs, as spreadsheets take them."""
+    return "\n".join("\t".join(cell.strip() for cell in row.values()) for row in rows)
+
+
+def screen_text(app: App[Any]) -> str:
+    """Every line of the screen without its colours, and without blanks at the right."""
+    strips = app.screen._compositor.render_strips()  # the only place where the painted screen stands as text
+    return "".join(f"{''.join(segment.text for segment in strip).rstrip()}\n" for strip in strips)
+
+
+def without_fonts(svg: str) -> str:
+    """The picture without references to fonts on the net: it names a monospaced one that every viewer has."""
+    return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+
+
+def write(target: Target, content: str) -> None:
+    """Put `content` into the file. Raises `BadExport` when it is there already, or cannot be written."""
+    file = target.file
+    try:
+        with file.open("w" if target.overwrite else "x", encoding="utf-8", errors="replace", newline="") as out:
+            out.write(content)
+    except FileExistsError as problem:
+        raise BadExport(f"{file} is there already; put {OVERWRITE_SIGN} behind its name to overwrite it") from problem
+    except FileNotFoundError as problem:
+        raise BadExport(f"there is no folder {file.parent}; make it first, or write elsewhere") from problem
+    except IsADirectoryError as problem:
+        raise BadExport(f"{file} is a folder; name a file in it") from problem
+    except (OSError, ValueError) as problem:
+        raise BadExport(f"{file} cannot be written: {getattr(problem, 'strerror', None) or problem}") from problem

@@ -1,0 +1,234 @@
+"""What is wrong with this run: invariants watched live, findings of the stream as they come, and the audit on Spark on demand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from textual.widget import Widget
+from textual.worker import Worker, WorkerState
+
+from quarterdeck.app.session import Session
+from quarterdeck.app.views.audit.audit_process import (
+    AuditFailed,
+    AuditRunner,
+    HasJournal,
+    audited_path,
+    findings_places,
+)
+from quarterdeck.app.views.audit.findings import (
+    FINDINGS_FILE,
+    AuditReport,
+    Finding,
+    FindingsFile,
+    Origin,
+    of_run,
+    of_violation,
+)
+from quarterdeck.app.views.audit.model import FindingsModel
+from quarterdeck.app.views.sort_filter_model import SortFilterModel
+from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+STARTING = "Spark is starting"
+
+
+class AuditScreen(ViewScreen):
+    """The audit itself runs in a process of its own, and ends with the view's console."""
+
+    view = "audit"
+
+    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self.runner = AuditRunner()
+        self._run = ""
+        self._model = FindingsModel()
+        self._online: tuple[Finding, ...] = ()
+        self._stream: tuple[Finding, ...] = ()
+        self._files: dict[Path, FindingsFile] = {}
+        self._report: AuditReport | None = None
+        self._outcome: tuple[str, str] = ("", "plain")
+        """What the last audit came to, and its tone."""
+        self._worker: Worker[AuditReport] | None = None
+        self._begun_s = 0.0
+        self._shown: object = None
+        self.title_line = StatusLine(id="audit-title")
+        self.watched_line = StatusLine(classes="audit-line")
+        self.audit_line = StatusLine(classes="audit-line")
+        self.findings = LineTable(SortFilterModel(self._model), id="findings")
+        self.handlers |= {"audit-run": self._run_or_stop, "audit-jump": lambda _: self._jump()}
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield self.watched_line
+        yield self.audit_line
+        yield self.findings
+
+    @property
+    def table(self) -> LineTable:
+        return self.findings
+
+    @property
+    def journal(self) -> Path | None:
+        """Where the run is recorded, if that is known."""
+        for source in (self.session, self.session.cluster):
+            if isinstance(source, HasJournal):
+                return source.journal_path
+        return None
+
+    def take(self, records: Sequence[Record]) -> None:
+        if records:
+            self._run = records[-1].run
+
+    def tick(self, *, news: bool) -> None:
+        """A running audit shows its seconds."""
+        super().tick(news=news or self._worker is not None)
+
+    def paint(self) -> None:
+        found = self._found()
+        counts = {origin: len(findings) for origin, findings in found.items()}
+        self._show_head(counts)
+        shown = (counts, self._report)
+        if shown != self._shown:
+            self._shown = shown
+            self._model.update(found, self.session.picture.label_of)
+            if self.sort_filter is not None:
+                self.sort_filter.renew()
+            self.findings.show()
+
+    def sentence(self) -> Sequence[TableCell]:
+        finding = self._model.finding(self.findings.cursor_key)
+        if finding is None:
+            return ()
+        witnesses = f"shown by {counted(len(finding.witnesses), 'event')}" if finding.witnesses else ""
+        return [TableCell(self._model.sentence(finding)), TableCell(witnesses, "faint")]
+
+    def targets(self) -> tuple[str, ...]:
+        finding = self._model.finding(self.findings.cursor_key)
+        return (finding.member,) if finding is not None and finding.member in self.session.cluster.labels else ()
+
+    def point_at(self, label: str) -> None:
+        """Rows are no members."""
+
+    # What was found
+
+    def _found(self) -> Mapping[Origin, Sequence[Finding]]:
+        violations = self.session.violations
+        if len(violations) != len(self._online):
+            self._online += tuple(map(of_violation, violations[len(self._online) :]))
+        files = self._findings_files()
+        changed = [file.look() for file in files]
+        if any(changed):
+            self._stream = tuple(one for file in files for one in of_run(file.findings, self._run))
+        audited = of_run(self._report.findings, self._run) if self._report is not None else ()
+        return {"online": self._online, "stream": self._stream, "audit": audited}
+
+    def _findings_files(self) -> Sequence[FindingsFile]:
+        journal = self.journal
+        if journal is None:
+            return ()
+        places = [place / FINDINGS_FILE for place in findings_places(journal, self._run)]
+        return [self._files.setdefault(path, FindingsFile(path)) for path in places]
+
+    def _show_head(self, counts: Mapping[Origin, int]) -> None:
+        total = sum(counts.values())
+        self.title_line.show(
+            [
+                TableCell("audit", "strong"),
+                TableCell(counted(total, "finding") if total else "no findings", "bad" if total else "good"),
+                TableCell(one_line(self._run), "faint"),
+            ]
+        )
+        watched = (
+            f"{counts['online'] or 'no'} violations so far"
+            if self.session.monitored
+            else "not watched for members elsewhere"
+        )
+        bad_lines = sum(file.bad_lines for file in self._files.values())
+        self.watched_line.show(
+            [
+                TableCell("online", "faint"),
+                TableCell(watched, "bad" if counts["online"] else "plain"),
+                TableCell("stream", "faint"),
+                TableCell(
+                    str(counts["stream"]) if counts["stream"] else "nothing", "bad" if counts["stream"] else "plain"
+                ),
+                TableCell(f"{counted(bad_lines, 'line')} unreadable" if bad_lines else "", "warning"),
+                *(TableCell(one_line(file.problem), "warning") for file in self._files.values() if file.problem),
+            ]
+        )
+        self.audit_line.show([TableCell("audit", "faint"), TableCell(*self._audit_text())])
+
+    def _audit_text(self) -> tuple[str, str]:
+        if self._worker is not None:
+            elapsed = int(time.monotonic() - self._begun_s)
+            return f"◐ running for {elapsed} s: {self.runner.last_line or STARTING} (r stops it)", "warning"
+        if self._outcome[0]:
+            return self._outcome
+        if self.journal is None:
+            return "no journal of this run is known here; name one: :audit-run PATH", "plain"
+        return f"r lets Spark check {one_line(str(self.journal))}", "plain"
+
+    # The audit
+
+    def _run_or_stop(self, text: str) -> None:
+        """Audit the journal of this run, or the one that is named; stop an audit that runs."""
+        if self._worker is not None:
+            self._worker.cancel()
+            return
+        try:
+            journal = Path(text).expanduser() if text else self.journal
+        except RuntimeError:
+            self.console.show_message(f"{text}: nobody of this name has a home here; write the folder out", error=True)
+            return
+        if journal is None:
+            self.console.show_message("no journal of this run is known here; name one: audit-run PATH", error=True)
+            return
+        self._begun_s = time.monotonic()
+        self._worker = self.run_worker(
+            self.runner.run(audited_path(journal, self._run)), group="audit", exclusive=True, exit_on_error=False
+        )
+        self.repaint()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.worker is not self._worker or event.state not in (
+            WorkerState.SUCCESS, WorkerState.ERROR, WorkerState.CANCELLED,
+        ):  # fmt: skip
+            return
+        worker, self._worker = self._worker, None
+        seconds = int(time.monotonic() - self._begun_s)
+        if event.state == WorkerState.SUCCESS and worker.result is not None:
+            self._report = worker.result
+            self._outcome = self._summary(self._report, seconds)
+        elif event.state == WorkerState.CANCELLED:
+            self._outcome = (f"stopped after {seconds} s", "warning")
+        else:
+            problem = worker.error
+            why = str(problem) if isinstance(problem, AuditFailed) else f"{type(problem).__name__}: {problem}"
+            self._outcome = (f"✕ failed after {seconds} s: {one_line(why)}", "bad")
+            self.console.show_message(f"the audit failed: {why}", error=True)
+        self.repaint()
+
+    def _summary(self, report: AuditReport, seconds: int) -> tuple[str, str]:
+        findings = of_run(report.findings, self._run)
+        violations = sum(one.severity == "violation" for one in findings)
+        records, runs = report.counts.get("records", 0), report.counts.get("runs", 0)
+        read = f"{counted(records, 'record')} of {counted(runs, 'run')} in {seconds} s"
+        quarantined = report.counts.get("quarantined", 0)
+        left_out = f"; {counted(quarantined, 'line')} unreadable" if quarantined else ""
+        elsewhere = len(report.findings) - len(findings)
+        others = f"; {elsewhere} more in other runs" if elsewhere else ""
+        glyph, tone = ("✕", "bad") if violations else ("✓", "good")
+        found = counted(violations, "violation") if violations else "nothing violated"
+        return f"{glyph} {found}: {read}{left_out}{others}", tone
+
+    def _jump(self) -> None:
+        finding = self._model.finding(self.findings.cursor_key)
+        if finding is None:
+            self.console.show_message("there is no finding to go to", error=True)
+            return
+        self.console.goto("time", at_us=finding.at)

@@ -1,0 +1,381 @@
+"""What happened, line by line or as a space–time diagram; why it happened; and the stories it is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from textual.widget import Widget
+
+from quarterdeck.app.events.fields import exported
+from quarterdeck.app.events.lines import EventLine, LineFormat, words_of
+from quarterdeck.app.session import RECENT, Session
+from quarterdeck.app.settings import Clock
+from quarterdeck.app.views.events.detail_pane import EventPane
+from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.explain.causes import causes
+from quarterdeck.backend.picture.explain.event_filter import kind_of
+from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
+from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, subjects_of
+from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, Row, SpaceTime
+from quarterdeck.backend.picture.replay.reorder_buffer import ReorderBuffer
+from quarterdeck.backend.picture.text.event_description import clock_text
+from quarterdeck.backend.picture.text.formatting import duration_text, one_line
+from quarterdeck.widgets.line_table import TableCell
+from quarterdeck.widgets.space_time import SpaceTimeDiagram
+from quarterdeck.widgets.tail_log import TailLog
+
+ZOOM_WORDS = {"event": 0, **{f"{us // 1000}ms" if us < 1_000_000 else f"{us // 1_000_000}s": us for us in ZOOMS_US[1:]}}
+
+
+class EventsScreen(ViewScreen):
+    """The tail and the diagram show the same events, as the filter leaves them, with one cursor."""
+
+    view = "events"
+
+    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._epoch = session.epoch
+        self._order = ReorderBuffer(RECENT)
+        self._trail = EventIndex((), self._name_of)
+        self._format = LineFormat(self._name_of)
+        self._diagram: SpaceTime | None = None
+        self._zoom_us = 0
+        self._chosen: Record | None = None
+        """The event that the cursor was put on, which need not be the first one of its row."""
+        self._subjects: tuple[Subject, ...] = ()
+        self._subject_index = 0
+        """Which of the subjects is told."""
+        self.tail: TailLog[EventLine] = TailLog(
+            self._format.line, title="events", cursor=True, matcher_of=self._format.matcher, id="events-tail"
+        )
+        self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
+        self.pane = EventPane(self._format, self._name_of, id="event-pane")
+        self.handlers |= {
+            "event-fields": lambda _: self._show_fields(),
+            "event-because": lambda _: self._explain(),
+            "event-story": self._tell_story,
+            "space-time": lambda _: self._toggle_diagram(),
+            "event-jump": lambda _: self._jump(),
+            "event-follow": lambda _: self._follow(not self._following),
+            "event-next": lambda _: self._next_match(1),
+            "event-previous": lambda _: self._next_match(-1),
+            "event-marking": self._mark,
+            "event-utc": lambda _: self._other_clock(),
+            "event-zoom": self._zoom,
+            "event-zoom-in": lambda _: self._zoom_by(-1),
+            "back": lambda _: self._back(),
+        }
+
+    def body(self) -> Iterable[Widget]:
+        yield self.tail
+        yield self.diagram
+        yield self.pane
+
+    def on_mount(self) -> None:
+        self.diagram.display = False
+        self.pane.close()
+        super().on_mount()
+
+    # What the console asks
+
+    @property
+    def focused_first(self) -> Widget:
+        return self.pane.content or self._main
+
+    def take(self, records: Sequence[Record]) -> None:
+        self._order.take(records)
+
+    def tick(self, *, news: bool) -> None:
+        """Records are shown a tick after they came, so that those that were overtaken stand where they belong."""
+        self._absorb(self._order.release())
+        super().tick(news=news)
+
+    def paint(self) -> None:
+        if self._epoch != self.session.epoch:
+            self._epoch = self.session.epoch
+            self._restart(self.session.recent)
+        if self._format.width != self.size.width:
+            self._format.width = self.size.width
+            self.tail.refresh()
+        if self._diagram is not None and self.diagram.display:
+            if len(self._diagram.lanes) != len(self._lane_labels()):
+                self._redraw()
+            self.diagram.show(self._diagram)
+
+    def targets(self) -> tuple[str, ...]:
+        """The member that the event under the cursor is of; nobody while events run past."""
+        record = self._current()
+        if record is None or (self._following and self.pane.pointed is None):
+            return ()
+        label = getattr(record.event, "target", record.member)
+        return tuple(one for one in (record.member, label) if one in self.session.cluster.labels)[:1]
+
+    def sentence(self) -> Sequence[TableCell]:
+        record = self._current()
+        if record is None or (self._following and self.pane.pointed is None):
+            return ()
+        return [TableCell(kind_of(record), "faint"), TableCell(words_of(record, self._name_of))]
+
+    def filter_by(self, text: str) -> None:
+        self.tail.set_filter(text)
+        if self.diagram.display:
+            self._redraw()
+
+    @property
+    def filter_text(self) -> str:
+        return self.tail.filter_text
+
+    def rows(self) -> Iterable[Mapping[str, str]]:
+        if self.pane.content is self.pane.story:
+            return self.pane.rows()
+        return [exported(entry.record) for entry in self.tail.shown]
+
+    def copied_rows(self) -> Sequence[Mapping[str, str]]:
+        record = self._current()
+        return [exported(record)] if record is not None else []
+
+    # Events of the widgets
+
+    def on_tail_log_moved(self) -> None:
+        self._cursor_moved()
+
+    def on_space_time_diagram_moved(self) -> None:
+        self._cursor_moved()
+
+    def on_tail_log_filter_cleared(self) -> None:
+        if self.diagram.display:
+            self._redraw()
+
+    def on_resize(self) -> None:
+        self._format.width = self.size.width
+
+    # The events
+
+    def _absorb(self, records: Sequence[Record]) -> None:
+        if not records:
+            return
+        self._trail.extend(records)
+        self.tail.extend(map(EventLine, records))
+        if len(self._trail) > 2 * RECENT:
+            self._trail = EventIndex(self._trail.records[-RECENT:], self._name_of)
+            self._diagram = None
+            if self.diagram.display:
+                self._redraw()
+        elif self._diagram is not None:
+            self._diagram.extend(self._selected(records))
+            if self.diagram.display:
+                self.diagram.show(self._diagram)
+
+    def _restart(self, records: Sequence[Record]) -> None:
+        """Other records than before: the playhead has jumped."""
+        self._order.clear()
+        self._trail = EventIndex(records, self._name_of)
+        self.tail.restart(map(EventLine, records))
+        self._diagram = None
+        if self.diagram.display:
+            self._redraw()
+
+    def _name_of(self, address: Address) -> str:
+        return self.session.picture.label_of(address)
+
+    def _selected(self, records: Iterable[Record]) -> Iterable[Record]:
+        """The records that the diagram shows: all, or those that the filter does not hide."""
+        if not self.tail.filter_text.strip() or not self.tail.hides:
+            return records
+        accepts = self._format.matcher(self.tail.filter_text)
+        return [record for record in records if accepts(EventLine(record))]
+
+    # Where the cursor is
+
+    @property
+    def _main(self) -> TailLog[EventLine] | SpaceTimeDiagram:
+        return self.diagram if self.diagram.display else self.tail
+
+    @property
+    def _following(self) -> bool:
+        return self._main.following
+
+    def _follow(self, following: bool) -> None:
+        self._main.set_following(following)
+        self._say_below()
+
+    def _current(self) -> Record | None:
+        """The event under the cursor: of a story, unless the focus is above it; else of the tail or diagram."""
+        told = self.pane.pointed if self.focused is not self._main else None
+        return told or self._pointed()
+
+    def _pointed(self) -> Record | None:
+        if self.diagram.display and self._diagram is not None:
+            place = self.diagram.cursor
+            if place is None or (self._chosen is not None and self._diagram.row_of(self._chosen) == place):
+                return self._chosen if place is not None else None
+            return self._diagram.record_at(place)
+        entry = self.tail.pointed
+        if entry is None and self.tail.shown:
+            entry = self.tail.shown[-1]
+        return entry.record if entry is not None else None
+
+    def _point_at(self, record: Record) -> bool:
+        """Put the cursor of the tail, or of the diagram, on an event; whether it is there."""
+        wanted, self._chosen = identity(record), record
+        if self.diagram.display and self._diagram is not None:
+            row = self._diagram.row_of(record)
+            if row is not None:
+                self.diagram.point_at(row)
+            return row is not None
+        return self.tail.point_at(lambda entry: identity(entry.record) == wanted)
+
+    def _cursor_moved(self) -> None:
+        record = self._pointed()
+        if self.pane.content is self.pane.fields and record is not None and not self._following:
+            self.pane.show_fields(record)
+        self._say_below()
+
+    # The pane
+
+    def _back(self) -> None:
+        """Close what is open: the pane first, then the diagram, then the view."""
+        if self.pane.display:
+            self.pane.close()
+            self.focus_body()
+            self._say_below()
+        elif self.diagram.display:
+            self._toggle_diagram()
+        else:
+            self.console.back()
+
+    def _pause_at_current(self) -> Record | None:
+        """The event in question, with the cursor on it: it is not to run away while its reader looks at it."""
+        record = self._current()
+        if record is None:
+            self.console.show_message("there is no event yet", error=True)
+        elif self._following:
+            self._point_at(record)
+        return record
+
+    def _pane_shown(self) -> None:
+        self.focus_body()
+        self._say_below()
+
+    def _show_fields(self) -> None:
+        record = self._pause_at_current()
+        if record is not None:
+            self.pane.show_fields(record)
+            self._pane_shown()
+
+    def _explain(self) -> None:
+        record = self._pause_at_current()
+        if record is not None:
+            self.pane.explain(record, causes(self._trail, record))
+            self._pane_shown()
+
+    def _tell_story(self, member: str) -> None:
+        """Of the member that is named; else of the event under the cursor, each time of the next subject that it is part of."""
+        if member and member not in self.session.cluster.labels:
+            self.console.show_message(f"there is no member {member!r}", error=True)
+            return
+        record = None if member else self._pause_at_current()
+        subjects = subjects_of(self._trail, record) if record is not None else ()
+        if member:
+            subjects = (Subject("member", member),)
+        elif not subjects:
+            return
+        again = subjects == self._subjects and self.pane.content is self.pane.story
+        self._subject_index = (self._subject_index + 1) % len(subjects) if again else 0
+        self._subjects = subjects
+        others = f"u: the {subjects[(self._subject_index + 1) % len(subjects)].kind}" if len(subjects) > 1 else ""
+        self.pane.tell(event_trace(self._trail, subjects[self._subject_index]), others, record)
+        self._pane_shown()
+
+    # The other deeds
+
+    def _jump(self) -> None:
+        record = self._current()
+        if record is None:
+            self.console.show_message("there is no event yet", error=True)
+            return
+        self.console.goto("time", at_us=record.at)
+
+    def _next_match(self, step: int) -> None:
+        if not self.tail.filter_text.strip():
+            self.console.show_message("type what to look for with / first", error=True)
+        elif self.diagram.display:
+            self.console.show_message("the diagram has no matches to go to; z shows the lines again", error=True)
+        elif not self.tail.next_match(step):
+            self.console.show_message("no further match " + ("below" if step > 0 else "above"))
+
+    def _mark(self, text: str) -> None:
+        if text:
+            self.tail.set_filter(text)
+        self.tail.set_hiding(not self.tail.hides and not text)
+        if self.diagram.display:
+            self._redraw()
+        hides = "the filter hides what does not match"
+        self.console.show_message(hides if self.tail.hides else "the filter marks what matches; n and N go there")
+
+    def date_by(self, clock: Clock) -> None:
+        self._format.utc = clock == "utc"
+
+    def _other_clock(self) -> None:
+        self._format.utc = not self._format.utc
+        self.tail.refresh()
+        self.console.show_message("times are UTC" if self._format.utc else "times are on the run's clock")
+
+    # The diagram
+
+    def _toggle_diagram(self) -> None:
+        record, following = self._pointed(), self._following
+        self.diagram.display = not self.diagram.display
+        self.tail.display = not self.diagram.display
+        if self.diagram.display:
+            self._redraw()
+        self._main.set_following(following)
+        if record is not None and not following and not self._point_at(record):
+            self._near(record)
+        self.focus_body()
+        self._say_below()
+
+    def _near(self, record: Record) -> None:
+        """An event that is not drawn: the cursor goes to the row of its time."""
+        if self.diagram.display and self._diagram is not None:
+            self.diagram.point_at(self._diagram.row_at(record.at))
+
+    def _redraw(self) -> None:
+        """Draw all rows anew: other lanes, another zoom or another filter."""
+        self._diagram = SpaceTime(self._trail, self._lane_labels(), self._zoom_us)
+        self._diagram.extend(self._selected(self._trail.records))
+        self.diagram.show(self._diagram)
+
+    def _lane_labels(self) -> Sequence[str]:
+        return self.session.cluster.labels
+
+    def _row_words(self, row: Row) -> str:
+        more = f" (+{row.events - 1} more)" if row.events > 1 else ""
+        return f"{one_line(row.record.member)}  {words_of(row.record, self._name_of)}{more}"
+
+    def _zoom(self, text: str) -> None:
+        if not text:
+            self._zoom_by(1)
+        elif text in ZOOM_WORDS:
+            self._zoom_to(ZOOM_WORDS[text])
+        else:
+            self.console.show_message(f"a row takes up one of {', '.join(ZOOM_WORDS)}; not {text!r}", error=True)
+
+    def _zoom_by(self, step: int) -> None:
+        place = ZOOMS_US.index(self._zoom_us) + step
+        if 0 <= place < len(ZOOMS_US):
+            self._zoom_to(ZOOMS_US[place])
+
+    def _zoom_to(self, zoom_us: int) -> None:
+        if not self.diagram.display:
+            self._toggle_diagram()
+        record, following = self._pointed(), self._following
+        self._zoom_us = zoom_us
+        self._redraw()
+        if record is not None and not following:
+            self._point_at(record)
+        self.console.show_message(
+            f"a row is at most {duration_text(zoom_us)}" if zoom_us else "every event has a row of its own"
+        )

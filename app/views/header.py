@@ -1,0 +1,57 @@
+"""The first line of every view: which cluster, from where, how many members, who leads, and what is wrong."""
+
+from __future__ import annotations
+
+from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
+from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
+from quarterdeck.app.session import Session
+from quarterdeck.app.views.connection_summary import ConnectionSummary
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.migration_board import progress_text
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.widgets.line_table import TableCell
+
+MASTERS_NAMED = 4
+
+
+def header_parts(session: Session, connections: ConnectionSummary, view: ViewName) -> list[TableCell]:
+    """What the first line says now."""
+    cluster, picture = session.cluster, session.picture
+    running = sum(belief.running for belief in picture.members.values())
+    badges = connections.badges()
+    masters, lost = picture.masters(), picture.history.lost_count
+    named = ", ".join(one_line(label) for label in masters[:MASTERS_NAMED])
+    named += ", …" if len(masters) > MASTERS_NAMED else ""
+    broken = len(session.violations)
+    return [
+        TableCell(one_line(cluster.name), "strong"),
+        TableCell(cluster.source, "faint"),
+        *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
+        *(badges or [TableCell("RW" if cluster.writable else "RO", "strong")]),
+        TableCell(moment_text(session), "warning"),
+        TableCell(f"members {running}/{len(cluster.labels)}"),
+        TableCell(
+            f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
+        ),
+        *connections.problems(),
+        TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
+        TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
+        TableCell(progress_text(picture)),
+    ]
+
+
+def view_cells(in_sight: ViewName) -> list[TableCell]:
+    """The names of the views, each after the key that opens it."""
+    return [
+        TableCell(f"{action.key_display} {action.title}", "strong" if action.id == in_sight else "faint")
+        for action in VIEW_ACTIONS
+    ]
+
+
+def moment_text(session: Session) -> str:
+    """Where the playhead is, when it is not at the newest; empty otherwise."""
+    playhead = session.playhead
+    if playhead.live:
+        return ""
+    sign = "‖ past" if playhead.mode == "paused" else f"▶ past x{playhead.speed:g}"
+    return f"{sign} {playhead.shown_us / SECOND_US:.3f} of {playhead.now_us / SECOND_US:.1f} s"

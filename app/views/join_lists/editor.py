@@ -1,0 +1,126 @@
+"""An editor for join lists: one entry a line, judged as it is typed, with what would change beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widgets import Button, Static, TextArea
+
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.merging.join_list_edit import SIGN_TONES, Draft, EditPlan, plan_edit, read_draft
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.widgets.fact_sheet import FactSheet
+
+JUDGE_SECONDS = 0.05
+"""How long typing has to rest before the list is judged: at a thousand entries that takes a while."""
+
+UNCHANGED_SHOWN = 40
+"""Entries that stay are counted, not told, when there are more of them."""
+
+
+class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
+    """Ends with what is to be applied, or with None. Nothing is told to the cluster here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "cancel", key_display="esc"),
+        Binding("ctrl+s", "apply", "apply", key_display="^s", priority=True),
+        Binding("ctrl+t", "others", "one or all", key_display="^t", priority=True),
+    ]
+
+    def __init__(
+        self, picture: Callable[[], Picture], masters: Sequence[str], everybody: Sequence[str], text: str
+    ) -> None:
+        """`masters` lead the clusters to edit, `everybody` leads all there are; `text` is what stands there at first."""
+        super().__init__()
+        self._picture, self._masters, self._everybody = picture, tuple(masters), tuple(everybody)
+        self._draft = Draft((), ())
+        self._plans: tuple[EditPlan, ...] = ()
+        self._timer: Timer | None = None
+        self.question = Static("", id="list-question", markup=False)
+        self.area = TextArea(text, id="list-text", soft_wrap=False, tab_behavior="focus", show_line_numbers=True)
+        self.changes = FactSheet(id="list-changes")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="list-box"):
+            yield self.question
+            with Horizontal(id="list-sides"):
+                yield self.area
+                yield self.changes
+            with Horizontal(id="list-buttons"):
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Apply", id="apply", variant="warning", compact=True)
+                yield Static("esc cancel  ^s apply  ^t this cluster or all  tab buttons", id="list-keys", markup=False)
+
+    def on_mount(self) -> None:
+        self.area.focus()
+        self.judge()
+
+    def on_text_area_changed(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(JUDGE_SECONDS, self.judge)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "apply":
+            self.action_apply()
+        else:
+            self.action_cancel()
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
+
+    def action_others(self) -> None:
+        """Edit all clusters in place of one; or one, the first, in place of all."""
+        others = self._everybody if len(self._masters) < len(self._everybody) else self._masters[:1]
+        if others:
+            self._masters = others
+            self.judge()
+
+    def action_apply(self) -> None:
+        self.judge()
+        plans = tuple(plan for plan in self._plans if not plan.nothing_new)
+        if self._draft.problem is None and plans:
+            self.dismiss(plans)
+
+    def judge(self) -> None:
+        """Read what is typed, and say what it would change."""
+        picture = self._picture()
+        self._draft = read_draft(self.area.text.split("\n"), picture)
+        leading = [picture.members[label] for label in self._masters if label in picture.members]
+        self._plans = tuple(plan_edit(picture, master, self._draft.addresses) for master in leading)
+        self.question.update(self._asked())
+        self.changes.show(tuple(self._facts()))
+        able = self._draft.problem is None and any(not plan.nothing_new for plan in self._plans)
+        self.query_one("#apply", Button).disabled = not able
+
+    def _asked(self) -> str:
+        names = ", ".join(f"{one_line(label)}'s" for label in self._masters[:4])
+        more = f" and {len(self._masters) - 4} more" if len(self._masters) > 4 else ""
+        what = "cluster" if len(self._masters) == 1 else "clusters"
+        return f"Join list of {names}{more} {what}: {counted(len(self._draft.addresses), 'address', 'addresses')}"
+
+    def _facts(self) -> Iterator[Fact]:
+        for remark in self._draft.remarks:
+            mark = "✕ " if remark.tone == "bad" else "! "
+            yield Fact(f"line {remark.line}", f"{mark}{remark.text}", remark.tone)
+        told: list[tuple[object, ...]] = []
+        for plan in self._plans:
+            yield Fact("cluster", plan.counts(), "strong")
+            signs = tuple((change.sign, change.address) for change in plan.changes)
+            if signs in told:
+                yield Fact("", "the same changes", "faint")
+                continue
+            told.append(signs)
+            kept = sum(change.sign == "=" for change in plan.changes)
+            for change in plan.changes:
+                if change.sign != "=" or kept <= UNCHANGED_SHOWN:
+                    yield Fact("", change.text, SIGN_TONES[change.sign])
+            if kept > UNCHANGED_SHOWN:
+                yield Fact("", f"= {kept} stay", "faint")

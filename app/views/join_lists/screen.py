@@ -1,0 +1,202 @@
+"""Where everybody looks for others, and why clusters stay apart: what is in the way of each pair now, and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from textual.widget import Widget
+
+from quarterdeck.app.session import Session
+from quarterdeck.app.views.join_lists.editor import JoinListEditor
+from quarterdeck.app.views.join_lists.model import JoinListModel, PairModel
+from quarterdeck.app.views.sort_filter_model import SortFilterModel
+from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import JoinListChanged, Record
+from quarterdeck.backend.picture.merging.join_list_board import clusters_text
+from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, draft_lines, spread_of, sub_cluster
+from quarterdeck.backend.picture.merging.why_not_merging import TONES, Pair, pairs_left_out, why_not_merging
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+SECOND_US = 1_000_000
+
+SPREAD_TOLD_US = 30 * SECOND_US
+"""For how long it is told how far an edit has come."""
+
+
+class Edited(NamedTuple):
+    """An edit of a join list: the member that it was handed to, the new list, and when that was."""
+
+    label: str
+    addresses: tuple[Address, ...]
+    at_us: int
+
+
+class JoinListsScreen(ViewScreen):
+    """Pairs of clusters above, what helps the one under the cursor, and the lists of all members."""
+
+    view = "join-lists"
+
+    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._pairs, self._lists = PairModel(), JoinListModel()
+        self._judged: object = None
+        self._edits: dict[str, Edited] = {}
+        """By the life that it was handed to: its latest edit. A merge ends the cluster that an edit was meant for."""
+        self._epoch = session.epoch
+        self.title_line = StatusLine(id="lists-title")
+        self.pairs = LineTable(SortFilterModel(self._pairs), id="pairs")
+        self.why = FactSheet(id="why")
+        self.why.can_focus = False
+        self.spread = StatusLine(id="spread")
+        self.lists = LineTable(SortFilterModel(self._lists), id="lists")
+        self.handlers |= {
+            "unblock": lambda _: self._unblock(),
+            "edit-list": self._edit,
+            "edit-all-lists": lambda _: self._edit_all(),
+        }
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield self.pairs
+        yield self.why
+        yield self.spread
+        yield self.lists
+
+    @property
+    def table(self) -> LineTable:
+        return self.lists
+
+    def targets(self) -> tuple[str, ...]:
+        """While the pairs have the focus, the master that would lead its cluster away."""
+        if self.pairs.has_focus:
+            pair = self._pairs.pair(self.pairs.cursor_key)
+            return (pair.smaller,) if pair is not None else ()
+        return self.lists.selection or ((self.lists.cursor_key,) if self.lists.cursor_key is not None else ())
+
+    def take(self, records: Sequence[Record]) -> None:
+        for record in records:
+            event = record.event
+            if isinstance(event, JoinListChanged) and self.session.picture.label_of(event.author) == record.member:
+                self._edits[record.uuid] = Edited(record.member, event.addresses, record.at)
+
+    def paint(self) -> None:
+        picture, session = self.session.picture, self.session
+        if self._epoch != session.epoch:
+            self._epoch = session.epoch
+            self._edits.clear()
+            self.take(session.recent)
+        self._judge()
+        left_out = pairs_left_out(picture)
+        more = f"{left_out} more pairs are not judged" if left_out else ""
+        self.title_line.show(
+            [TableCell("join lists", "strong"), TableCell(clusters_text(picture)), TableCell(more, "faint")]
+        )
+        self.pairs.show()
+        self._explain()
+        self._show_spread()
+        self._lists.update(picture, session.cluster.labels)
+        self.lists.show()
+
+    def sentence(self) -> Sequence[TableCell]:
+        key = self.lists.cursor_key
+        return [TableCell(self._lists.sentence(key), "faint")] if key is not None else ()
+
+    def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        self._explain()
+        super().on_line_table_moved(event)
+
+    # Why not merging
+
+    def _judge(self) -> None:
+        """Judge the pairs anew, at most once a second unless a master has come or gone."""
+        picture, now_us = self.session.picture, self.session.now_us()
+        moment = (now_us // SECOND_US if self.session.live else picture.at, picture.masters(), self.session.epoch)
+        if moment == self._judged:
+            return
+        self._judged = moment
+        self._pairs.update(why_not_merging(picture, now_us))
+        there = bool(self._pairs.keys)
+        for widget in (self.pairs, self.why):
+            if widget.display != there:
+                widget.display = there
+
+    def _explain(self) -> None:
+        pair = self._pairs.pair(self.pairs.cursor_key)
+        if pair is not None:
+            self.why.show(tuple(pair_facts(pair)))
+
+    def _unblock(self) -> None:
+        pair = self._pairs.pair(self.pairs.cursor_key)
+        if pair is None:
+            self.console.show_message("there is one cluster: nothing keeps anybody apart", error=True)
+        elif pair.unblock is None:
+            self.console.show_message(f"nothing can be done about it here: {pair.sentence}", error=True)
+        else:
+            self.console.request("unblock", pair.unblock.commands)
+
+    # Editing
+
+    def _edit(self, member: str) -> None:
+        label = member or next(iter(self.targets()), "")
+        master = sub_cluster(self.session.picture, label)
+        if master is None:
+            self.console.show_message(f"{label or 'nobody'} cannot be asked: it does not run", error=True)
+            return
+        self._open_editor((master.label,))
+
+    def _edit_all(self) -> None:
+        masters = self._everybody()
+        if not masters:
+            self.console.show_message("no master is in sight to hand a list to", error=True)
+            return
+        self._open_editor(masters)
+
+    def _everybody(self) -> tuple[str, ...]:
+        return self.session.picture.masters()
+
+    def _open_editor(self, masters: tuple[str, ...]) -> None:
+        picture = self.session.picture
+        known = dict.fromkeys(one for label in masters for one in picture.members[label].join_list)
+        text = "\n".join(draft_lines(picture, tuple(known)))
+        everybody = self._everybody() or masters
+        self.app.push_screen(JoinListEditor(lambda: self.session.picture, masters, everybody, text), self._edited)
+
+    def _edited(self, plans: tuple[EditPlan, ...] | None) -> None:
+        if plans is None:
+            self.console.show_message("cancelled")
+        else:
+            self.console.request("edit-list", [plan.command for plan in plans])
+
+    def _show_spread(self) -> None:
+        """How far the latest edits have come, cluster by cluster."""
+        picture, now_us = self.session.picture, self.session.now_us()
+        parts: dict[str, TableCell] = {}
+        for uuid, (label, addresses, at_us) in self._edits.items():
+            belief = picture.members.get(label)
+            if belief is None or belief.uuid != uuid or not 0 <= now_us - at_us <= SPREAD_TOLD_US:
+                continue
+            master = picture.master_of(label)
+            spread = spread_of(picture, master.label if master is not None else label, addresses)
+            if spread is not None:
+                parts[spread.master] = TableCell(spread.text, "good" if spread.has == spread.members else "plain")
+        self.spread.show([TableCell("edited", "strong"), *parts.values()] if parts else [])
+        if self.spread.display != bool(parts):
+            self.spread.display = bool(parts)
+
+
+def pair_facts(pair: Pair) -> Iterator[Fact]:
+    """What is to be said of one pair: why, and what helps."""
+    heading = {"merging": "merging", "due": "will merge"}.get(pair.state, "apart")
+    yield Fact(heading, f"{one_line(pair.smaller)} → {one_line(pair.greater)}  {pair.sentence}", TONES[pair.state])
+    if pair.unblock is None:
+        yield Fact("helps", "nothing that can be done here" if pair.state == "blocked" else "only time", "faint")
+        return
+    yield Fact("helps (u)", pair.unblock.text, "strong")
+    for edit in pair.unblock.edits:
+        yield Fact("", edit.diff())

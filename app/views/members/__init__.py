@@ -1,0 +1,1 @@
+"""The members, one a row, with their state, list, heartbeat and partitions."""

@@ -1,0 +1,1 @@
+"""The migrations that are planned, running, done and failed, one a row."""

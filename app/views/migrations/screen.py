@@ -1,0 +1,62 @@
+"""What migrates: the queue of every master, what runs, how the last ones ended and why some failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from textual.widget import Widget
+
+from quarterdeck.app.session import Session
+from quarterdeck.app.views.migrations.model import MigrationModel
+from quarterdeck.app.views.sort_filter_model import SortFilterModel
+from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.backend.picture.boards.migration_board import Head, migration_board
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+HEADS_SHOWN = 8
+"""How many sentences stand above the table; each of them takes a line."""
+
+
+class MigrationsScreen(ViewScreen):
+    """The sentence below the table spells out the row under the cursor."""
+
+    view = "migrations"
+
+    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._model = MigrationModel()
+        self.title_line = StatusLine(id="board-title")
+        self.heads = tuple(StatusLine(id=f"head-{place}", classes="head") for place in range(HEADS_SHOWN))
+        self.board = LineTable(SortFilterModel(self._model), id="board")
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield from self.heads
+        yield self.board
+
+    @property
+    def table(self) -> LineTable:
+        return self.board
+
+    def paint(self) -> None:
+        picture = self.session.picture
+        board = migration_board(picture, self.session.now_us())
+        history = picture.history
+        ended = f"{history.done_count} done, {history.failed_count} failed, {history.lost_count} lost in this run"
+        self.title_line.show([TableCell("migrations", "strong"), TableCell(ended, "faint")])
+        self._show_heads(board.heads)
+        self._model.update(board)
+        self.board.show()
+
+    def sentence(self) -> Sequence[TableCell]:
+        row = self._model.row(self.board.cursor_key)
+        return [TableCell(row.sentence if row is not None else "nothing has migrated yet", "faint")]
+
+    def _show_heads(self, heads: tuple[Head, ...]) -> None:
+        for place, line in enumerate(self.heads):
+            wanted = place < len(heads)
+            if wanted:
+                line.show([TableCell(*heads[place])])
+            if line.display != wanted:
+                line.display = wanted

@@ -1,0 +1,364 @@
+"""The network: its links as a drawing and a matrix, the faults in force, and a planned fault with what would come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, cast, get_args
+
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widget import Widget
+
+from quarterdeck.app.session import Session
+from quarterdeck.app.views.network.model import FaultModel, LinkModel, undo_text
+from quarterdeck.app.views.sort_filter_model import SortFilterModel
+from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.backend.core.commands import BlockMode
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.picture.network.faults import FaultLedger
+from quarterdeck.backend.picture.network.network_board import (
+    MOST_DRAWN,
+    LinkWord,
+    by_age,
+    drawing,
+    link_sentence,
+    network_sentence,
+    planned_links,
+    zones_of,
+)
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.what_if.fault_presets import (
+    MEANINGS,
+    MOST_SIDES,
+    PRESET_NAMES,
+    FaultPlan,
+    NoSuchFault,
+    PresetName,
+    custom_fault,
+    preset,
+)
+from quarterdeck.backend.picture.what_if.fault_preview import preview, preview_facts
+from quarterdeck.backend.picture.what_if.timing import timing_of
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.topology import Topology
+
+Layout = Literal["both", "matrix", "drawing"]
+
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+
+
+class LinkTable(LineTable):
+    """The matrix of links; tells when other members are selected."""
+
+    class Selected(Message):
+        """Other members are selected than before."""
+
+    def action_mark(self) -> None:
+        super().action_mark()
+        self.post_message(self.Selected())
+
+    def action_select_none(self) -> None:
+        super().action_select_none()
+        self.post_message(self.Selected())
+
+
+class NetworkScreen(ViewScreen):
+    """Nothing is done to the network before the plan is built; what a plan would lead to is reckoned here alone."""
+
+    view = "network"
+
+    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._ledger = FaultLedger()
+        self._epoch: int | None = None
+        """Of the ledger; None before it has begun."""
+        self._plan: FaultPlan | None = None
+        self._preset: PresetName | None = None
+        self._sides: dict[str, int] = {}
+        """Sides of the plan by member, from 1."""
+        self._mode: BlockMode = "blackhole"
+        self._building = False
+        """Whether the plan was asked for and has not come about yet."""
+        self._layout: Layout | None = None
+        """None: both as long as the members are few."""
+        self._foretold: object = None
+        self._counted: object = None
+        self._sentence = ""
+        """All links in words."""
+        self._words: tuple[LinkWord, ...] = ()
+        """What is wrong with any of them."""
+        self._links = LinkModel()
+        self._fault_model = FaultModel()
+        self.title_line = StatusLine(id="network-title")
+        self.topology = Topology(id="topology")
+        self.matrix = LinkTable(SortFilterModel(self._links), id="links")
+        self.plan_sheet = FactSheet(id="plan")
+        self.faults = LineTable(SortFilterModel(self._fault_model), id="faults")
+        self.handlers |= {
+            "fault-preset": self._plan_preset,
+            "fault-side": lambda _: self._next_side(),
+            "fault-mode": self._set_mode,
+            "fault-build": lambda _: self._build(),
+            "fault-clear": lambda _: self._drop_plan(),
+            "fault-undo": self._undo,
+            "network-layout": self._set_layout,
+        }
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield Horizontal(self.topology, self.matrix, id="network-body")
+        yield self.plan_sheet
+        yield self.faults
+
+    @property
+    def table(self) -> LineTable:
+        return self.matrix
+
+    @property
+    def focused_first(self) -> Widget:
+        return self.matrix if self.matrix.display else self.faults
+
+    def targets(self) -> tuple[str, ...]:
+        under = self.matrix.cursor_key
+        return self.matrix.selection or ((under,) if under is not None else ())
+
+    def take(self, records: Sequence[Record]) -> None:
+        if self._epoch is None:
+            return  # the ledger begins with the picture, when it is asked for first
+        for record in records:
+            self._ledger.take(record)
+            if self._building and isinstance(record.event, LinkChanged):
+                self._drop_plan()
+
+    def paint(self) -> None:
+        session, picture, now_us = self.session, self.session.picture, self.session.now_us()
+        if self._epoch != session.epoch:
+            self._epoch = session.epoch
+            self._ledger = FaultLedger.of(picture, session.recent, session.cluster.labels)
+        self._count()
+        faults = self._ledger.faults()
+        self._show_title(len(faults))
+        labels = session.cluster.labels
+        self._lay_out(len(labels))
+        if self.matrix.display:
+            self._links.update(picture, labels, self._words, self._sides)
+            self.matrix.show()
+        self._draw()
+        self._fault_model.update(faults, now_us)
+        self.faults.show()
+        if self.faults.display != bool(faults):
+            self.faults.display = bool(faults)
+        self._foretell()
+
+    def sentence(self) -> Sequence[TableCell]:
+        if self.faults.has_focus:
+            fault = self._fault_model.fault(self.faults.cursor_key)
+            if fault is not None:
+                return [TableCell(f"{fault.text}: undone by {undo_text(fault)}", "faint")]
+        member = self.matrix.cursor_key
+        return [TableCell(link_sentence(self.session.picture, member), "faint")] if member is not None else ()
+
+    def on_descendant_focus(self) -> None:
+        self._say_below()  # it is about the table that has the focus
+
+    def on_link_table_selected(self) -> None:
+        self._draw()
+
+    # What is shown
+
+    def _count(self) -> None:
+        """Count links only when one has changed, or a member has come or gone."""
+        picture = self.session.picture
+        running = sum(belief.status in ("joining", "member") for belief in picture.members.values())
+        moment = (self._ledger.revision, self._epoch, running)
+        if moment != self._counted:
+            self._counted = moment
+            self._sentence = network_sentence(picture, self._ledger)
+            self._words = tuple(self._ledger.link_counts())
+
+    def _show_title(self, faults: int) -> None:
+        said = "no fault is in force" if not faults else f"{faults} fault{'s' if faults > 1 else ''} in force"
+        planned = f"planned: {self._plan.title} ({self._mode})" if self._plan is not None else ""
+        if self._sides and self._plan is None:
+            planned = "one side is no partition: put others on another side with u"
+        self.title_line.show(
+            [
+                TableCell("network", "strong"),
+                TableCell(said, "bad" if faults else "good"),
+                TableCell(planned, "warning"),
+                TableCell(self._sentence, "faint"),
+            ]
+        )
+
+    def _lay_out(self, members: int) -> None:
+        layout = self._layout or ("both" if members <= MOST_DRAWN else "matrix")
+        for widget, wanted in (
+            (self.topology, layout != "matrix" and members <= MOST_DRAWN),
+            (self.matrix, layout != "drawing" or members > MOST_DRAWN),
+        ):
+            if widget.display != wanted:
+                widget.display = wanted
+
+    def _draw(self) -> None:
+        if not self.topology.display:
+            return
+        plan = planned_links(self._plan.commands) if self._plan is not None else frozenset()
+        labels = self.session.cluster.labels
+        if len(labels) <= MOST_DRAWN:
+            shown = drawing(
+                self.session.picture, labels, sides=self._sides, selected=self.matrix.selection, planned=plan
+            )
+            self.topology.show(shown)
+
+    def _foretell(self) -> None:
+        """Reckon anew what the plan would lead to, when it is another one or stands on something else than before."""
+        if self.plan_sheet.display != (self._plan is not None):
+            self.plan_sheet.display = self._plan is not None
+        if self._plan is None:
+            self._foretold = None
+            return
+        picture = self.session.picture
+        masters = [picture.members[label] for label in picture.masters()]
+        tables = [(one.table.version, one.table.digest) for one in masters if one.table is not None]
+        lists = [(one.label, one.version, one.lineage) for one in masters]
+        stands_on = (self._plan, self._ledger.revision, self._epoch, lists, tables)
+        if stands_on == self._foretold:
+            return
+        self._foretold = stands_on
+        someone = next((one for one in picture.members.values() if one.running), None)
+        timing = timing_of(self.session.recent, someone)
+        meaning = MEANINGS[self._preset] if self._preset else "sides put together by hand"
+        head = Fact("planned", f"{self._plan.title}: {meaning}; b builds it, C drops it", "strong")
+        self.plan_sheet.show((head, *preview_facts(preview(picture, self._plan.commands, timing), timing)))
+
+    # Planning
+
+    def _plan_preset(self, text: str) -> None:
+        """By word the fault that is named; by key the next one, with the member under the cursor in its part."""
+        words = text.split()
+        if not words:
+            following: dict[PresetName | None, PresetName | None] = {
+                None: PRESET_NAMES[0],
+                **dict(zip(PRESET_NAMES, (*PRESET_NAMES[1:], None), strict=True)),
+            }
+            name = following[self._preset]
+            if name is None:
+                self._drop_plan()
+                self.repaint()
+            else:
+                self._make(name, self._pointed_at(), 0)
+            return
+        if words[0] not in PRESET_NAMES:
+            self.console.show_message(
+                f"there is no preset {words[0]!r}; there are {', '.join(PRESET_NAMES)}", error=True
+            )
+            return
+        chosen, argument = words[0], " ".join(words[1:])
+        if chosen == "racks":
+            if argument and not argument.isdecimal():
+                self.console.show_message(f"{argument!r} is no number of racks; write racks 3", error=True)
+                return
+            self._make(chosen, "", int(argument or 0))
+        elif argument and chosen not in ("isolate", "bridge"):
+            self.console.show_message(f"{chosen} stands alone; {argument!r} is too much", error=True)
+        else:
+            self._make(chosen, argument or self._pointed_at(), 0)
+
+    def _make(self, name: PresetName, member: str, racks: int) -> None:
+        picture = self.session.picture
+        labels = by_age(picture)
+        try:
+            plan = preset(name, labels, member=member, racks=racks, zones=zones_of(picture), mode=self._mode)
+        except NoSuchFault as problem:
+            self.console.show_message(str(problem), error=True)
+            self._preset = name  # so that the key goes on to the next one
+            return
+        self._preset = name
+        self._set_plan(plan, {label: place for place, side in enumerate(plan.sides, start=1) for label in side})
+
+    def _pointed_at(self) -> str:
+        member = self.matrix.cursor_key or ""
+        belief = self.session.picture.members.get(member)
+        return member if belief is not None and belief.running else ""
+
+    def _next_side(self) -> None:
+        members = self.targets()
+        if not members:
+            self.console.show_message("no member is selected or under the cursor here", error=True)
+            return
+        sides = dict(self._sides)
+        side = (sides.get(members[0], 0) + 1) % (MOST_SIDES + 1)
+        for member in members:
+            if side:
+                sides[member] = side
+            else:
+                sides.pop(member, None)
+        self._preset = None
+        self._set_plan(self._by_hand(sides), sides)
+
+    def _by_hand(self, sides: Mapping[str, int]) -> FaultPlan | None:
+        groups = [
+            [label for label in self.session.cluster.labels if sides.get(label) == side]
+            for side in range(1, max(sides.values(), default=0) + 1)
+        ]
+        try:
+            return custom_fault(groups, self._mode)
+        except NoSuchFault:
+            return None  # the title says what is missing
+
+    def _set_plan(self, plan: FaultPlan | None, sides: dict[str, int]) -> None:
+        self._plan, self._sides, self._building = plan, sides, False
+        self.repaint()
+
+    def _drop_plan(self) -> None:
+        self._plan, self._preset, self._sides, self._building = None, None, {}, False
+        if self.is_current:
+            self.repaint()
+
+    def _set_mode(self, text: str) -> None:
+        if text not in ("", "blackhole", "reset"):
+            self.console.show_message(f"{text!r} is no way to cut; there are blackhole and reset", error=True)
+            return
+        self._mode = cast(BlockMode, text or ("reset" if self._mode == "blackhole" else "blackhole"))
+        if self._plan is not None:
+            self._plan = self._plan.cutting_by(self._mode)
+        self.console.show_message(f"planned cuts: {self._mode}")
+        self.repaint()
+
+    # Doing
+
+    def _build(self) -> None:
+        if self._plan is None:
+            self.console.show_message("nothing is planned; n plans a fault, u puts members on sides", error=True)
+            return
+        self._building = True
+        self.console.request("fault-build", self._plan.commands)
+
+    def _undo(self, text: str) -> None:
+        faults = self._ledger.faults()
+        if not faults:
+            self.console.show_message("no fault is in force", error=True)
+        elif not text:
+            fault = self._fault_model.fault(self.faults.cursor_key) or faults[0]
+            self.console.request("fault-undo", fault.undo)
+        elif not text.isdecimal() or not 1 <= int(text) <= len(faults):
+            self.console.show_message(
+                f"there is no fault {text!r}; there are {len(faults)}, the latest has number 1", error=True
+            )
+        else:
+            self.console.request("fault-undo", faults[int(text) - 1].undo)
+
+    def _set_layout(self, text: str) -> None:
+        if text and text not in LAYOUTS:
+            self.console.show_message(f"there is no layout {text!r}; there are {', '.join(LAYOUTS)}", error=True)
+            return
+        members = len(self.session.cluster.labels)
+        if members > MOST_DRAWN:
+            self.console.show_message(f"{members} members are too many to draw; up to {MOST_DRAWN} are")
+            return
+        now = self._layout or "both"
+        self._layout = text if text else LAYOUTS[(LAYOUTS.index(now) + 1) % len(LAYOUTS)]
+        self.repaint()
+        self.focus_body()

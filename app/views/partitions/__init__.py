@@ -1,0 +1,1 @@
+"""The map of all replicas, and who holds how many of them."""

@@ -1,0 +1,158 @@
+"""Any table, arranged by its reader: sorted by a column, filtered by a text, without some of its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from quarterdeck.widgets.line_table import Column, TableCell, TableModel
+
+SEARCHED_COLUMNS = 16
+"""A filter looks at no more columns than these: a matrix may have as many as there are members."""
+
+NUMBER = re.compile(r"(\d+)")
+
+
+@runtime_checkable
+class SortRanks(Protocol):
+    """A model that knows how its rows are to be sorted where the text in a cell does not tell, as with ages."""
+
+    def rank(self, key: str, title: str) -> object:
+        """What to compare the row by in the column of this title; values of one column compare with each other."""
+        ...
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """How a reader wants a table. `sort` and `hidden` are titles of columns."""
+
+    sort: str = ""
+    reverse: bool = False
+    hidden: tuple[str, ...] = ()
+    filter: str = ""
+
+
+class SortFilterModel:
+    """Stands between a `TableModel` and the table that paints it."""
+
+    def __init__(self, inner: TableModel) -> None:
+        self.inner = inner
+        self.table_settings = TableSettings()
+        self._known: tuple[tuple[str, ...], TableSettings] | None = None
+        self._keys: tuple[str, ...] = ()
+        self._shown: tuple[int, ...] = ()
+        self._laid_out: tuple[tuple[Column, ...], TableSettings] | None = None
+        self._columns: tuple[Column, ...] = ()
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Titles of all columns that have one, hidden ones included."""
+        return tuple(column.title for column in self.inner.columns if column.title)
+
+    def change_settings(self, **changes: str | bool | tuple[str, ...]) -> None:
+        """Change the arrangement; `LineTable.show` makes it seen."""
+        self.table_settings = replace(self.table_settings, **changes)  # type: ignore[arg-type]
+
+    def renew(self) -> None:
+        """Sort and filter again at the next look: cells have changed."""
+        self._known = None
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        columns = tuple(self.inner.columns)
+        if self._laid_out != (columns, self.table_settings):
+            self._laid_out = (columns, self.table_settings)
+            self._shown = tuple(
+                place for place, column in enumerate(columns) if column.title not in self.table_settings.hidden
+            )
+            self._columns = tuple(self._titled(columns[place]) for place in self._shown)
+        return self._columns
+
+    @property
+    def fixed_columns(self) -> int:
+        fixed, hidden = self.inner.fixed_columns, self.table_settings.hidden
+        if not hidden:
+            return fixed
+        return sum(column.title not in hidden for column in self.inner.columns[:fixed])
+
+    @property
+    def keys(self) -> Sequence[str]:
+        inner = tuple(self.inner.keys)
+        if not self.table_settings.filter and not self.table_settings.sort:
+            return tuple(reversed(inner)) if self.table_settings.reverse else inner
+        if self._known != (inner, self.table_settings):
+            self._known = (inner, self.table_settings)
+            self._keys = self._sorted_and_filtered(inner)
+        return self._keys
+
+    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
+        if not self.table_settings.hidden:
+            return self.inner.cells(key, first, last)
+        places = self._shown[first:last]
+        if not places:
+            return ()
+        cells = self.inner.cells(key, places[0], places[-1] + 1)
+        return tuple(cells[place - places[0]] for place in places)
+
+    def outlier(self, key: str) -> bool:
+        return self.inner.outlier(key)
+
+    def row(self, key: str) -> dict[str, str]:
+        """The cells of a row by the titles of their columns, to copy or export; those without a title are left out."""
+        columns = self.inner.columns
+        hidden = self.table_settings.hidden
+        cells = self.inner.cells(key, 0, len(columns))
+        return {
+            column.title: cell.text
+            for column, cell in zip(columns, cells, strict=True)
+            if column.title and column.title not in hidden
+        }
+
+    def _titled(self, column: Column) -> Column:
+        if column.title != self.table_settings.sort or not column.title:
+            return column
+        arrow = "▼" if self.table_settings.reverse else "▲"
+        title = f"{column.title}{arrow}"
+        return Column(title, max(column.width, len(title) + 1))
+
+    def _sorted_and_filtered(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        wanted = self.table_settings.filter.casefold()
+        if wanted:
+            keys = tuple(key for key in keys if wanted in self._text_of(key))
+        if self.table_settings.sort:
+            return tuple(sorted(keys, key=self._rank(), reverse=self.table_settings.reverse))
+        return tuple(reversed(keys)) if self.table_settings.reverse else keys
+
+    def _text_of(self, key: str) -> str:
+        cells = self.inner.cells(key, 0, min(len(self.inner.columns), SEARCHED_COLUMNS))
+        return " ".join(cell.text for cell in cells).casefold()
+
+    def _rank(self) -> Callable[[str], tuple[bool, object]]:
+        """Rows with nothing in the column come last, or first when the order is reversed."""
+        title, inner = self.table_settings.sort, self.inner
+        if isinstance(inner, SortRanks):
+            ranked = inner
+
+            def by_value(key: str) -> tuple[bool, object]:
+                value = ranked.rank(key, title)
+                return value is None, 0 if value is None else value
+
+            return by_value
+        place = next((place for place, column in enumerate(inner.columns) if column.title == title), 0)
+
+        def by_text(key: str) -> tuple[bool, object]:
+            text = inner.cells(key, place, place + 1)[0].text
+            return not text, natural(text)
+
+        return by_text
+
+
+def natural(text: str) -> tuple[tuple[bool, int, str], ...]:
+    """What to compare texts by so that `n10` comes after `n9`."""
+    return tuple(
+        (False, int(part), "") if part.isdecimal() else (True, 0, part.casefold())
+        for part in NUMBER.split(text)
+        if part
+    )

@@ -1,0 +1,187 @@
+"""What keys and words do to time: in every view, to whatever session is in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+
+from quarterdeck.app.cluster_opener import OpenedCluster
+from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
+from quarterdeck.app.session import Session
+from quarterdeck.app.views.view_screen import ConsoleInterface, Handler
+from quarterdeck.backend.clusters.time_control import Forkable, TimeControl
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.picture.replay.moments import BadMoment, moment_of
+from quarterdeck.backend.picture.replay.playhead import BadSpeed, next_speed, previous_speed
+from quarterdeck.backend.picture.replay.timeline import seconds_text
+from quarterdeck.backend.picture.text.formatting import one_line
+
+SECOND_US = 1_000_000
+
+
+class TimeHandlers:
+    """While the newest of a cluster is shown whose time can be held, it is that which stands still, steps and goes faster."""
+
+    def __init__(self, console: ConsoleInterface, session: Callable[[], Session], repaint: Callable[[], None]) -> None:
+        """`repaint` shows the moment at once that a deed has led to."""
+        self._console, self._session, self._repaint = console, session, repaint
+        handlers: dict[str, Handler] = {
+            "time-back": lambda _: self._step_back(),
+            "time-on": lambda _: self._step_on(),
+            "time-second-back": lambda _: self._session().playhead.go_by(-SECOND_US),
+            "time-second-on": lambda _: self._second_on(),
+            "time-pause": lambda _: self._pause(),
+            "time-live": lambda _: self._session().playhead.follow(),
+            "time-at": self._go,
+            "time-bookmark": self._bookmark,
+            "time-speed": self._type_speed,
+            "time-slower": lambda _: self._set_speed(previous_speed(self._speed())),
+            "time-faster": lambda _: self._set_speed(next_speed(self._speed())),
+            "time-violation": lambda _: self._to_violation(forward=True),
+            "time-violation-before": lambda _: self._to_violation(forward=False),
+        }
+        self.handlers: dict[str, Handler] = {
+            **{action_id: self._repainting(handler) for action_id, handler in handlers.items()},
+            "time-fork": self._fork,
+        }
+
+    def _repainting(self, handler: Handler) -> Handler:
+        def do(text: str) -> None:
+            handler(text)
+            self._repaint()
+
+        return do
+
+    # Steps
+
+    def _step_back(self) -> None:
+        if not self._session().playhead.step(forward=False):
+            self._console.show_message("nothing that is remembered happened before this")
+
+    def _step_on(self) -> None:
+        playhead, paced = self._session().playhead, self._paced_cluster()
+        if paced is not None:
+            paced.run_to_next_event()
+        elif playhead.live or not playhead.step(forward=True):
+            self._console.show_message("nothing has happened after this yet")
+
+    def _second_on(self) -> None:
+        playhead, paced = self._session().playhead, self._paced_cluster()
+        if paced is not None:
+            paced.run_on(SECOND_US)
+        elif not playhead.live:
+            playhead.go_by(SECOND_US)
+
+    def _pause(self) -> None:
+        paced = self._paced_cluster()
+        if paced is None:
+            self._session().playhead.toggle()
+        elif paced.paused:
+            paced.resume()
+        else:
+            paced.pause()
+
+    def _paced_cluster(self) -> TimeControl | None:
+        """The cluster whose own time is meant: while the newest of it is shown, if that can be held at all."""
+        session = self._session()
+        return session.cluster if session.live and isinstance(session.cluster, TimeControl) else None
+
+    # Places
+
+    def _go(self, text: str) -> None:
+        if not text:
+            self._console.type_line("at ")
+            return
+        session = self._session()
+        try:
+            at_us = moment_of(text, session.tape, session.playhead)
+        except BadMoment as problem:
+            self._console.show_message(one_line(str(problem)), error=True)
+            return
+        session.playhead.go(at_us)
+        if session.playhead.shown_us != at_us:
+            self._console.show_message(f"{seconds_text(at_us)} is out of what is remembered; this is the nearest")
+
+    def _bookmark(self, name: str) -> None:
+        session = self._session()
+        mark = session.tape.bookmark(session.now_us(), name)
+        self._console.show_message(f"bookmark {one_line(mark.name)} is at {seconds_text(mark.at_us)}")
+
+    def _to_violation(self, *, forward: bool) -> None:
+        session = self._session()
+        moments = violation_moments(session)
+        at_us = session.playhead.go_among(moments, forward=forward)
+        if at_us is None:
+            where = "after" if forward else "before"
+            self._console.show_message(
+                f"no violation was found {where} this" if session.monitored else "invariants are not watched here"
+            )
+            return
+        texts = [one.text for one in session.violations if at_us == max(map(attrgetter("at"), one.witnesses))]
+        self._console.show_message("; ".join(texts), error=True)
+
+    # Speed
+
+    def _speed(self) -> float:
+        paced = self._paced_cluster()
+        return self._session().playhead.speed if paced is None else paced.speed
+
+    def _type_speed(self, text: str) -> None:
+        if not text:
+            self._console.type_line("speed ")
+            return
+        try:
+            speed = float(text.removeprefix("x"))
+        except ValueError:
+            self._console.show_message(
+                f"{text!r} is no speed; write seconds of the run in one second, such as 0.5 or 4", error=True
+            )
+            return
+        self._set_speed(speed)
+
+    def _set_speed(self, speed: float) -> None:
+        paced = self._paced_cluster()
+        try:
+            if paced is None:
+                self._session().playhead.set_speed(speed)
+            else:
+                paced.set_speed(speed)
+        except BadSpeed as problem:
+            self._console.show_message(str(problem), error=True)
+        else:
+            self._console.show_message(f"speed {speed:g}: seconds of the run in one second")
+
+    # Forks
+
+    def _fork(self, text: str) -> None:
+        session = self._session()
+        if not isinstance(session.cluster, Forkable):
+            self._console.show_message(
+                "only a simulated run can be forked; open one with `console --simulate FILE`", error=True
+            )
+            return
+        if not text:
+            self._console.type_line("fork ")
+            return
+        try:
+            command = self._command(text)
+            fork = session.cluster.fork(session.now_us(), command)
+        except ValueError as problem:
+            self._console.show_message(one_line(str(problem)), error=True)
+            return
+        self._console.open_tab(OpenedCluster(fork, fork.started), fork.name)
+
+    def _command(self, text: str) -> Command | None:
+        if text == "nothing":
+            return None
+        parsed = parse_line(text, self._session().cluster.labels, writable=True)
+        if isinstance(parsed, ConsoleRequest):
+            raise BadLine(
+                f"{parsed.word!r} does nothing to a cluster; write a command such as `fork kill n1`, or `fork nothing`"
+            )
+        return parsed
+
+
+def violation_moments(session: Session) -> Sequence[int]:
+    """When each of the violations was seen, in order."""
+    return sorted(max(record.at for record in one.witnesses) for one in session.violations)

@@ -1,0 +1,281 @@
+"""What all views share: a first line, a body, a sentence on what the cursor is on, a message, the prompt and the footer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar, Protocol
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widget import Widget
+
+from quarterdeck.app.actions.action import ViewName, WordKind
+from quarterdeck.app.cluster_opener import OpenedCluster
+from quarterdeck.app.session import Session
+from quarterdeck.app.settings import Clock
+from quarterdeck.app.views.connection_summary import ConnectionSummary
+from quarterdeck.app.views.header import header_parts, view_cells
+from quarterdeck.app.views.sort_filter_model import SortFilterModel
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.training.scores import ScoreBook
+from quarterdeck.widgets.hint_line import Hint, HintLine
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.prompt import Prompt
+from quarterdeck.widgets.status_line import StatusLine
+
+SECOND_US = 1_000_000
+
+ROWS_FOR_VIEWS = 30
+"""On a screen of fewer rows there is no line with the names of the views."""
+
+Handler = Callable[[str], None]
+"""Does an action. The text is what followed its word at the prompt; empty when a key was pressed."""
+
+
+class ConsoleInterface(Protocol):
+    """What a view may ask of the console."""
+
+    @property
+    def history(self) -> dict[str, list[str]]:
+        """The answers that were given at the prompt so far, by sign."""
+        ...
+
+    @property
+    def tabs(self) -> Sequence[TableCell]:
+        """The open clusters, the one in sight marked; nothing while there is only one."""
+        ...
+
+    @property
+    def scores(self) -> ScoreBook:
+        """What was learnt with the demos so far."""
+        ...
+
+    def show_message(self, text: str, *, error: bool = False) -> None:
+        """One line above the footer, until the next."""
+        ...
+
+    def request(self, action_id: str, commands: Sequence[Command]) -> None:
+        """Do `commands` to the cluster in sight, after asking when the action is destructive; how it ends is told."""
+        ...
+
+    def type_line(self, line: str) -> None:
+        """Open the prompt with the beginning of a line, for the operator to finish."""
+        ...
+
+    def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None) -> None:
+        """Open a view, at a member or at a moment of the run if one is given."""
+        ...
+
+    def back(self) -> None:
+        """Close the view in sight and go back to the one before."""
+        ...
+
+    def open_tab(self, opened: OpenedCluster, title: str) -> None:
+        """Show another cluster in a tab of its own: a fork, a demo. The console closes it in the end."""
+        ...
+
+    def close_tab(self) -> None:
+        """Close the cluster in sight and its tab, and go to the one before."""
+        ...
+
+    def complete(self, beginning: str) -> str | None:
+        """The line that `beginning` most likely becomes."""
+        ...
+
+    def answered(self, sign: str, text: str) -> None:
+        """Enter was pressed at the prompt."""
+        ...
+
+
+class ViewScreen(Screen[None]):
+    """One view of a session. The console calls `tick`; a view says what it shows in `body` and `paint`.
+
+    Member actions are for `targets()`. Whatever the view itself can do stands in `handlers`, by the id of the action; those win over
+    the console's own.
+    """
+
+    view: ClassVar[ViewName]
+
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
+
+    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+        super().__init__()
+        self.session, self.console = session, console
+        self.connections = ConnectionSummary(session.cluster)
+        self.header = StatusLine(id="header")
+        self.tabs_line = StatusLine(id="tabs")
+        self.views_line = StatusLine(id="views")
+        self.below = StatusLine(id="below", most_lines=2, shrinks=False)
+        self.message = StatusLine(id="message", most_lines=3)
+        self.hints = HintLine(id="hints")
+        self.prompt = Prompt(console.complete, console.history, id="prompt")
+        self.handlers: dict[str, Handler] = {}
+        self._painted_second = -1
+
+    def compose(self) -> ComposeResult:
+        yield self.tabs_line
+        yield self.views_line
+        yield self.header
+        yield from self.body()
+        yield self.below
+        yield self.message
+        yield self.prompt
+        yield self.hints
+
+    # What a view says of itself
+
+    def body(self) -> Iterable[Widget]:
+        """The widgets between the first line and the sentence."""
+        raise NotImplementedError
+
+    def paint(self) -> None:
+        """Show the session as it is now; called when there is news, and once a second for the ages."""
+        raise NotImplementedError
+
+    def take(self, records: Sequence[Record]) -> None:
+        """Take in records that came just now; called also while the view is hidden."""
+
+    @property
+    def table(self) -> LineTable | None:
+        """The main table, if there is one: it gives targets, sorting, filtering, copying and export."""
+        return None
+
+    @property
+    def sort_filter(self) -> SortFilterModel | None:
+        """The arranged model of the main table."""
+        table = self.table
+        return table.model if table is not None and isinstance(table.model, SortFilterModel) else None
+
+    def targets(self) -> tuple[str, ...]:
+        """Labels of the members that an action is for; nobody when members are not what the view shows."""
+        return ()
+
+    @property
+    def member_under_cursor(self) -> str:
+        """Label of the member that the cursor is on, whatever is selected; empty where a row is not a member."""
+        return (self.table.cursor_key or "") if self.table is not None and self.targets() else ""
+
+    def sentence(self) -> Sequence[TableCell]:
+        """What is said below the body of that which the cursor is on."""
+        return ()
+
+    def filter_by(self, text: str) -> None:
+        """Show only what holds `text`."""
+        sort_filter, table = self.sort_filter, self.table
+        if sort_filter is not None and table is not None:
+            sort_filter.change_settings(filter=text)
+            table.show()
+            self._say_below()
+
+    @property
+    def filter_text(self) -> str:
+        return self.sort_filter.table_settings.filter if self.sort_filter is not None else ""
+
+    def rows(self) -> Iterable[Mapping[str, str]]:
+        """All rows in sight of the filter, for an export."""
+        sort_filter = self.sort_filter
+        return [sort_filter.row(key) for key in sort_filter.keys] if sort_filter is not None else []
+
+    def copied_rows(self) -> Sequence[Mapping[str, str]]:
+        """The selected rows, else the one under the cursor."""
+        sort_filter, table = self.sort_filter, self.table
+        if sort_filter is None or table is None:
+            return []
+        keys = table.selection or ((table.cursor_key,) if table.cursor_key is not None else ())
+        return [sort_filter.row(key) for key in keys]
+
+    def date_by(self, clock: Clock) -> None:
+        """Date events by this clock; for views that show events."""
+
+    def words(self) -> Mapping[WordKind, Sequence[str]]:
+        """What may follow words at the prompt here, for completion."""
+        return {"column": self.sort_filter.titles} if self.sort_filter is not None else {}
+
+    @property
+    def focused_first(self) -> Widget | None:
+        """Who has the focus when nobody types."""
+        return self.table
+
+    # What the console calls
+
+    def point_at(self, label: str) -> None:
+        """Put the cursor on a member, where members are rows."""
+        if self.table is not None:
+            self.table.point_at(label)
+
+    def tick(self, *, news: bool) -> None:
+        """Called at the console's clock while the view is in sight."""
+        second = self.session.now_us() // SECOND_US
+        if news or second != self._painted_second:
+            if second != self._painted_second and self.sort_filter is not None:
+                self.sort_filter.renew()
+            self._painted_second = second
+            self.repaint()
+
+    def repaint(self) -> None:
+        """Show everything as it is now; what has not changed is not painted again."""
+        tabs = self.console.tabs
+        self.tabs_line.show(tabs)
+        if self.tabs_line.display != bool(tabs):
+            self.tabs_line.display = bool(tabs)
+        self.header.show(header_parts(self.session, self.connections, self.view))
+        self.paint()
+        self._say_below()
+
+    def show_message(self, text: str, *, error: bool = False) -> None:
+        """Put one line above the footer; it stays until the next."""
+        parts = [TableCell("✕ error", "bad")] if error else []
+        self.message.show([*parts, TableCell(one_line(text), "bad" if error else "plain")])
+
+    def focus_body(self) -> None:
+        """Give the focus back after somebody has typed."""
+        if self.focused_first is not None:
+            self.focused_first.focus()
+
+    # Events
+
+    def on_mount(self) -> None:
+        self.bindings_updated_signal.subscribe(self, lambda _: self._show_hints())
+        self._show_hints()
+        self.below.display = False
+        self.views_line.show(view_cells(self.view))
+        self.repaint()
+        if not self.prompt.sign:  # else somebody types already
+            self.focus_body()
+
+    def on_screen_resume(self) -> None:
+        if self.is_mounted:
+            self.repaint()
+
+    def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        self._say_below()
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        if message.sign == "/":
+            self.filter_by(message.text)
+
+    def on_prompt_dismissed(self, message: Prompt.Dismissed) -> None:
+        if message.sign == "/":
+            self.filter_by("")
+        self.focus_body()
+
+    def on_prompt_answered(self, message: Prompt.Answered) -> None:
+        self.focus_body()
+        self.console.answered(message.sign, message.text)
+
+    def _say_below(self) -> None:
+        parts = self.sentence()
+        self.below.show(parts)
+        if self.below.display != bool(parts):
+            self.below.display = bool(parts)
+
+    def _show_hints(self) -> None:
+        """Each action that is bound here and now, and hinted at, with its keys."""
+        shown: dict[str, Hint] = {}
+        for _, binding, enabled, _ in self.active_bindings.values():
+            if binding.show and enabled and not binding.system and binding.action not in shown:
+                key = self.app.get_key_display(binding)
+                shown[binding.action] = Hint(key, binding.description, binding.key)
+        self.hints.show(tuple(shown.values()))

@@ -1,0 +1,49 @@
+"""The invariants of the simulator, watched while a cluster runs; for readers that reach clusters only through this room."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
+
+__all__ = ["InvariantMonitor", "Violation"]
+
+HOLD_US = 100_000
+"""How late a record of one member may come behind those of others: processes share a clock but not a queue."""
+
+
+class InvariantMonitor:
+    """Judges the records of one run in the order of their times, as causes come before effects there."""
+
+    def __init__(self, hold_us: int = HOLD_US) -> None:
+        """`hold_us`: how late a record may come; 0 where they come in order."""
+        self._checker = InvariantChecker()
+        self._hold_us = hold_us
+        self._held: list[Record] = []
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """What was found so far, the first found first."""
+        return self._checker.violations
+
+    def take(self, records: Iterable[Record], now_us: int) -> None:
+        """Take in `records`, in any order; those of the last moment before `now_us` wait for the next call."""
+        self._held += records
+        if not self._held:
+            return
+        self._held.sort(key=_when)
+        settled = bisect_right(self._held, now_us - self._hold_us, key=_when)
+        for record in self._held[:settled]:
+            self._checker.observe(record)
+        del self._held[:settled]
+
+    def finish(self) -> None:
+        """No more records come: judge those that wait."""
+        if self._held:
+            self.take((), self._held[-1].at + self._hold_us)
+
+
+def _when(record: Record) -> int:
+    return record.at

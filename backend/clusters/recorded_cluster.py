@@ -1,0 +1,228 @@
+"""A run that was recorded, as a cluster to watch: its journal is read from the beginning, as fast as somebody takes it in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from sys import intern
+from typing import Any
+
+import msgspec
+
+from quarterdeck.backend.clusters.cluster import Source
+from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
+from quarterdeck.backend.journal.reader import JournalProblem, read_files
+from quarterdeck.backend.picture.text.formatting import bytes_text, counted
+
+RECORDS_A_DRAIN = 4_000
+"""Records read at once, some 20 ms of work: a journal of gigabytes is read in the course of many calls."""
+
+MOST_RECORDS = 1_000_000
+"""Records that are read when a moment was named; what comes after both is left out."""
+
+PROBLEMS_TOLD = 5
+RUNS_NAMED = 8
+
+
+class RecordedCluster:
+    """One run in the journal at `path`: a journal root, the directory of a run, a directory of files, or one file.
+
+    `run` may be left out when there is only one. Without `until_us` the whole run is read, whatever its size: whoever takes it in
+    forgets what it cannot hold. With `until_us` no more is read after that moment than fits into `most_records`.
+
+    Raises `NoJournal` when there is no such run, and when there are several and none is named.
+    """
+
+    source: Source = "recorded"
+    writable = False
+
+    def __init__(
+        self, path: Path, run: str | None = None, *, until_us: int | None = None, most_records: int = MOST_RECORDS
+    ) -> None:
+        self.journal_path = path
+        files = _files_by_run(path)
+        self.run = _chosen(path, list(files), run)
+        self._sizes = {file: _size(file) for file in files[self.run]}
+        self._bytes_read = 0
+        self._problems = _Problems()
+        self._stopped = ""
+        """Why no more is read before the end."""
+        self._labels: dict[str, None] = {}
+        self._highest: dict[str, int] = {}
+        """By uuid: the number of its latest record. An event stands twice where a file was finished while it was looked for."""
+        self._others = 0
+        self._read = 0
+        self._now_us = 0
+        self._until_us, self._most_records = until_us, most_records
+        self._records: Iterator[Record] | None = self._in_order(files[self.run])
+
+    @property
+    def name(self) -> str:
+        return self.run
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Those that were seen in what was read so far."""
+        return tuple(self._labels)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is read any more."""
+        return self._records is None
+
+    def now_us(self) -> int:
+        """The end of what was read so far: that of the run once it is read to its end."""
+        return self._now_us
+
+    def drain(self) -> list[Record]:
+        """The next records of the journal, in the order of time as far as each of its writers kept it."""
+        fresh: list[Record] = []
+        if self._records is not None:
+            try:
+                fresh = list(islice(self._records, RECORDS_A_DRAIN))
+            except OSError as problem:
+                self._stop(f"reading stopped: {problem}")
+            if len(fresh) < RECORDS_A_DRAIN:
+                self._records = None
+        if fresh:
+            self._read += len(fresh)
+            self._now_us = max(self._now_us, *(record.at for record in fresh))
+            if self._until_us is not None and self._now_us > self._until_us and self._read >= self._most_records:
+                self._stop(f"the run goes on after {self._now_us / 1e6:.3f} s, which is not read")
+        return fresh
+
+    def moment_of(self, member: str, seq: int) -> int | None:
+        """When a member, named by label or uuid, recorded its event of this number; its latest life if several did.
+
+        Reads the run to its end, so nothing is left to drain.
+        """
+        at_us = None
+        for record in self._records or ():
+            if record.seq == seq and member in (record.member, record.uuid):
+                at_us = record.at
+        self._records = None
+        return at_us
+
+    def execute(self, command: Command) -> Future[None]:
+        return _refused()
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        return _refused()
+
+    def close(self) -> None:
+        self._records = None
+
+    def notes(self) -> Sequence[str]:
+        """How far the reading is, what is left out, and what is wrong with the journal."""
+        notes = []
+        total = sum(self._sizes.values())
+        if self._records is not None:
+            notes.append(f"reading the journal: {self._bytes_read * 100 // max(1, total)} % of {bytes_text(total)}")
+        if self._stopped:
+            notes.append(
+                f"{self._stopped}; about {bytes_text(total - self._bytes_read)} of {bytes_text(total)} are left out"
+            )
+        if self._problems:
+            notes.append(f"{counted(self._problems.count_all, 'line')} could not be read, left out:")
+            notes += [f"{one.file.name}:{one.line}: {one.reason}" for one in self._problems]
+        if self._others:
+            notes.append(f"{counted(self._others, 'record')} of other runs in the same files left out")
+        return notes
+
+    def _stop(self, why: str) -> None:
+        self._records, self._stopped = None, why
+
+    def _in_order(self, files: Sequence[Path]) -> Iterator[Record]:
+        """The records of this run: those of each writer as written, between writers the earlier one first."""
+        by_writer: defaultdict[str, list[Path]] = defaultdict(list)
+        for file in files:
+            by_writer[file.name.partition(".")[0].rpartition("-")[0] or file.name].append(file)
+        streams = (self._timed(place, sorted(them, key=_age)) for place, them in enumerate(by_writer.values()))
+        for _, _, record in merge(*streams):
+            if record.run != self.run:
+                self._others += 1
+            elif record.seq > self._highest.get(record.uuid, 0):
+                self._highest[record.uuid] = record.seq
+                if record.uuid != record.run:  # what the operator and the network did stands under the cluster's name
+                    self._labels[record.member] = None
+                yield record
+
+    def _timed(self, writer: int, files: Iterable[Path]) -> Iterator[tuple[int, int, Record]]:
+        """The records of one writer, each under a time that is never before that of the one before it."""
+        latest_us = 0
+        for record in read_files(self._counted(files), self._problems):
+            latest_us = max(latest_us, record.at)
+            for field in ("run", "member", "uuid"):  # of millions of records, a few names
+                msgspec.structs.force_setattr(record, field, intern(getattr(record, field)))
+            yield latest_us, writer, record
+
+    def _counted(self, files: Iterable[Path]) -> Iterator[Path]:
+        for file in files:
+            yield file
+            self._bytes_read += self._sizes[file]
+
+
+class _Problems(list[JournalProblem]):
+    """Remembers the first few, and counts all: a file that is no journal may have millions of bad lines."""
+
+    count_all = 0
+
+    def append(self, problem: JournalProblem) -> None:
+        self.count_all += 1
+        if len(self) < PROBLEMS_TOLD:
+            super().append(problem)
+
+
+def _files_by_run(path: Path) -> dict[str, list[Path]]:
+    """The files of each run, by what the first readable line of each says where its directory does not."""
+    runs: dict[str, list[Path]] = {}
+    for file in journal_files(path):
+        directory = file.parent.name
+        run: str | None = directory.removeprefix(RUN_PREFIX)
+        if not directory.startswith(RUN_PREFIX):
+            with suppress(FileNotFoundError):  # finished between listing and looking: it is listed under its new name
+                run = run_of_file(file)
+        if run is not None:
+            runs.setdefault(run, []).append(file)
+    return runs
+
+
+def _chosen(path: Path, runs: Sequence[str], run: str | None) -> str:
+    if not runs:
+        raise NoJournal(
+            f"{path}: no line in it is a record; name a journal, a {RUN_PREFIX}… directory or a .jsonl file"
+        )
+    named = ", ".join(sorted(runs)[-RUNS_NAMED:]) + (f" and {len(runs) - RUNS_NAMED} more" * (len(runs) > RUNS_NAMED))
+    if run is not None and run not in runs:
+        raise NoJournal(f"{path}: no run {run!r} in it; it holds {named}")
+    if run is None and len(runs) > 1:
+        raise NoJournal(f"{path}: holds {len(runs)} runs; name one as {path / RUN_PREFIX}… : {named}")
+    return run or runs[0]
+
+
+def _age(file: Path) -> tuple[int, str]:
+    """Sorts the files of one writer as they were written; an open one that was finished meanwhile beside its new name."""
+    name = sealed_name(file.name)
+    number = name.partition(".")[0].rpartition("-")[2]
+    return (int(number) if number.isdecimal() else 0, name)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _refused() -> Future[Any]:
+    done: Future[Any] = Future()
+    done.set_exception(CommandRefused("this is a recorded run; nothing can be done to it"))
+    return done

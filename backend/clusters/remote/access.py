@@ -1,0 +1,103 @@
+"""How to get at members over HTTP: their URLs, who we say we are, and whom we believe to be a member.
+
+Secrets are read from files and the environment by whoever makes an `Access`; here they only become headers.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_port, port_of
+from quarterdeck.backend.core.join_list import DEFAULT_PORT
+
+API = "/quarterdeck/v1"
+SCHEMES = ("http", "https")
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
+class BadUrl(ValueError):
+    """A text that is no URL of a member. The message names the text, what is wrong with it, and what to write."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who we say we are to every member, and how we know a member. Everything empty: nobody, and the system's authorities."""
+
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    """Wins over user and password."""
+    authority: Path | None = None
+    """Who signs the members' certificates; None: whom this machine believes."""
+    certificate: Path | None = None
+    """Our own, where members ask for one; its key is in the same file or in `key`."""
+    key: Path | None = None
+
+    def headers(self) -> dict[str, str]:
+        """What identifies us."""
+        if self.token:
+            return {"Authorization": f"Bearer {self.token}"}
+        if self.user:
+            pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+            return {"Authorization": f"Basic {pair}"}
+        return {}
+
+    def tls(self) -> ssl.SSLContext:
+        """For https and wss. Raises OSError (ssl.SSLError among them) when a file cannot be used."""
+        context = ssl.create_default_context(cafile=None if self.authority is None else str(self.authority))
+        if self.certificate is not None:
+            context.load_cert_chain(self.certificate, self.key)
+        return context
+
+
+def member_url(text: str) -> str:
+    """The URL of a member in its one form, ``scheme://host:port``.
+
+    Without a scheme it is http, without a port 5701. Raises `BadUrl`; a URL with a password in it is one, for it would be
+    seen in the list of processes.
+    """
+    stripped = text.strip()
+    try:
+        parts = urlsplit(stripped if "://" in stripped else f"http://{stripped}")
+        port = DEFAULT_PORT if parts.port is None else parts.port
+    except ValueError as problem:
+        raise BadUrl(f"{text!r} is no URL: {problem}; write http://host:port") from problem
+    if parts.username is not None or parts.password is not None:
+        shown = f"{parts.scheme}://{parts.hostname or ''}:{port}"
+        raise BadUrl(f"{shown} has a name or password in it; give them with --user and --password-file")
+    if parts.scheme not in SCHEMES:
+        raise BadUrl(f"{text!r} begins with {parts.scheme}://; members speak http:// and https://")
+    if not parts.hostname:
+        raise BadUrl(f"{text!r} names no host; write http://host:port")
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise BadUrl(f"{text!r} has something behind the port; write http://host:port alone")
+    try:
+        parse_port(str(port), text)
+    except BadAddress as problem:
+        raise BadUrl(str(problem)) from problem
+    return f"{parts.scheme}://{make_address(parts.hostname, port)}"
+
+
+def address_in(url: str) -> Address:
+    """Host and port of a URL in its one form."""
+    return Address(url.partition("://")[2])
+
+
+def url_of_other(address: Address, known_url: str, known_address: Address) -> str:
+    """The URL of the member at `address`, told by the member at `known_address`, which was reached under `known_url`.
+
+    Members speak HTTP on their own ports. Where the known one does not, others are looked for on the same HTTP port.
+    """
+    scheme = known_url.partition("://")[0]
+    http_port = port_of(address_in(known_url))
+    same_way = http_port == port_of(known_address) or host_of(address) == host_of(known_address)
+    return f"{scheme}://{address if same_way else make_address(host_of(address), http_port)}"
+
+
+def is_unencrypted(url: str) -> bool:
+    """Whether what is sent there can be read on the way."""
+    return url.startswith("http://") and host_of(address_in(url)) not in LOOPBACK_HOSTS

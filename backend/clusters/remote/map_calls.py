@@ -1,0 +1,82 @@
+"""Operations on distributed maps, asked of one member over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from http import HTTPStatus
+from urllib.parse import quote
+
+from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Method, RequestRefused, decoded
+from quarterdeck.backend.clusters.remote.responses import ENTRY, MAP_KEYS, MAP_SIZE
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
+
+AT_A_TIME = 16
+"""How many entries of many are on their way at the same time."""
+
+PROBLEMS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""What a member answers when an operation has failed, not the asking for it."""
+
+RESERVED_KEYS = ("size", "keys")
+"""What stands in the place of a key in paths that ask something about the whole map."""
+
+
+async def call_map(client: MemberClient, url: str, operation: Operation) -> Answer:
+    """The answer of the member at `url`. Raises `CommandRefused` when it may not be asked or gives none."""
+    try:
+        match operation:
+            case Put(name, key, value):
+                return await _of_key(client, url, "PUT", name, key, value)
+            case Get(_, key) if key in RESERVED_KEYS:
+                raise CommandRefused(
+                    f"the key {key!r} cannot be read over HTTP: its path asks for the {key} of the map"
+                )
+            case Get(name, key):
+                return await _of_key(client, url, "GET", name, key)
+            case Remove(name, key):
+                return await _of_key(client, url, "DELETE", name, key)
+            case PutAll():
+                return await _put_all(client, url, operation)
+            case Size(name):
+                content = await client.ask(url, HttpRequest("GET", f"/maps/{_segment(name)}/size", may_take_long=True))
+                return Answer(size=decoded(MAP_SIZE, content, url).size)
+            case Keys(name):
+                content = await client.ask(url, HttpRequest("GET", f"/maps/{_segment(name)}/keys", may_take_long=True))
+                return Answer(keys=decoded(MAP_KEYS, content, url).keys)
+    except RequestRefused as refusal:
+        if refusal.status not in PROBLEMS:
+            raise
+        return Answer(problem=str(refusal), untouched=refusal.status != HTTPStatus.GATEWAY_TIMEOUT)
+
+
+async def _of_key(
+    client: MemberClient, url: str, method: Method, name: str, key: str, value: bytes | None = None
+) -> Answer:
+    body = None if value is None else _body_of(value)
+    content = await client.ask(
+        url, HttpRequest(method, f"/maps/{_segment(name)}/{_segment(key)}", body, may_take_long=True)
+    )
+    entry = decoded(ENTRY, content, url)
+    if entry.value_base64 is not None:
+        return Answer(value=base64.b64decode(entry.value_base64))
+    return Answer(value=None if entry.value is None else entry.value.encode())
+
+
+async def _put_all(client: MemberClient, url: str, wanted: PutAll) -> Answer:
+    """Each as a put of its own, a few at a time; no more after the first that fails."""
+    for first in range(0, len(wanted.entries), AT_A_TIME):
+        some = wanted.entries[first : first + AT_A_TIME]
+        await asyncio.gather(*(_of_key(client, url, "PUT", wanted.map, key, value) for key, value in some))
+    return Answer()
+
+
+def _body_of(value: bytes) -> dict[str, str]:
+    try:
+        return {"value": value.decode()}
+    except UnicodeDecodeError:
+        return {"value_base64": base64.b64encode(value).decode()}
+
+
+def _segment(text: str) -> str:
+    return quote(text, safe="")

@@ -1,0 +1,144 @@
+"""One HTTP client for all members of a cluster: asks, and turns what can go wrong into errors for people."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Literal, Self, TypeVar
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from quarterdeck.backend.clusters.remote.access import API, Access
+from quarterdeck.backend.clusters.remote.responses import (
+    ERROR_BODY,
+    FACTS,
+    RECORDS,
+    ErrorBody,
+    MemberFacts,
+    RecordsAnswer,
+)
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.picture.text.formatting import one_line
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+ANSWER_SECONDS = 5.0
+"""How long a member may take to say what it knows anyway."""
+
+COMMAND_TIMEOUT_SECONDS = 600.0
+"""How long it may take for what it has to do: giving all its data away, an operation that is tried again and again."""
+
+Decoded = TypeVar("Decoded")
+
+
+class Unreachable(CommandRefused):
+    """The member gave no answer: nobody listens there, the network fails, or it is too slow."""
+
+
+class RequestRefused(CommandRefused):
+    """The member has answered that it does not do it, with this HTTP status; the message is its own."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class BadResponse(CommandRefused):
+    """The member gave an answer that is none: a failure of its own, or not the words of this interface."""
+
+
+class HttpRequest(Struct, frozen=True):
+    """One thing to ask of one member: `path` below the interface's root, `body` as JSON."""
+
+    method: Method
+    path: str
+    body: object = None
+    may_end: bool = False
+    """The member may be gone before it has answered: then it has done what it was asked."""
+    may_take_long: bool = False
+    """It may have to wait for others before it can answer."""
+
+
+class MemberClient:
+    """Use it within one event loop, and close it there."""
+
+    def __init__(self, access: Access, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        """Raises OSError when a file that `access` names cannot be used."""
+        self.headers = access.headers()
+        self.tls: ssl.SSLContext = access.tls()
+        self._answer_seconds = answer_seconds
+        # Members stand in the operator's own network: a proxy of the environment is not for them.
+        self._http = httpx.AsyncClient(
+            headers=self.headers, verify=self.tls, timeout=answer_seconds, trust_env=False, follow_redirects=False
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def facts(self, url: str) -> MemberFacts:
+        """What the member at `url` says of itself. Raises as `ask` does."""
+        return decoded(FACTS, await self.ask(url, HttpRequest("GET", "/member")), url)
+
+    async def records(self, url: str, after: tuple[str, int] | None, limit: int) -> RecordsAnswer:
+        """At most `limit` records after the one of this uuid and number. Raises as `ask` does."""
+        where = f"after_uuid={after[0]}&after_seq={after[1]}&" if after else ""
+        return decoded(RECORDS, await self.ask(url, HttpRequest("GET", f"/records?{where}limit={limit}")), url)
+
+    async def ask(self, url: str, ask: HttpRequest) -> bytes:
+        """The body of the answer. Raises `RequestRefused`, `Unreachable` or `BadResponse`."""
+        content = None if ask.body is None else msgspec.json.encode(ask.body)
+        seconds = COMMAND_TIMEOUT_SECONDS if ask.may_take_long or ask.method != "GET" else self._answer_seconds
+        try:
+            answer = await self._http.request(
+                ask.method,
+                f"{url}{API}{ask.path}",
+                content=content,
+                headers={"Content-Type": "application/json"} if content is not None else None,
+                timeout=httpx.Timeout(self._answer_seconds, read=seconds),
+            )
+        except (httpx.ReadError, httpx.RemoteProtocolError) as cut:
+            if ask.may_end:
+                return b"{}"
+            raise Unreachable(f"{url}: {_reason(cut)}") from cut
+        except (httpx.HTTPError, httpx.InvalidURL) as problem:
+            raise Unreachable(f"{url}: {_reason(problem)}") from problem
+        if answer.is_success:
+            return answer.content
+        raise _refusal(url, answer)
+
+
+def decoded(decoder: msgspec.json.Decoder[Decoded], content: bytes | str, url: str) -> Decoded:
+    """What the member at `url` said. Raises `BadResponse`."""
+    try:
+        return decoder.decode(content)
+    except msgspec.DecodeError as problem:
+        raise BadResponse(f"{url} does not speak the language of this version: {problem}") from problem
+
+
+def _refusal(url: str, answer: httpx.Response) -> CommandRefused:
+    try:
+        told = ERROR_BODY.decode(answer.content)
+    except msgspec.DecodeError:
+        told = ErrorBody(f"{answer.status_code} {answer.reason_phrase}")
+    status = answer.status_code
+    if status == httpx.codes.UNAUTHORIZED:  # the member's own hint is for users of curl
+        return RequestRefused(
+            status, f"{url}: {one_line(told.message)}; give --user and --password-file, or --token-file"
+        )
+    if answer.is_server_error and status not in (httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
+        return BadResponse(f"{url} failed with {status}: {told.text}")
+    return RequestRefused(status, told.text)
+
+
+def _reason(problem: Exception) -> str:
+    """In words: several kinds of failure have no text of their own."""
+    if isinstance(problem, httpx.TimeoutException):
+        return "no answer in time"
+    return str(problem) or type(problem).__name__

@@ -1,0 +1,202 @@
+"""Following one member: its history over HTTP, then its events over a WebSocket, for ever, whatever becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from http import HTTPStatus
+from random import Random
+from typing import NamedTuple, NoReturn, Protocol
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+from quarterdeck.backend.clusters.remote.access import API
+from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
+from quarterdeck.backend.clusters.remote.responses import STREAM_MESSAGE, Gap, MemberFacts, Records, StreamHello
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.events import Record
+
+PAGE_RECORDS = 2_000
+REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
+
+LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
+
+
+class StreamTimings(NamedTuple):
+    """How patient a stream is, in seconds."""
+
+    dial: float = 5.0
+    quiet: float = 2.0
+    """A member that says nothing for so long is asked for a sign of life."""
+    sign_of_life: float = 3.0
+    first_retry: float = 0.25
+    longest_retry: float = 5.0
+    after_refusal: float = 30.0
+    """One that does not want us is not asked often: it may count that as attempts to get in."""
+
+
+class Backoff:
+    """Pauses between tries: each about twice the one before, up to a limit, and never quite the same for two watchers."""
+
+    def __init__(self, first: float, longest: float, randomness: Random) -> None:
+        self._first, self._longest, self._randomness = first, longest, randomness
+        self._tries = 0
+
+    def next(self) -> float:
+        """How long to wait now, in seconds: from half of the pause to all of it."""
+        whole: float = min(self._first * 2.0 ** min(self._tries, 30), self._longest)
+        self._tries += 1
+        return whole * self._randomness.uniform(0.5, 1.0)
+
+    def reset(self) -> None:
+        self._tries = 0
+
+
+class StreamObserver(Protocol):
+    """Who is told what a stream hears, in the event loop of the stream."""
+
+    def identified(self, stream: MemberStream, facts: MemberFacts) -> bool:
+        """The member has said who it is; whether to go on following it."""
+
+    def history_begins(self, stream: MemberStream) -> None:
+        """Its history follows."""
+
+    def records_received(self, stream: MemberStream, records: Sequence[Record]) -> None:
+        """It has recorded these; some may have been heard before."""
+
+    def incomplete(self, stream: MemberStream, what: str) -> None:
+        """Something of its history is lost for good."""
+
+    def connected(self, stream: MemberStream) -> None:
+        """All that it had recorded was told; from now on it tells what happens."""
+
+    def lost(self, stream: MemberStream, why: str) -> None:
+        """It is out of reach. The stream tries again by itself."""
+
+
+class MemberStream:
+    """Follows the member at `url`; `follow` ends only when the listener wants it to."""
+
+    def __init__(
+        self,
+        url: str,
+        client: MemberClient,
+        observer: StreamObserver,
+        randomness: Random,
+        timings: StreamTimings,
+        *,
+        records: bool = True,
+    ) -> None:
+        """Without `records` it only sees whether the member is there."""
+        self.url = url
+        self._records = records
+        self._client, self._observer, self._timings = client, observer, timings
+        self._backoff = Backoff(timings.first_retry, timings.longest_retry, randomness)
+        self._process: tuple[str, datetime | None] = ("", None)
+        """The run and the beginning of the process whose records were heard last."""
+        self._last: tuple[str, int] | None = None
+        """The record heard last: after it the stream goes on."""
+
+    async def follow(self) -> None:
+        while True:
+            pause = 0.0
+            try:
+                if not await self._once():
+                    return
+            except RequestRefused as refusal:
+                self._observer.lost(self, error_text(refusal))
+                pause = self._timings.after_refusal if refusal.status in REFUSED_STATUSES else 0.0
+            except (CommandRefused, WebSocketException, OSError) as problem:  # TimeoutError is an OSError
+                self._observer.lost(self, error_text(problem))
+            await asyncio.sleep(pause or self._backoff.next())
+
+    async def _once(self) -> bool:
+        """One connection from beginning to end, which is always an error; False when it is not wanted."""
+        facts = await self._client.facts(self.url)
+        if not self._observer.identified(self, facts):
+            return False
+        process = (facts.run, facts.started_utc)
+        if process != self._process:  # it knows nothing of what the one before has told
+            self._process, self._last = process, None
+        if not self._records:
+            await self._stay_in_touch()
+        self._observer.history_begins(self)
+        await self._catch_up()
+        async with self._events() as socket:
+            self._observer.connected(self)
+            self._backoff.reset()
+            while True:
+                await self._take(await self._next(socket))
+
+    async def _stay_in_touch(self) -> NoReturn:
+        """Ask now and then, until there is no answer."""
+        self._observer.connected(self)
+        self._backoff.reset()
+        while True:
+            await asyncio.sleep(self._timings.quiet)
+            await self._client.facts(self.url)
+            self._observer.records_received(self, ())
+
+    async def _catch_up(self) -> None:
+        """Hear all that the member still knows after the last record heard."""
+        begun_anew = self._last is None
+        while True:
+            answer = await self._client.records(self.url, self._last, PAGE_RECORDS)
+            if not answer.complete:
+                self._observer.incomplete(
+                    self, "its beginning" if begun_anew else "what happened while it was not heard"
+                )
+            if not answer.records:
+                return
+            begun_anew = False
+            self._deliver(answer.records)
+
+    def _deliver(self, records: Sequence[Record]) -> None:
+        if records:
+            self._last = (records[-1].uuid, records[-1].seq)
+            self._observer.records_received(self, records)
+
+    @asynccontextmanager
+    async def _events(self) -> AsyncIterator[ClientConnection]:
+        after = f"?after={self._last[0]}:{self._last[1]}" if self._last else ""
+        async with connect(
+            f"ws{self.url.removeprefix('http')}{API}/events{after}",
+            additional_headers=self._client.headers,
+            ssl=self._client.tls if self.url.startswith("https://") else None,
+            open_timeout=self._timings.dial,
+            close_timeout=1,
+            ping_interval=None,  # `_next` asks when it is quiet, and so knows when the member was heard last
+            max_size=LARGEST_MESSAGE_BYTES,
+            proxy=None,
+        ) as socket:
+            yield socket
+
+    async def _next(self, socket: ClientConnection) -> str | bytes:
+        """The next message. Raises TimeoutError when the member is silent and gives no sign of life."""
+        while True:
+            try:
+                async with asyncio.timeout(self._timings.quiet):
+                    return await socket.recv()
+            except TimeoutError:
+                async with asyncio.timeout(self._timings.sign_of_life):
+                    await (await socket.ping())
+                self._observer.records_received(self, ())
+
+    async def _take(self, message: str | bytes) -> None:
+        match decoded(STREAM_MESSAGE, message, self.url):
+            case Records(records):
+                self._deliver(records)
+            case Gap():
+                await self._catch_up()
+            case StreamHello():
+                self._observer.records_received(self, ())
+
+
+def error_text(problem: Exception) -> str:
+    """What is wrong, in one line."""
+    if isinstance(problem, TimeoutError) and not str(problem):
+        return "it gives no sign of life"
+    return " ".join(str(problem).split()) or type(problem).__name__

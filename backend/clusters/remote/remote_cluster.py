@@ -1,0 +1,392 @@
+"""A cluster whose members run elsewhere, watched and commanded over their HTTP faces.
+
+Give it the URL of one member or of several: it finds the others through their lists, follows each of them, and puts what
+they say side by side. Members that disagree, or that cannot be reached, are what it is for: nothing is smoothed over and
+nothing is forgotten; whose news are old is said by `connection_status`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal, TypeVar
+
+from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact
+from quarterdeck.backend.clusters.remote.access import Access, address_in, member_url, url_of_other
+from quarterdeck.backend.clusters.remote.discovery import probe_member, urls_known_of
+from quarterdeck.backend.clusters.remote.map_calls import call_map
+from quarterdeck.backend.clusters.remote.member_client import MemberClient
+from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
+from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
+from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, carry_out
+from quarterdeck.backend.clusters.remote.responses import MemberFacts
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Size
+from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
+from quarterdeck.backend.core.properties import SECOND_US
+
+Result = TypeVar("Result")
+
+_LOG = logging.getLogger(__name__)
+
+READ_ONLY = "this cluster is watched read-only; connect with --write to change something"
+
+MOST_MEMBERS = 1_000
+"""However many a list names: no more are followed."""
+
+MINUTE_US = 60 * SECOND_US
+
+LOOK_AROUND_SECONDS = 5.0
+"""How often members are asked again whom else they know of."""
+
+
+@dataclass
+class _FollowedMember:
+    """One member that is followed, and how it is reached. Times are UTC by this machine's clock, in microseconds."""
+
+    stream: MemberStream
+    since_us: int
+    contact: Contact = "connecting"
+    heard_us: int = 0
+    why: str = ""
+    incomplete: str = ""
+    facts: MemberFacts | None = None
+    label: str = ""
+    """Empty until the member has said who it is."""
+
+    @property
+    def url(self) -> str:
+        return self.stream.url
+
+    @property
+    def address(self) -> Address:
+        return self.facts.address if self.facts is not None else address_in(self.url)
+
+
+class RemoteCluster:
+    """Members reached over the net. Runs a thread of its own until it is closed; nobody who calls it ever waits for a member.
+
+    `write` lets commands through; what a member allows is still its own affair. Without `records` it is there to act on only.
+    `name` is what people call the cluster, by default the name that its members give; `environment` is a badge such as PROD.
+    Raises `BadUrl` for a URL that is none, and OSError when a file of `access` cannot be used.
+    """
+
+    source: Literal["remote"] = "remote"
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        *,
+        access: Access | None = None,
+        name: str = "",
+        environment: str = "",
+        write: bool = False,
+        records: bool = True,
+        timings: StreamTimings | None = None,
+        randomness: Random | None = None,
+    ) -> None:
+        seeds = list(dict.fromkeys(member_url(url) for url in urls))
+        if not seeds:
+            raise ValueError("a remote cluster needs the URL of a member")
+        self.environment = environment
+        self.writable = write
+        self.started: Future[None] = Future()
+        """Done when a member is connected for the first time and has told its history."""
+        self._client = MemberClient(access or Access())
+        self._records = records
+        self._timings = timings or StreamTimings()
+        self._randomness = randomness or Random()
+        self._name, self._given_name = name or seeds[0], bool(name)
+        self._labels: tuple[str, ...] = ()
+        self._addresses_by_label: dict[str, Address] = {}
+        """Labels of members that have said who they are, in order of first appearance, and where each was."""
+        self._followed: dict[str, _FollowedMember] = {}
+        """By URL."""
+        self._candidates: set[str] = set()
+        """URLs that are being asked whether they belong to us."""
+        self._origin_us: int | None = None
+        """UTC at which the clock of this cluster shows 0: the minute in which the member that was met first was started."""
+        self._ahead_us = 0
+        """By how much that member's clock shows more than ours."""
+        self._created_us = _utc_us()
+        self._lock = threading.Lock()
+        """Guards the merge and the table of who is followed, which both threads look into."""
+        self._merge = RecordMerge()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run_loop, args=(seeds,), name="remote cluster", daemon=True)
+        self._thread.start()
+
+    # What everybody may do, from any thread
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Labels of all members that were ever met; then the addresses of those that were not reached yet."""
+        return self._labels
+
+    def now_us(self) -> int:
+        return self._on_our_clock(_utc_us())
+
+    def drain(self) -> list[Record]:
+        """The records since the last call, oldest first by UTC as far as that can be told at once. For one reader."""
+        with self._lock:
+            return self._merge.release(_utc_us())
+
+    def connection_status(self) -> Mapping[str, ConnectionStatus]:
+        """How each member is reached now, by label."""
+        with self._lock:
+            return {
+                one.label or one.address: ConnectionStatus(
+                    url=one.url,
+                    contact=one.contact,
+                    since_us=self._on_our_clock(one.heard_us if one.contact == "stale" else one.since_us),
+                    why=one.why,
+                    incomplete=one.incomplete,
+                )
+                for one in self._followed.values()
+            }
+
+    def execute(self, command: Command) -> Future[None]:
+        """Ask the members that `command` concerns. The future fails with `CommandRefused` when nothing was done, with
+        `remote_deeds.PartlyDone` when some have done it and some have not."""
+        return self._hand_over(lambda: self._carry_out(command))
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        """Ask `member` for `operation`. Whether it is recorded is the member's affair, not `watched`'s."""
+        return self._hand_over(lambda: self._call(member, operation))
+
+    def close(self) -> None:
+        """End all connections; the members go on. Closing twice is harmless."""
+        with self._closing:
+            already, self._closed = self._closed, True
+        if not already:
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    # The thread and its tasks
+
+    def _run_loop(self, seeds: Sequence[str]) -> None:
+        asyncio.set_event_loop(self._loop)
+        for url in seeds:
+            self._follow(url)
+        self._spawn(self._poll_for_members())
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _end(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._client.close()
+
+    def _hand_over(self, begin: Callable[[], Coroutine[Any, Any, Result]]) -> Future[Result]:
+        done: Future[Result] = Future()
+
+        async def do() -> None:
+            try:
+                done.set_result(await begin())
+            except asyncio.CancelledError:
+                done.set_exception(CommandRefused(f"{self._name} was closed"))
+                raise
+            except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+                done.set_exception(problem)
+
+        with self._closing:
+            if self._closed:
+                done.set_exception(CommandRefused(f"{self._name} is closed"))
+            else:
+                self._loop.call_soon_threadsafe(lambda: self._spawn(do()))
+        return done
+
+    # Finding members
+
+    def _follow(self, url: str) -> None:
+        """Follow the member there from now on, unless that is done already."""
+        if url in self._followed or any(one.address == address_in(url) for one in self._followed.values()):
+            return
+        if len(self._followed) >= MOST_MEMBERS:
+            _LOG.warning("%s is not followed, for %d members are", url, MOST_MEMBERS)
+            return
+        stream = MemberStream(url, self._client, self, self._randomness, self._timings, records=self._records)
+        with self._lock:
+            self._followed[url] = _FollowedMember(stream, _utc_us())
+        self._show_labels()
+        self._spawn(self._keep_following(stream))
+
+    async def _keep_following(self, stream: MemberStream) -> None:
+        try:
+            await stream.follow()
+        except Exception as failure:  # noqa: BLE001 - the others go on, and whoever watches sees that this one does not
+            _LOG.exception("%s is not followed any more", stream.url)
+            self.lost(stream, f"it is not followed any more, for this program failed: {failure!r}")
+
+    async def _poll_for_members(self) -> None:
+        """Members may know of others that are on no list: of the other half of what was one cluster, for instance."""
+        while True:
+            await asyncio.sleep(LOOK_AROUND_SECONDS)
+            connected = [one.url for one in self._followed.values() if one.contact == "connected"]
+            for discovered in await asyncio.gather(*(probe_member(self._client, url) for url in connected)):
+                if discovered.facts is not None:
+                    self._follow_known_members(discovered.facts, discovered.url)
+
+    def _follow_known_members(self, facts: MemberFacts, url: str) -> None:
+        for member in facts.members:
+            self._follow(url_of_other(member.address, url, facts.address))
+        for other in urls_known_of(facts, url):
+            self._consider_candidate(other, facts.cluster_name)
+
+    def _consider_candidate(self, url: str, cluster_name: str) -> None:
+        """Follow whoever is there if it is of this cluster."""
+        if url not in self._candidates and url not in self._followed and len(self._candidates) < MOST_MEMBERS:
+            self._candidates.add(url)
+            self._spawn(self._follow_if_same_cluster(url, cluster_name))
+
+    async def _follow_if_same_cluster(self, url: str, cluster_name: str) -> None:
+        discovered = await probe_member(self._client, url)
+        self._candidates.discard(url)
+        if discovered.facts is not None and discovered.facts.cluster_name == cluster_name:
+            if all(one.address != discovered.facts.address for one in self._followed.values()):
+                self._follow(url)
+
+    # What streams hear (`remote_stream.Listener`)
+
+    def identified(self, stream: MemberStream, facts: MemberFacts) -> bool:
+        followed = self._followed[stream.url]
+        twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), followed)
+        if twin is not followed:  # two URLs of one member
+            with self._lock:
+                del self._followed[stream.url]
+            self._show_labels()
+            return False
+        now_us = _utc_us()
+        if self._origin_us is None:
+            self._ahead_us = facts.utc_us - now_us
+            began_us = facts.utc_us if facts.started_utc is None else round(facts.started_utc.timestamp() * 1e6)
+            self._origin_us = began_us - began_us % MINUTE_US
+        if not self._given_name:
+            self._name, self._given_name = facts.cluster_name, True
+        with self._lock:
+            followed.facts, followed.heard_us, followed.label = facts, now_us, self._label_for(facts)
+        self._show_labels()
+        self._follow_known_members(facts, stream.url)
+        return True
+
+    def history_begins(self, stream: MemberStream) -> None:
+        with self._lock:
+            self._merge.begin_history(stream.url, _utc_us())
+
+    def records_received(self, stream: MemberStream, records: Sequence[Record]) -> None:
+        followed, now_us = self._followed[stream.url], _utc_us()
+        facts = followed.facts
+        assert facts is not None, "a stream says whom it has met before it says what it hears"
+        with self._lock:
+            followed.heard_us = now_us
+            fresh = [
+                one
+                for one in records
+                if self._merge.add(stream.url, self._with_own_clock_and_label(one, followed), now_us)
+            ]
+        for record in fresh:
+            match record.event:
+                case ListInstalled(members=members):
+                    for member in members:
+                        self._follow(url_of_other(member.address, stream.url, facts.address))
+                case JoinListChanged(addresses=addresses):
+                    for address in addresses:
+                        self._consider_candidate(url_of_other(address, stream.url, facts.address), facts.cluster_name)
+
+    def incomplete(self, stream: MemberStream, what: str) -> None:
+        with self._lock:
+            self._followed[stream.url].incomplete = what
+
+    def connected(self, stream: MemberStream) -> None:
+        followed = self._followed[stream.url]
+        with self._lock:
+            self._merge.end_history(stream.url)
+            followed.contact, followed.since_us, followed.why = "connected", _utc_us(), ""
+        if not self.started.done():
+            self.started.set_result(None)
+
+    def lost(self, stream: MemberStream, why: str) -> None:
+        followed = self._followed[stream.url]
+        with self._lock:
+            self._merge.end_history(stream.url)
+            followed.contact, followed.why = ("stale" if followed.facts else "connecting"), why
+
+    # Names and clocks
+
+    def _label_for(self, facts: MemberFacts) -> str:
+        """Its own label; with its address when another member has that label."""
+        if self._addresses_by_label.setdefault(facts.label, facts.address) == facts.address:
+            return facts.label
+        label = f"{facts.label}@{facts.address}"
+        self._addresses_by_label[label] = facts.address
+        return label
+
+    def _show_labels(self) -> None:
+        unmet = [one.address for one in self._followed.values() if not one.label]
+        self._labels = (*self._addresses_by_label, *unmet)
+
+    def _with_own_clock_and_label(self, record: Record, followed: _FollowedMember) -> Record:
+        """The record on the clock of this cluster, under the label by which its member goes here."""
+        assert followed.facts is not None
+        label = followed.label if record.member == followed.facts.label else record.member
+        at = record.utc - (self._origin_us or 0)
+        return Record(record.run, label, record.uuid, record.seq, at, record.utc, record.event)
+
+    def _on_our_clock(self, utc_us: int) -> int:
+        """A moment of this machine's UTC clock."""
+        return utc_us - self._created_us if self._origin_us is None else utc_us + self._ahead_us - self._origin_us
+
+    # Commands
+
+    def _command_targets(self) -> dict[str, CommandTarget]:
+        gone = "it was last seen where another member is now"
+        found = {label: CommandTarget(label, address, "", gone) for label, address in self._addresses_by_label.items()}
+        for one in self._followed.values():
+            label = one.label or one.address
+            why = "" if one.contact == "connected" else one.why or "not yet"
+            found[label] = CommandTarget(label, one.address, one.url, why)
+        return found
+
+    async def _carry_out(self, command: Command) -> None:
+        if isinstance(command, CallMap):  # how it ends is told by events
+            await self._call(command.member, command.operation)
+            return
+        if not self.writable:
+            raise CommandRefused(READ_ONLY)
+        await carry_out(self._client, command, self._command_targets())
+
+    async def _call(self, member: str, operation: Operation) -> Answer:
+        if not self.writable and not isinstance(operation, Get | Size | Keys):
+            raise CommandRefused(READ_ONLY)
+        target = self._command_targets().get(member)
+        if target is None or target.why:
+            raise CommandRefused(f"{member} is not reached: {target.why if target else 'nobody is called that'}")
+        return await call_map(self._client, target.url, operation)
+
+
+def _utc_us() -> int:
+    return time.time_ns() // 1_000

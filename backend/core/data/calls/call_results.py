@@ -1,0 +1,134 @@
+"""How calls end at the one who asked: answers of partitions are put together, and the client is told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.data.messages import MapAnswer
+from quarterdeck.backend.core.data.partition_store import partition_of
+from quarterdeck.backend.core.data.state import PendingCall
+from quarterdeck.backend.core.effects import Answered
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.properties import MILLISECOND_US
+
+CALLS = "map-calls"
+"""Name of the timer that sends again and gives up."""
+
+READY = "map-calls-ready"
+"""Name of the timer that sends what waited."""
+
+FIRST_DELAY_US = 20 * MILLISECOND_US
+LONGEST_DELAY_US = 500 * MILLISECOND_US
+"""After an answer that says to ask again."""
+
+
+def wake_at(state: Membership, at_us: int) -> None:
+    """Let the timer of calls come no later than `at_us`."""
+    data = state.data
+    if not state.timers.is_set(CALLS) or at_us < data.calls_due_us:
+        data.calls_due_us = at_us
+        state.timers.set(CALLS, at_us)
+
+
+def partition_count(state: Membership) -> int:
+    table = state.partitions.table
+    return state.settings.partition_count if table is None else len(table)
+
+
+def on_map_answer(state: Membership, now: int, sender: Address, answer: MapAnswer) -> None:
+    """The owner has done it, or says to ask again. What waits behind it goes out at the next tick, which is due at once."""
+    queue = state.data.queues.get(answer.partition)
+    in_flight = queue.in_flight if queue is not None else None
+    if queue is None or in_flight is None or answer.caller != state.uuid or answer.number != in_flight.number:
+        return
+    if answer.retry or not answer.answers:
+        if not in_flight.refused:
+            in_flight.refused = True
+            in_flight.delay_us = min(max(FIRST_DELAY_US, 2 * in_flight.delay_us), LONGEST_DELAY_US)
+            in_flight.resend_us = now + in_flight.delay_us
+            wake_at(state, in_flight.resend_us)
+        return
+    queue.in_flight = None
+    done = len(answer.answers)
+    queue.waiting.extendleft(reversed(in_flight.sub_operations[done:]))
+    for sub_operation, one in zip(in_flight.sub_operations, answer.answers, strict=False):
+        _take(state, now, sub_operation.pending, one)
+    if queue.waiting:
+        state.data.ready[answer.partition] = None
+        state.timers.set(READY, now)
+
+
+def _take(state: Membership, now: int, pending: PendingCall, answer: Answer) -> None:
+    """One partition has answered; when it was the last, the call has ended."""
+    if pending.ended:
+        return
+    pending.answers.append(answer)
+    pending.outstanding -= 1
+    if pending.outstanding == 0:
+        end(state, now, pending, _put_together(pending))
+
+
+def _put_together(pending: PendingCall) -> Answer:
+    answers, operation = pending.answers, pending.operation
+    problem = next((answer for answer in answers if answer.problem), None)
+    if problem is not None:
+        return Answer(problem=problem.problem, untouched=all(answer.untouched for answer in answers))
+    if isinstance(operation, PutAll | Size):
+        return Answer(size=sum(answer.size for answer in answers))
+    if isinstance(operation, Keys):
+        keys = sorted(key for answer in answers for key in answer.keys)
+        return Answer(keys=tuple(keys), size=len(keys))
+    return answers[0]
+
+
+def end(state: Membership, now: int, pending: PendingCall, answer: Answer) -> None:
+    """Tell whoever asked."""
+    pending.ended = True
+    if pending.then is not None:
+        pending.then(state, now, answer)
+        return
+    state.data.pending.pop(pending.call, None)
+    if pending.watched:
+        _record_end(state, now, pending, answer)
+    state.effects.append(Answered(pending.call, answer))
+
+
+def record_start(state: Membership, now: int, pending: PendingCall) -> None:
+    """A call that is watched leaves its trace in the journal."""
+    operation = pending.operation
+    if pending.watched and isinstance(operation, Put | Get | Remove):
+        value = _text(operation.value) if isinstance(operation, Put) else ""
+        state.record(now, CallStarted(pending.call, _word(operation), operation.map, operation.key, value))
+
+
+def _record_end(state: Membership, now: int, pending: PendingCall, answer: Answer) -> None:
+    operation = pending.operation
+    if isinstance(operation, Put | Get | Remove):
+        state.record(
+            now,
+            CallFinished(
+                call=pending.call,
+                operation=_word(operation),
+                map=operation.map,
+                key=operation.key,
+                partition=partition_of(operation.map, operation.key, partition_count(state)),
+                value=_text(answer.value or b""),
+                found=answer.value is not None,
+                took=now - pending.begun_us,
+                problem=answer.problem,
+                untouched=answer.untouched,
+            ),
+        )
+
+
+def _word(operation: Put | Get | Remove) -> Literal["put", "get", "remove"]:
+    if isinstance(operation, Put):
+        return "put"
+    return "get" if isinstance(operation, Get) else "remove"
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")

@@ -1,0 +1,277 @@
+"""Calls of clients to the distributed map, through any joined member, a lite one too.
+
+What is asked is taken apart by partitions. To each partition one call is under way at a time; what comes meanwhile waits and goes
+together in the next. A call is sent again until it is answered: after an answer that says so, after a change of the table,
+after silence. Its number makes sure that it is done once. Whoever gets no answer in time is told that the outcome is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.data.calls import call_results, map_owner
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operation, Put, PutAll, Remove
+from quarterdeck.backend.core.data.messages import MapCall, MergeBatch
+from quarterdeck.backend.core.data.partition_store import partition_of
+from quarterdeck.backend.core.data.state import InFlightCall, PartitionQueue, PendingCall, SubOperation
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views.minimum_cluster_size import check_operation
+from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
+from quarterdeck.backend.core.partitions.arrangement.repartitioning import data_members
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.timers import NEVER
+
+SILENCE_US = 1 * SECOND_US
+LONGEST_SILENCE_US = 4 * SECOND_US
+"""After so long without a word a call is sent again; each time it is waited twice as long, lest a slow link be choked."""
+
+MOST_OPERATIONS = 500
+MOST_BATCH_BYTES = 256 * 1024
+"""What goes together in one call; a single operation may be longer."""
+
+MOST_ENTRY_BYTES = 8 * 1024 * 1024
+"""The longest entry: with its old value, in an answer or a write to a backup, it stays far below what a frame may hold."""
+
+OPERATION_BYTES = 40
+"""About what an operation takes besides its key and value."""
+
+
+def call(state: Membership, now: int, number: int, operation: Operation, watched: bool) -> None:
+    """A client asks for `operation`; the effect `Answered` with its `number` comes when it has ended, perhaps at once.
+
+    A call that is `watched`, if it is for one key, also leaves its beginning and its end in the journal.
+    """
+    is_text = _is_text(operation)  # the journal can hold nothing else
+    pending = PendingCall(number, operation, now, now + state.settings.call_timeout_us, watched and is_text)
+    call_results.record_start(state, now, pending)
+    refusal = _refusal(state, operation) if is_text else "a name that is no valid text; write it in UTF-8"
+    if refusal:
+        call_results.end(state, now, pending, Answer(problem=refusal, untouched=True))
+        return
+    state.data.pending[number] = pending
+    call_results.wake_at(state, pending.deadline_us)
+    if state.partitions.table is None:
+        state.data.waiting_for_table.append(pending)
+        ask_for_arrangement(state, now)
+    else:
+        _place(state, now, pending)
+
+
+def ask_for_merge(
+    state: Membership,
+    now: int,
+    partition: int,
+    operation: MergeBatch,
+    then: Callable[[Membership, int, Answer], None],
+) -> None:
+    """This member itself wants entries merged; it does not give up as long as it lives. There must be a table."""
+    pending = PendingCall(-1, operation, now, NEVER, then=then, outstanding=1)
+    _enqueue(state, partition, SubOperation(pending, operation, MOST_BATCH_BYTES))
+    _depart(state, now, partition)
+
+
+def end_all(state: Membership, now: int, reason: str) -> None:
+    """This incarnation is about to end: so do all calls of clients."""
+    for pending in list(state.data.pending.values()):
+        _fail(state, now, pending, reason)
+    state.data.waiting_for_table.clear()
+
+
+def on_table_changed(state: Membership, now: int) -> None:
+    """What waited for a table finds its partition; calls whose owner is another one now are sent there."""
+    table = state.partitions.table
+    if table is None:
+        return
+    waiting_for_table, state.data.waiting_for_table = state.data.waiting_for_table, []
+    for pending in waiting_for_table:
+        if not pending.ended:
+            _place(state, now, pending)
+    for partition, queue in list(state.data.queues.items()):
+        in_flight = queue.in_flight
+        if in_flight is None:
+            _depart(state, now, partition)
+        elif in_flight.refused or in_flight.sent_to != table.owner(partition):
+            _send(state, now, partition, in_flight)
+
+
+def on_ready_timer(state: Membership, now: int) -> None:
+    """Send what waited for an answer to the call before."""
+    ready, state.data.ready = state.data.ready, {}
+    for partition in ready:
+        _depart(state, now, partition)
+
+
+def on_calls_timer(state: Membership, now: int) -> None:
+    """Give up what has taken too long, and send again what is due."""
+    data = state.data
+    expired = []
+    for pending in data.pending.values():
+        if pending.deadline_us > now:
+            break  # they have all the same time, so the rest are younger
+        expired.append(pending)
+    for pending in expired:
+        _fail(state, now, pending, "no answer in time")
+    for partition, queue in list(data.queues.items()):
+        in_flight = queue.in_flight
+        if in_flight is None:
+            continue
+        if all(sub_operation.pending.ended for sub_operation in in_flight.sub_operations):
+            queue.in_flight = None  # nobody waits for it any more; whether it is still done nobody was promised
+            _depart(state, now, partition)
+        elif in_flight.resend_us <= now:
+            if not in_flight.refused:
+                in_flight.silence_us = min(2 * in_flight.silence_us, LONGEST_SILENCE_US)
+            _send(state, now, partition, in_flight)
+    _set_timer(state)
+
+
+def _set_timer(state: Membership) -> None:
+    data = state.data
+    due = [queue.in_flight.resend_us for queue in data.queues.values() if queue.in_flight is not None]
+    oldest = next(iter(data.pending.values()), None)
+    if oldest is not None:
+        due.append(oldest.deadline_us)
+    if due:
+        call_results.wake_at(state, min(due))
+
+
+def _refusal(state: Membership, operation: Operation) -> str:
+    """Why the operation cannot be begun; empty when it can."""
+    try:
+        check_operation(state)
+    except CommandRefused as problem:
+        return str(problem)
+    if state.standing.state == "PASSIVE":
+        return "the cluster is PASSIVE and serves no operations"
+    if state.partitions.table is None and not data_members(state):
+        return "no member of the cluster holds data"
+    longest = max((len(key.encode()) + size for key, size in _sizes(operation)), default=0)
+    longest += len(operation.map.encode())
+    if longest > MOST_ENTRY_BYTES:
+        return f"an entry of {longest} bytes is too large; the most is {MOST_ENTRY_BYTES}"
+    return ""
+
+
+def _is_text(operation: Operation) -> bool:
+    """Whether the names of the map and of its keys can be written in UTF-8."""
+    try:
+        operation.map.encode()
+        for key, _ in _sizes(operation):
+            key.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _sizes(operation: Operation) -> Iterator[tuple[str, int]]:
+    if isinstance(operation, PutAll):
+        yield from ((key, len(value)) for key, value in operation.entries)
+    elif isinstance(operation, Put):
+        yield operation.key, len(operation.value)
+    elif isinstance(operation, Get | Remove):
+        yield operation.key, 0
+
+
+def _fail(state: Membership, now: int, pending: PendingCall, reason: str) -> None:
+    known = "" if not pending.sent else "; the outcome is not known"
+    call_results.end(state, now, pending, Answer(problem=f"{reason}{known}", untouched=not pending.sent))
+
+
+# From the call to the partitions
+
+
+def _place(state: Membership, now: int, pending: PendingCall) -> None:
+    """Take the operation apart by partitions, and send what can go."""
+    placed = list(_sub_operations(state, pending))
+    pending.outstanding = len(placed)
+    if not placed:
+        call_results.end(state, now, pending, Answer())
+    for partition, sub_operation in placed:
+        _enqueue(state, partition, sub_operation)
+    for partition in dict.fromkeys(partition for partition, _ in placed):
+        _depart(state, now, partition)
+
+
+def _sub_operations(state: Membership, pending: PendingCall) -> Iterator[tuple[int, SubOperation]]:
+    operation, count = pending.operation, call_results.partition_count(state)
+    if isinstance(operation, Put | Get | Remove):
+        size = len(operation.key) + OPERATION_BYTES + (len(operation.value) if isinstance(operation, Put) else 0)
+        yield partition_of(operation.map, operation.key, count), SubOperation(pending, operation, size)
+    elif isinstance(operation, PutAll):
+        yield from _put_all_sub_operations(pending, operation, count)
+    elif not isinstance(operation, MergeBatch):
+        yield from ((partition, SubOperation(pending, operation, OPERATION_BYTES)) for partition in range(count))
+
+
+def _put_all_sub_operations(pending: PendingCall, operation: PutAll, count: int) -> Iterator[tuple[int, SubOperation]]:
+    """One piece for each partition, or several if that has much to store."""
+    parts: dict[int, list[tuple[str, bytes]]] = {}
+    sizes: dict[int, int] = {}
+    for key, value in operation.entries:
+        partition = partition_of(operation.map, key, count)
+        part, size = parts.setdefault(partition, []), len(key) + len(value) + OPERATION_BYTES
+        if part and (sizes[partition] + size > MOST_BATCH_BYTES or len(part) >= MOST_OPERATIONS):
+            yield partition, SubOperation(pending, PutAll(operation.map, tuple(part)), sizes[partition])
+            part = parts[partition] = []
+            sizes[partition] = 0
+        part.append((key, value))
+        sizes[partition] = sizes.get(partition, 0) + size
+    for partition, part in parts.items():
+        yield partition, SubOperation(pending, PutAll(operation.map, tuple(part)), sizes[partition])
+
+
+def _enqueue(state: Membership, partition: int, sub_operation: SubOperation) -> None:
+    queue = state.data.queues.get(partition)
+    if queue is None:
+        queue = state.data.queues[partition] = PartitionQueue()
+    queue.waiting.append(sub_operation)
+
+
+# From the partitions to their owners
+
+
+def _depart(state: Membership, now: int, partition: int) -> None:
+    """Send what waits for the partition, as one call, unless one is under way or nobody owns the partition just now."""
+    queue, table = state.data.queues.get(partition), state.partitions.table
+    if queue is None or queue.in_flight is not None or table is None or table.owner(partition) is None:
+        return
+    sub_operations = _next_batch(queue)
+    if sub_operations:
+        queue.number += 1
+        queue.in_flight = InFlightCall(
+            queue.number, sub_operations, tuple(sub_operation.operation for sub_operation in sub_operations), SILENCE_US
+        )
+        _send(state, now, partition, queue.in_flight)
+
+
+def _next_batch(queue: PartitionQueue) -> list[SubOperation]:
+    sub_operations: list[SubOperation] = []
+    size = 0
+    while queue.waiting and len(sub_operations) < MOST_OPERATIONS:
+        sub_operation = queue.waiting[0]
+        if sub_operations and size + sub_operation.bytes > MOST_BATCH_BYTES:
+            break
+        queue.waiting.popleft()
+        if not sub_operation.pending.ended:
+            sub_operations.append(sub_operation)
+            size += sub_operation.bytes
+    return sub_operations
+
+
+def _send(state: Membership, now: int, partition: int, in_flight: InFlightCall) -> None:
+    """Send the call to the owner that this member knows; to itself directly."""
+    table = state.partitions.table
+    owner = None if table is None else table.owner(partition)
+    in_flight.sent_to, in_flight.refused = owner, False
+    in_flight.resend_us = now + in_flight.silence_us
+    call_results.wake_at(state, in_flight.resend_us)
+    if owner is None:
+        return  # the table will change
+    for sub_operation in in_flight.sub_operations:
+        sub_operation.pending.sent = True
+    message = MapCall(state.uuid, partition, in_flight.number, in_flight.operations)
+    if owner.uuid == state.uuid:
+        map_owner.on_map_call(state, now, state.address, message)
+    else:
+        state.send(owner.address, message)

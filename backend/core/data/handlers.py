@@ -1,0 +1,71 @@
+"""The rules of data by message and by timer, and what the rest of the member tells the chapters of data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data import merging_entries
+from quarterdeck.backend.core.data.calls import call_results, map_calls, map_owner
+from quarterdeck.backend.core.data.messages import (
+    BackupAck,
+    BackupCheck,
+    BackupStale,
+    BackupWrite,
+    MapAnswer,
+    MapCall,
+    SyncAck,
+    SyncChunk,
+    SyncRequest,
+)
+from quarterdeck.backend.core.data.replication import anti_entropy, backups, replica_sending, replica_sync
+from quarterdeck.backend.core.membership.state import Membership
+
+DATA_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
+    MapCall: map_owner.on_map_call,
+    MapAnswer: call_results.on_map_answer,
+    BackupWrite: backups.on_backup_write,
+    BackupCheck: backups.on_backup_check,
+    BackupAck: backups.on_backup_ack,
+    BackupStale: backups.on_backup_stale,
+    SyncRequest: replica_sending.on_sync_request,
+    SyncChunk: replica_sync.on_sync_chunk,
+    SyncAck: replica_sending.on_sync_ack,
+}
+"""Which handler answers which message."""
+
+DATA_TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
+    call_results.CALLS: map_calls.on_calls_timer,
+    call_results.READY: map_calls.on_ready_timer,
+    backups.BACKUPS: backups.on_backups_timer,
+    replica_sync.SYNC: replica_sync.on_sync_timer,
+    replica_sending.SENDING: replica_sending.on_sending_timer,
+    anti_entropy.ANTI_ENTROPY: anti_entropy.on_anti_entropy_timer,
+    merging_entries.MERGING: merging_entries.on_merging_timer,
+}
+"""Which handler answers which timer."""
+
+
+def on_table_changed(state: Membership, now: int) -> None:
+    """The member's table is another one now, and every `placed` that follows from it has been said."""
+    if state.partitions.table is None:
+        return
+    replica_sync.on_table_changed(state, now)
+    replica_sending.on_table_changed(state, now)
+    backups.on_table_changed(state, now)
+    map_calls.on_table_changed(state, now)
+    merging_entries.begin_when_ready(state, now)
+
+
+def on_list_changed(state: Membership, now: int) -> None:
+    """The member has installed another member list."""
+    anti_entropy.on_list_changed(state, now)
+    merging_entries.begin_when_ready(state, now)
+
+
+def on_incarnation_end(state: Membership, now: int, reason: str, *, for_good: bool) -> None:
+    """This incarnation is about to end, `for_good` unless it merges into another cluster: all calls end with a problem."""
+    map_calls.end_all(state, now, reason)
+    if for_good:
+        merging_entries.give_up(state, now, reason)

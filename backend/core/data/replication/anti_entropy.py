@@ -1,0 +1,59 @@
+"""Every so often each owner compares its partitions with their backups, whatever it believes of them (behaviour 8.12)."""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.messages import CheckedReplica
+from quarterdeck.backend.core.data.replication import backups
+from quarterdeck.backend.core.membership.state import Membership
+
+ANTI_ENTROPY = "anti-entropy"
+"""Name of the timer of the comparison."""
+
+
+def begin(state: Membership, now: int) -> None:
+    """This member holds a replica now."""
+    if not state.timers.is_set(ANTI_ENTROPY):
+        state.timers.set(ANTI_ENTROPY, now + state.settings.backup_sync_interval_us)
+
+
+def on_list_changed(state: Membership, now: int) -> None:
+    """Remember who has left. Its calls may still be on their way, so what is known of them goes some time later."""
+    if state.members is None:
+        return
+    data = state.data
+    incarnations = frozenset(member.uuid for member in state.members.members)
+    for uuid in sorted(data.incarnations - incarnations):
+        data.gone[uuid] = now
+    for uuid in [uuid for uuid in data.gone if uuid in incarnations]:
+        del data.gone[uuid]
+    data.incarnations = incarnations
+
+
+def on_anti_entropy_timer(state: Membership, now: int) -> None:
+    """Ask the backups of all owned partitions whether they have the same; forget the calls of those who left long ago."""
+    _forget_sessions(state, now)
+    checks: dict[Address, list[CheckedReplica]] = {}
+    for partition, owner_state in state.data.owner_states.items():
+        # An empty one too: a backup may have a write of an owner before this one that nobody else has heard of.
+        if not state.partitions.is_migrating(partition):
+            check = backups.checked(state, partition)
+            for address in backups.backup_addresses(state, owner_state):
+                checks.setdefault(address, []).append(check)
+    backups.send_checks(state, checks)
+    if state.data.stores:
+        begin(state, now)
+
+
+def _forget_sessions(state: Membership, now: int) -> None:
+    data = state.data
+    # Copies of partitions bring sessions along of lives that left before this member came.
+    for uuid in sorted(
+        set().union(*(store.sessions for store in data.stores.values())) - data.incarnations - data.gone.keys()
+    ):
+        data.gone[uuid] = now
+    long_gone = [uuid for uuid, since in data.gone.items() if now - since >= state.settings.call_timeout_us]
+    for uuid in long_gone:
+        del data.gone[uuid]
+        for store in data.stores.values():
+            store.sessions.pop(uuid, None)

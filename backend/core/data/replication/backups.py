@@ -1,0 +1,317 @@
+"""Synchronous backups: a write counts when every backup in the row has it (behaviour 8.12).
+
+The owner numbers its writes with stamps and sends each to all backups; a backup takes a write only on top of the stamp that it
+was made for, and always says where it stands. So its replica is one that the owner has had, or it is told that it is stale and
+takes the whole partition over (chapter `replica_sync`). Callers hear of nothing that is not safe: what the owner has done waits
+until every backup now in the row has confirmed it. A new owner knows nothing of its backups and asks them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_promotions
+from quarterdeck.backend.core.data.calls import call_results
+from quarterdeck.backend.core.data.calls.operations import Answer
+from quarterdeck.backend.core.data.messages import (
+    BackupAck,
+    BackupCheck,
+    BackupStale,
+    BackupWrite,
+    CheckedReplica,
+    MapAnswer,
+)
+from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp
+from quarterdeck.backend.core.data.replication import replica_sync
+from quarterdeck.backend.core.data.state import OwnerState
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, index_of
+from quarterdeck.backend.core.properties import MILLISECOND_US
+
+BACKUPS = "map-backups"
+"""Name of the timer that looks after writes that are not safe."""
+
+RESEND_US = 500 * MILLISECOND_US
+LONGEST_RESEND_US = 4_000 * MILLISECOND_US
+"""When to send again to backups that do not confirm; each time it is waited twice as long, lest a slow link be choked."""
+
+NOT_YET_US = 50 * MILLISECOND_US
+"""When to try again with a backup that has not heard of its new owner."""
+
+MOST_EARLY = 64
+"""So many writes that have overtaken others wait for those at a backup; if there are more, all of them come again."""
+
+CHECKS_IN_A_MESSAGE = 500
+
+
+# The owner
+
+
+def begin_owning(state: Membership, now: int, partition: int) -> None:
+    """This member owns the partition from now on. What it holds is not safe before the backups have said that they hold it."""
+    assert state.partitions.table is not None
+    row = state.partitions.table.rows[partition]
+    owner_state = state.data.owner_states[partition] = OwnerState(row, state.data.last_stamp(partition), RESEND_US)
+    _settle(state, now, partition, owner_state)
+    if partition in state.data.unsafe:
+        _look_at(state, partition, now)
+
+
+def end_owning(state: Membership, now: int, partition: int) -> None:
+    """This member owns the partition no more. Callers that wait are sent to the new owner, which knows what is done."""
+    owner_state = state.data.owner_states.pop(partition, None)
+    state.data.unsafe.pop(partition, None)
+    if owner_state is None:
+        return
+    for _, to, answer in owner_state.waiting:
+        reply(state, now, to, MapAnswer(answer.caller, partition, answer.number, (), "the partition has moved"))
+
+
+def write(
+    state: Membership,
+    now: int,
+    partition: int,
+    changed: tuple[tuple[str, str], ...],
+    caller: str,
+    number: int,
+    answers: tuple[Answer, ...],
+) -> None:
+    """The store has changed at these keys for a call: give that a stamp and send it to the backups."""
+    data = state.data
+    store, owner_state = data.stores[partition], data.owner_states[partition]
+    previous = store.stamp
+    issued = data.issued[partition] = max(previous.number, data.issued.get(partition, 0)) + 1
+    store.stamp = Stamp(state.uuid, issued)
+    store.sessions[caller] = (number, answers)
+    found = [(map, key, store.find(map, key)) for map, key in changed]
+    entries = tuple((map, key, entry) for map, key, entry in found if entry is not None)
+    removed = tuple((map, key) for map, key, entry in found if entry is None)
+    message = BackupWrite(partition, previous, store.stamp, entries, removed, caller, number, answers)
+    owner_state.log.append(message)
+    state.send_all(backup_addresses(state, owner_state), message)
+    _settle(state, now, partition, owner_state)
+
+
+def answer_when_safe(state: Membership, now: int, partition: int, to: Address, answer: MapAnswer) -> None:
+    """Answer as soon as all that the replica has now is in every backup."""
+    owner_state = state.data.owner_states[partition]
+    owner_state.waiting.append((state.data.last_stamp(partition).number, to, answer))
+    owner_state.delivered[answer.caller] = answer.number
+    _settle(state, now, partition, owner_state)
+
+
+def reply(state: Membership, now: int, to: Address, answer: MapAnswer) -> None:
+    """Answer a caller, which may be this member itself."""
+    if to == state.address:
+        call_results.on_map_answer(state, now, to, answer)
+    else:
+        state.send(to, answer)
+
+
+def on_backup_ack(state: Membership, now: int, sender: Address, ack: BackupAck) -> None:
+    """A backup says where it stands."""
+    data = state.data
+    for partition, position in ack.positions:
+        owner_state = data.owner_states.get(partition)
+        if owner_state is None or Replica(sender, ack.backup) not in _backups(state, owner_state.row):
+            continue
+        if _is_of_this_ownership(owner_state, position):
+            if position.number > owner_state.confirmed.get(ack.backup, -1):
+                owner_state.confirmed[ack.backup] = position.number
+                owner_state.delay_us = RESEND_US
+                data.unsafe.pop(partition, None)  # the time to wait begins anew
+            _settle(state, now, partition, owner_state)
+        elif (partition, ack.backup) not in data.outgoing:
+            state.send(sender, BackupStale(state.uuid, partition, position))
+    for partition in ack.not_yet:
+        if partition in data.unsafe:
+            _look_at(state, partition, min(data.unsafe[partition], now + NOT_YET_US))
+
+
+def on_table_changed(state: Membership, now: int) -> None:
+    """Rows of partitions that stay with this owner may have other backups now: fewer to wait for, or new ones to ask."""
+    table = state.partitions.table
+    assert table is not None
+    for partition, owner_state in list(state.data.owner_states.items()):
+        row = table.rows[partition]
+        if row is owner_state.row or row == owner_state.row or row[0] is None or row[0].uuid != state.uuid:
+            continue
+        owner_state.row = row
+        here = {backup.uuid for backup in _backups(state, row)}
+        owner_state.confirmed = {uuid: number for uuid, number in owner_state.confirmed.items() if uuid in here}
+        _settle(state, now, partition, owner_state)
+        if partition in state.data.unsafe:
+            _look_at(state, partition, now)
+
+
+def on_backups_timer(state: Membership, now: int) -> None:
+    """Send again what backups have not confirmed; ask those of whom nothing is known."""
+    unsafe = state.data.unsafe
+    checks: dict[Address, list[CheckedReplica]] = {}
+    for partition, due_us in list(unsafe.items()):
+        if due_us > now:
+            continue
+        owner_state = state.data.owner_states[partition]
+        _settle(state, now, partition, owner_state)  # somebody may have left the list
+        if partition not in unsafe:
+            continue
+        unsafe[partition] = now + owner_state.delay_us
+        owner_state.delay_us = min(2 * owner_state.delay_us, LONGEST_RESEND_US)
+        for backup in _backups(state, owner_state.row):
+            if (partition, backup.uuid) in state.data.outgoing:
+                continue
+            if not _send_rest(state, owner_state, backup):
+                checks.setdefault(backup.address, []).append(checked(state, partition))
+    send_checks(state, checks)
+    if unsafe:
+        _wake_at(state, min(unsafe.values()))
+
+
+def checked(state: Membership, partition: int) -> CheckedReplica:
+    store = state.data.stores[partition]
+    return CheckedReplica(partition, store.stamp, store.digest)
+
+
+def send_checks(state: Membership, checks: dict[Address, list[CheckedReplica]]) -> None:
+    """Ask each backup about all its partitions, in as few messages as may be."""
+    for address, ones in checks.items():
+        for start in range(0, len(ones), CHECKS_IN_A_MESSAGE):
+            state.send(address, BackupCheck(state.uuid, tuple(ones[start : start + CHECKS_IN_A_MESSAGE])))
+
+
+def backup_addresses(state: Membership, owner_state: OwnerState) -> tuple[Address, ...]:
+    return tuple(backup.address for backup in _backups(state, owner_state.row))
+
+
+def mark_out_of_step(state: Membership, now: int, partition: int, backup: str) -> None:
+    """A backup that was in step is not any more: nothing is safe with it."""
+    owner_state = state.data.owner_states[partition]
+    owner_state.confirmed.pop(backup, None)
+    _settle(state, now, partition, owner_state)
+
+
+def _backups(state: Membership, row: Replicas) -> Iterator[Replica]:
+    """Those whose word counts.
+
+    While the state of the cluster keeps the names of those who left in the rows, lives off the list are not waited for: they
+    never come back, and nobody is promoted meanwhile. Otherwise the row alone counts, for the list may come later than the row.
+    """
+    backups = (replica for replica in row[1:] if replica is not None)
+    if allows_promotions(state.standing.state):
+        return backups
+    return (one for one in backups if (peer := state.peers.get(one.address)) is not None and peer.uuid == one.uuid)
+
+
+def _settle(state: Membership, now: int, partition: int, owner_state: OwnerState) -> None:
+    """See what is safe now: forget it in the log, answer those who waited for it."""
+    last = state.data.last_stamp(partition).number
+    safe = min((owner_state.confirmed.get(backup.uuid, 0) for backup in _backups(state, owner_state.row)), default=last)
+    while owner_state.log and owner_state.log[0].stamp.number <= safe:
+        owner_state.base = owner_state.log.popleft().stamp
+    while owner_state.waiting and owner_state.waiting[0][0] <= safe:
+        _, to, answer = owner_state.waiting.popleft()
+        if owner_state.delivered.get(answer.caller) == answer.number:
+            del owner_state.delivered[answer.caller]
+        reply(state, now, to, answer)
+    if safe >= last:
+        state.data.unsafe.pop(partition, None)
+    elif partition not in state.data.unsafe:
+        _look_at(state, partition, now + RESEND_US)
+
+
+def _look_at(state: Membership, partition: int, at_us: int) -> None:
+    state.data.unsafe[partition] = at_us
+    _wake_at(state, at_us)
+
+
+def _wake_at(state: Membership, at_us: int) -> None:
+    if not state.timers.is_set(BACKUPS) or at_us < state.data.backups_due_us:
+        state.data.backups_due_us = at_us
+        state.timers.set(BACKUPS, at_us)
+
+
+def _send_rest(state: Membership, owner_state: OwnerState, backup: Replica) -> bool:
+    """Send the writes that the backup is not known to have. False when there are none, and yet it is not known to be in step."""
+    confirmed = owner_state.confirmed.get(backup.uuid)
+    for message in owner_state.log:
+        if confirmed is None or message.stamp.number > confirmed:
+            state.send(backup.address, message)
+    return bool(owner_state.log) or confirmed is not None
+
+
+def _is_of_this_ownership(owner_state: OwnerState, position: Stamp) -> bool:
+    return position == owner_state.base or any(message.stamp == position for message in owner_state.log)
+
+
+# The backup
+
+
+def on_backup_write(state: Membership, now: int, sender: Address, message: BackupWrite) -> None:
+    """Take the owner's write if it fits, and say where this replica stands."""
+    partition = message.partition
+    store = _replica_of(state, partition, Replica(sender, message.stamp.writer))
+    if store is None:
+        state.send(sender, BackupAck(state.uuid, (), (partition,)))
+        return
+    _take_in_order(state, store, message)
+    state.send(sender, BackupAck(state.uuid, ((partition, store.stamp),)))
+
+
+def _take_in_order(state: Membership, store: PartitionStore, message: BackupWrite) -> None:
+    """Take the write, and those that wait for it. One that has overtaken others waits for them, but for no other owner's."""
+    early = state.data.early.setdefault(message.partition, {})
+    for stamp, one in list(early.items()):
+        if one.stamp.writer != message.stamp.writer or stamp.number < store.stamp.number or len(early) > MOST_EARLY:
+            del early[stamp]
+    early[message.previous] = message
+    while (fitting := early.pop(store.stamp, None)) is not None:
+        _take(store, fitting)
+    if not early:
+        del state.data.early[message.partition]
+
+
+def _take(store: PartitionStore, message: BackupWrite) -> None:
+    for map, key, entry in message.entries:
+        store.put(map, key, entry)
+    for map, key in message.removed:
+        store.remove(map, key)
+    store.sessions[message.caller] = (message.number, message.answers)
+    store.stamp = message.stamp
+
+
+def on_backup_check(state: Membership, now: int, sender: Address, message: BackupCheck) -> None:
+    """Say where these replicas stand. One that has the owner's stamp and other data is dirty, and wants a copy."""
+    positions: list[tuple[int, Stamp]] = []
+    not_yet: list[int] = []
+    for check in message.checks:
+        store = _replica_of(state, check.partition, Replica(sender, message.owner))
+        if store is None:
+            not_yet.append(check.partition)
+        elif store.stamp == check.stamp and store.digest != check.digest:
+            replica_sync.request_copy(state, now, check.partition, "its data has another digest than the owner's")
+        else:
+            positions.append((check.partition, store.stamp))
+    if positions or not_yet:
+        state.send(sender, BackupAck(state.uuid, tuple(positions), tuple(not_yet)))
+
+
+def on_backup_stale(state: Membership, now: int, sender: Address, message: BackupStale) -> None:
+    """The owner cannot go on from what is here: take everything over, unless it was brought in step meanwhile."""
+    store = _replica_of(state, message.partition, Replica(sender, message.owner))
+    if store is not None and store.stamp == message.position:
+        replica_sync.request_copy(state, now, message.partition, "it lacks writes that the owner does not keep")
+
+
+def _replica_of(state: Membership, partition: int, owner: Replica) -> PartitionStore | None:
+    """The replica that this member holds for `owner`; None when it knows nothing of that, or is just sending it elsewhere."""
+    table = state.partitions.table
+    if table is None or not 0 <= partition < len(table):
+        return None
+    row = table.rows[partition]
+    if row[0] != owner or index_of(state.uuid, row) < 1:
+        return None
+    active = state.partitions.active.get(partition)
+    if active is not None and active.sending is not None:
+        return None
+    return state.data.stores.get(partition)

@@ -1,0 +1,108 @@
+"""The owner sends a whole partition to a backup that is out of step (the backup's side: `replica_sync`).
+
+The partition takes no writes meanwhile. Little is lost by that, for no write can be confirmed as long as a backup in the row is
+out of step; and the copy, made chunk by chunk, is of one moment. If the backup falls silent, writes are taken again.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.messages import SyncAck, SyncChunk, SyncRequest
+from quarterdeck.backend.core.data.replication import backups
+from quarterdeck.backend.core.data.replication.store_transfer import chunks_of
+from quarterdeck.backend.core.data.state import Outgoing
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.table.replica import Replica
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+
+SENDING = "replica-sending"
+"""Name of the timer that sends chunks again."""
+
+RESEND_US = 500 * MILLISECOND_US
+GIVE_UP_US = 5 * SECOND_US
+"""After so long without a word from the backup."""
+
+
+def is_sending(state: Membership, partition: int) -> bool:
+    """Whether a copy of the partition is under way, so that it takes no writes."""
+    return any(one == partition for one, _ in state.data.outgoing)
+
+
+def on_sync_request(state: Membership, now: int, sender: Address, request: SyncRequest) -> None:
+    """Begin the copy. A backup that may not have it now asks again."""
+    owner_state = state.data.owner_states.get(request.partition)
+    receiver = Replica(sender, request.backup)
+    if owner_state is None or receiver not in owner_state.row[1:] or state.partitions.is_migrating(request.partition):
+        return
+    present = state.data.outgoing.get((request.partition, request.backup))
+    if present is not None and present.token == request.token:
+        return
+    chunks = chunks_of(state.data.stores[request.partition], state.settings.transfer_chunk_bytes)
+    outgoing = Outgoing(receiver, request.token, chunks, give_up_us=now + GIVE_UP_US)
+    state.data.outgoing[request.partition, request.backup] = outgoing
+    backups.mark_out_of_step(state, now, request.partition, request.backup)
+    _send_some(state, now, request.partition, outgoing)
+
+
+def on_sync_ack(state: Membership, now: int, sender: Address, ack: SyncAck) -> None:
+    """The backup has taken chunks in; send the next ones."""
+    found = [one for one in state.data.outgoing.items() if one[1].token == ack.token]
+    if not found:
+        return
+    key, outgoing = found[0]
+    if ack.done:
+        del state.data.outgoing[key]
+        return
+    acknowledged = [number for number in outgoing.unacknowledged if number <= ack.number]
+    for number in acknowledged:
+        del outgoing.unacknowledged[number]
+    outgoing.give_up_us = now + GIVE_UP_US
+    if acknowledged:
+        _send_some(state, now, ack.partition, outgoing)
+
+
+def stop(state: Membership, partition: int) -> None:
+    """The partition migrates, or is not owned here any more."""
+    for one in [one for one in state.data.outgoing if one[0] == partition]:
+        del state.data.outgoing[one]
+
+
+def on_table_changed(state: Membership, now: int) -> None:
+    """Whoever is no backup any more gets nothing."""
+    table = state.partitions.table
+    assert table is not None
+    for (partition, backup), outgoing in list(state.data.outgoing.items()):
+        if outgoing.receiver not in table.rows[partition][1:]:
+            del state.data.outgoing[partition, backup]
+
+
+def on_sending_timer(state: Membership, now: int) -> None:
+    """Send again what was not acknowledged; give up on those who are silent."""
+    for (partition, backup), outgoing in list(state.data.outgoing.items()):
+        if outgoing.give_up_us <= now:
+            del state.data.outgoing[partition, backup]
+        elif outgoing.resend_us <= now:
+            for number, payload in outgoing.unacknowledged.items():
+                state.send(outgoing.receiver.address, SyncChunk(partition, outgoing.token, number, payload))
+            outgoing.resend_us = now + RESEND_US
+    _set_timer(state)
+
+
+def _send_some(state: Membership, now: int, partition: int, outgoing: Outgoing) -> None:
+    """Send until the window is full or all is sent."""
+    while not outgoing.exhausted and len(outgoing.unacknowledged) < state.settings.transfer_window_chunks:
+        payload = next(outgoing.chunks, None)
+        if payload is None:
+            outgoing.exhausted = True
+            break
+        outgoing.unacknowledged[outgoing.next_number] = payload
+        state.send(outgoing.receiver.address, SyncChunk(partition, outgoing.token, outgoing.next_number, payload))
+        outgoing.next_number += 1
+    outgoing.resend_us = now + RESEND_US
+    _set_timer(state)
+
+
+def _set_timer(state: Membership) -> None:
+    due = [min(outgoing.resend_us, outgoing.give_up_us) for outgoing in state.data.outgoing.values()]
+    if due:
+        state.timers.set(SENDING, min(due))

@@ -1,0 +1,126 @@
+"""A backup that is out of step takes its whole partition over from the owner (behaviour 8.12).
+
+The owner's side is `replica_sending`. A few partitions are taken over at a time, and none that is migrating here. What comes is
+staged beside the present replica, which goes only when all has come, and only if it has not changed meanwhile: then the copy is
+out of date.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
+from quarterdeck.backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
+from quarterdeck.backend.core.data.replication.store_transfer import Staging
+from quarterdeck.backend.core.data.state import Incoming
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.table.replica import Replica, index_of
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+
+SYNC = "replica-sync"
+"""Name of the timer that asks again."""
+
+ASK_AGAIN_US = 2 * SECOND_US
+"""After so long without a new chunk."""
+
+LOOK_AGAIN_US = 200 * MILLISECOND_US
+"""While what is wanted cannot be begun."""
+
+
+def request_copy(state: Membership, now: int, partition: int, reason: str) -> None:
+    """This backup needs the partition from its owner, whom it knows."""
+    owner = _owner(state, partition)
+    if owner is None or partition in state.data.stale or partition in state.data.incoming:
+        return
+    state.data.stale[partition] = None
+    state.record(now, BackupOutOfStep(partition, owner.address, reason))
+    _begin_some(state, now)
+
+
+def forget(state: Membership, now: int, partition: int) -> None:
+    """The partition migrates, or is no backup here any more: nothing of it is wanted now."""
+    state.data.stale.pop(partition, None)
+    state.data.incoming.pop(partition, None)
+
+
+def on_table_changed(state: Membership, now: int) -> None:
+    """Copies from somebody who is no owner any more have come to nothing; the new owner will look after its backups."""
+    for partition, incoming in list(state.data.incoming.items()):
+        if _owner(state, partition) != incoming.owner:
+            forget(state, now, partition)
+    _begin_some(state, now)
+
+
+def on_sync_chunk(state: Membership, now: int, sender: Address, chunk: SyncChunk) -> None:
+    """Take the next chunk in. A copy that is not wanted any more is told to end."""
+    incoming = state.data.incoming.get(chunk.partition)
+    if incoming is None or incoming.token != chunk.token:
+        state.send(sender, SyncAck(chunk.partition, chunk.token, chunk.number, True))
+        return
+    if chunk.number == incoming.received:
+        incoming.received += 1
+        incoming.ask_again_us = now + ASK_AGAIN_US
+        try:
+            complete = incoming.staging.take(chunk.payload, state.data.stores.get(chunk.partition))
+        except (msgspec.DecodeError, ValueError) as problem:
+            forget(state, now, chunk.partition)
+            request_copy(state, now, chunk.partition, f"the last copy was no good: {problem}")
+            return
+        if complete:
+            _finish(state, now, chunk.partition, incoming)
+    done = chunk.partition not in state.data.incoming
+    state.send(sender, SyncAck(chunk.partition, chunk.token, incoming.received - 1, done))
+
+
+def on_sync_timer(state: Membership, now: int) -> None:
+    """Where nothing comes, ask again under a new token, after those that wait; begin what can begin now."""
+    for partition, incoming in list(state.data.incoming.items()):
+        if incoming.ask_again_us <= now:
+            del state.data.incoming[partition]
+            state.data.stale[partition] = None
+    _begin_some(state, now)
+
+
+def _finish(state: Membership, now: int, partition: int, incoming: Incoming) -> None:
+    data, staged = state.data, incoming.staging.store
+    del data.incoming[partition]
+    if data.last_stamp(partition) == incoming.began_with:
+        if staged is not None:
+            data.stores[partition] = staged
+        store = data.stores[partition]
+        state.record(now, BackupInStep(partition, incoming.owner.address, store.entries, store.bytes))
+        state.send(incoming.owner.address, BackupAck(state.uuid, ((partition, store.stamp),)))
+    _begin_some(state, now)
+
+
+def _begin_some(state: Membership, now: int) -> None:
+    data = state.data
+    for partition in list(data.stale):
+        owner = _owner(state, partition)
+        if owner is None:
+            del data.stale[partition]
+        elif len(data.incoming) < state.settings.parallel_replications and not state.partitions.is_migrating(partition):
+            del data.stale[partition]
+            _ask(state, now, partition, owner)
+    due = [incoming.ask_again_us for incoming in data.incoming.values()]
+    if data.stale:
+        due.append(now + LOOK_AGAIN_US)
+    if due:
+        state.timers.set(SYNC, min(due))
+
+
+def _ask(state: Membership, now: int, partition: int, owner: Replica) -> None:
+    token = state.next_token()
+    began_with = state.data.last_stamp(partition)
+    state.data.incoming[partition] = Incoming(owner, token, began_with, Staging(), ask_again_us=now + ASK_AGAIN_US)
+    state.send(owner.address, SyncRequest(state.uuid, partition, token))
+
+
+def _owner(state: Membership, partition: int) -> Replica | None:
+    """Whose backup this member is; None when it is no backup."""
+    table = state.partitions.table
+    if table is None or partition not in state.data.stores:
+        return None
+    row = table.rows[partition]
+    return row[0] if index_of(state.uuid, row) > 0 else None

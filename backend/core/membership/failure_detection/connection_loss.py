@@ -1,0 +1,38 @@
+"""Connection loss as evidence (behaviour 3.5): the transport cannot reach a member, although somebody should listen there.
+
+A single fault proves nothing. The link is tried again at short intervals, and the member is suspected after a few faults in a
+row. So a crashed process is detected long before its heartbeats are missed; a silent network is not.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, link_probes, suspicion
+from quarterdeck.backend.core.membership.state import Membership
+
+CONNECTION = "connection:"
+"""Prefix of the timers that try a broken link again, one for each member."""
+
+
+def on_unreachable(state: Membership, now: int, address: Address, reason: str) -> None:
+    """Count a fault. Those that come while the next try is due already are the same one."""
+    peer = state.peers.get(address)
+    if peer is None or address in state.suspicions or state.timers.is_set(CONNECTION + address):
+        return
+    peer.faults += 1
+    if peer.faults > state.settings.connection_max_faults:
+        peer.faults = 0
+        heartbeat_ring.add_first_hand_suspect(state, address)
+        suspicion.suspect(state, now, address, f"no connection ({reason})")
+    else:
+        state.timers.set(CONNECTION + address, now + state.settings.connection_monitor_interval_us)
+
+
+def on_connection_timer(state: Membership, now: int, address: Address) -> None:
+    """Try the link again. The answer makes the faults void, another failure is the next one.
+
+    A heartbeat that came meanwhile may have been on its way when its sender died, so the link is tried all the same.
+    """
+    peer = state.peers.get(address)
+    if peer is not None and address not in state.suspicions:
+        link_probes.probe(state, address, peer.uuid)

@@ -1,0 +1,81 @@
+"""Explicit suspicion: 'assume that I am dead and go your own way' (seed 000, Explicit Suspicion; behaviour 3.4 and 3.5).
+
+A request describes its receiver as the sender knew it. If any of the four fields has changed meanwhile, the receiver has
+moved on and the request is void. So a late request never harms a cluster that has healed itself.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
+from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views import publishing
+from quarterdeck.backend.core.membership.views.identity import ListMetadata
+from quarterdeck.backend.core.messages import ExplicitSuspicion, Heartbeat, HeartbeatComplaint, TriggerExplicitSuspicion
+
+
+def send(state: Membership, now: int, about: ListMetadata, reason: str) -> None:
+    """Ask the member that `about` describes to suspect this one."""
+    if about.address != state.address:
+        state.record(now, ExplicitSuspicionSent(about.address, reason))
+        state.send(about.address, ExplicitSuspicion(about))
+
+
+def on_stray_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) -> None:
+    """A heartbeat from somebody who is not on the list, or meant for another life of this address (behaviour 3.2)."""
+    stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
+    if not state.joined:
+        if beat.to_uuid != state.uuid:
+            send(state, now, stranger, "its heartbeat was for an earlier life of this member")
+    elif state.is_master:
+        send(state, now, stranger, "the master got a heartbeat from a member that is not on its list")
+    elif state.claim is None and state.master is not None and state.master not in state.suspicions:
+        state.record(now, ComplaintSent(state.master, sender))
+        state.send(state.master, HeartbeatComplaint(state.metadata(), stranger))
+
+
+def on_complaint(state: Membership, now: int, sender: Address, complaint: HeartbeatComplaint) -> None:
+    """The master judges between two members: the one that is not a valid follower is to go its own way, or both are."""
+    one, other = complaint.complainer, complaint.complainee
+    if not state.is_master or one.address == other.address:
+        return
+    one_valid, other_valid = _is_follower(state, one), _is_follower(state, other)
+    if one_valid and other_valid:
+        publishing.publish_to(state, one.address)
+        publishing.publish_to(state, other.address)
+        return
+    for party, valid, counterpart, counterpart_valid in (
+        (one, one_valid, other, other_valid),
+        (other, other_valid, one, one_valid),
+    ):
+        if not valid:
+            send(state, now, party, "a heartbeat complaint showed that it does not follow this master")
+            if counterpart_valid and state.members is not None:
+                state.send(counterpart.address, TriggerExplicitSuspicion(state.members.version, party))
+
+
+def on_trigger(state: Membership, now: int, sender: Address, trigger: TriggerExplicitSuspicion) -> None:
+    """The master wants this member to separate from another; obeyed only while both stand at the same list."""
+    if state.members is not None and sender == state.master and trigger.version == state.members.version:
+        send(state, now, trigger.about, "the master asked for it")
+
+
+def on_explicit_suspicion(state: Membership, now: int, sender: Address, message: ExplicitSuspicion) -> None:
+    """Somebody asks to be taken for dead."""
+    if state.members is None:
+        return
+    if message.about != state.metadata():
+        reason = "this member has moved on since"
+    elif sender not in state.peers:
+        reason = "its sender is not on the list"
+    else:
+        state.record(now, ExplicitSuspicionReceived(sender, True, ""))
+        suspicion.suspect(state, now, sender, "it asked to be suspected")
+        return
+    state.record(now, ExplicitSuspicionReceived(sender, False, reason))
+
+
+def _is_follower(state: Membership, party: ListMetadata) -> bool:
+    peer = state.peers.get(party.address)
+    return peer is not None and peer.uuid == party.uuid and party.master == state.address

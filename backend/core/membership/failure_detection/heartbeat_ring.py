@@ -1,0 +1,153 @@
+"""The ring topology: heartbeats to a few members instead of to all (seed 003, Avoiding all-to-all heartbeating; design 9.8).
+
+The members of the list form a ring. Each watches the next few that it does not suspect, and every slave watches the master too. A
+watcher tells everybody whom it found silent, and tells it again until that member is off the list or heard of again. Whoever is
+told asks the member itself, for the link of the watcher may be all that is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.failure_detection import heartbeat_lateness, link_probes, suspicion
+from quarterdeck.backend.core.membership.state import Membership, Peer
+from quarterdeck.backend.core.messages import FailureReport
+
+
+def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
+    """Whom this member watches. Whoever comes newly under its watch counts as heard of now."""
+    if state.settings.heartbeat_topology == "all":
+        return state.peers
+    if not state.watch_is_current:
+        chosen = [*_next_unsuspected(state, forward=True)]
+        chosen += [master for master in _known_master(state) if master not in chosen and master not in state.suspicions]
+        chosen += [address for address in state.suspicions if address in state.first_hand_suspects]
+        before, state.watched = state.watched, {address: state.peers[address] for address in chosen}
+        for address, peer in state.watched.items():
+            if before.get(address) is not peer:
+                peer.detector.restart(now)
+        for address, peer in before.items():
+            if peer.late and state.peers.get(address) is peer and address not in state.watched:
+                heartbeat_lateness.end_lateness(state, now, address, peer, silence_us=0)
+        state.watch_is_current = True
+    return state.watched
+
+
+def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
+    """To whom this member sends its heartbeats: those who watch it, and the master, which learns from them who lags and who
+    suspects whom."""
+    if state.settings.heartbeat_topology == "all" or state.master == state.address:
+        chosen: Iterator[Address] = iter(state.peers)
+    else:
+        chosen = iter(dict.fromkeys([*_next_unsuspected(state, forward=False), *_known_master(state)]))
+    return ((address, state.peers[address]) for address in chosen if address not in state.suspicions)
+
+
+def findings(state: Membership, now: int, silent: dict[Address, str]) -> dict[Address, str]:
+    """Whom to suspect of those that this member has found silent.
+
+    On a ring a silent member may only not know that it is watched from here. So it is asked once, and suspected when it does
+    not reply until the next look.
+    """
+    if state.settings.heartbeat_topology == "all":
+        return silent
+    found = {address: reason for address, reason in silent.items() if address in state.asked_silent}
+    for address in silent:
+        if address not in found:
+            link_probes.probe(state, address, state.peers[address].uuid)
+    state.asked_silent = set(silent) - set(found)
+    for address in found:
+        add_first_hand_suspect(state, address)
+    return found
+
+
+def add_first_hand_suspect(state: Membership, address: Address) -> None:
+    """This member has its own evidence against `address`, which the others of a ring have to be told."""
+    if state.settings.heartbeat_topology == "ring":
+        state.first_hand_suspects.add(address)
+
+
+def on_reply(state: Membership, now: int, address: Address) -> None:
+    """A member that was asked, and has this one on its list, is there; if others cannot reach it, that is another matter."""
+    state.reported_silent.pop(address, None)
+    if address in state.asked_silent:
+        state.asked_silent.discard(address)
+        state.peers[address].detector.restart(now)
+
+
+def forget(state: Membership, address: Address) -> None:
+    """The incarnation at `address` is gone: nothing that was found about it is true of the next one there."""
+    state.reported_silent.pop(address, None)
+    state.asked_silent.discard(address)
+    state.first_hand_suspects.discard(address)
+
+
+def first_hand(state: Membership) -> tuple[Address, ...]:
+    """Whom this member suspects by its own evidence; what it was only told of, others report themselves."""
+    told = state.settings.heartbeat_topology == "ring"
+    return tuple(sorted(state.first_hand_suspects & state.suspicions.keys() if told else state.suspicions))
+
+
+def report_findings(state: Membership) -> None:
+    """Tell everybody, at each heartbeat, whom this member has found silent."""
+    for address in sorted(state.first_hand_suspects):
+        peer = state.peers.get(address)
+        if peer is None or address not in state.suspicions:
+            state.first_hand_suspects.discard(address)
+        else:
+            _tell(state, FailureReport(address, peer.uuid, False, state.suspicions[address]))
+
+
+def withdraw(state: Membership, address: Address, uuid: str) -> None:
+    """A member that this one had found silent is heard of again."""
+    if address in state.first_hand_suspects:
+        state.first_hand_suspects.discard(address)
+        _tell(state, FailureReport(address, uuid, True, ""))
+
+
+def on_failure_report(state: Membership, now: int, sender: Address, report: FailureReport) -> None:
+    """A watcher's finding. Whoever watches the same member and hears of it trusts its own ears; everybody else asks it."""
+    peer = state.peers.get(report.suspect)
+    if sender not in state.peers or peer is None or peer.uuid != report.suspect_uuid:
+        return
+    if report.withdrawn:
+        suspicion.clear(state, now, report.suspect, f"{sender} hears of it again")
+    elif report.suspect not in state.suspicions and not _hears(state, now, report.suspect):
+        if report.suspect not in state.reported_silent:
+            state.reported_silent[report.suspect] = f"{sender} reports: {report.reason}"
+            link_probes.probe(state, report.suspect, peer.uuid)
+
+
+def suspect_reported_silent(state: Membership, now: int) -> None:
+    """At the next heartbeat: those who have not answered this member either are suspected."""
+    reported_silent, state.reported_silent = state.reported_silent, {}
+    suspicion.suspect_all(state, now, reported_silent)
+
+
+def _known_master(state: Membership) -> tuple[Address, ...]:
+    return (state.master,) if state.master in state.peers else ()
+
+
+def _hears(state: Membership, now: int, address: Address) -> bool:
+    peer = watched_peers(state, now).get(address)
+    return peer is not None and peer.detector.silence_us(now) < 2 * state.settings.heartbeat_interval_us
+
+
+def _next_unsuspected(state: Membership, *, forward: bool) -> Iterator[Address]:
+    """The next few on the ring from this member on, in one direction, leaving out those it suspects."""
+    assert state.members is not None
+    addresses = state.members.addresses
+    place = addresses.index(state.address)
+    ring = [*addresses[place + 1 :], *addresses[:place]]
+    if not forward:
+        ring.reverse()
+    left = state.settings.ring_successors
+    for address in ring:
+        if left and address not in state.suspicions:
+            left -= 1
+            yield address
+
+
+def _tell(state: Membership, report: FailureReport) -> None:
+    state.send_all(tuple(address for address in state.peers if address not in state.suspicions), report)

@@ -1,0 +1,123 @@
+"""Heartbeats between all members, and the check for those that stay away.
+
+Sources: seed 000; seed 003, Failure Detection; behaviour 3.1 to 3.3 and 3.8.
+
+A round is the same messages again until the list, the master or the suspicions change. So it is made once and sent many times.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.effects import Transmit
+from quarterdeck.backend.core.events import ObserverPaused
+from quarterdeck.backend.core.membership.failure_detection import (
+    explicit_suspicion,
+    heartbeat_lateness,
+    heartbeat_ring,
+    master_confirmation,
+    suspicion,
+)
+from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views import publishing
+from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.timers import NEVER
+
+HEARTBEAT = "heartbeat"
+"""Name of the timer of the heartbeat round."""
+
+
+def on_heartbeat_timer(state: Membership, now: int) -> None:
+    """One round: look for silent members, then send."""
+    if now - state.last_round_us >= state.pause_us:
+        discount_own_pause(state, now)
+    state.last_round_us = now
+    if now >= state.all_heard_until_us:
+        _look_for_silence(state, now)
+    if state.reported_silent:
+        heartbeat_ring.suspect_reported_silent(state, now)
+    if state.disconnections.by_reporter:
+        disconnection_reports.resolve_when_quiet(state, now)
+    if state.first_hand_suspects:
+        heartbeat_ring.report_findings(state)
+    send_round(state)
+    state.timers.set(HEARTBEAT, now + state.settings.heartbeat_interval_us)
+
+
+def discount_own_pause(state: Membership, now: int) -> None:
+    """If this member itself stood still, the silence that it sees is its own, and it accuses nobody (behaviour 3.8)."""
+    pause_us = now - state.last_round_us
+    if pause_us < state.pause_us:
+        return
+    state.last_round_us = now
+    state.record(now, ObserverPaused(pause_us))
+    for peer in state.peers.values():
+        peer.detector.restart(now)
+    master_confirmation.start_counting(state, now)
+    if state.claim is not None:
+        state.claim.deadline_us += pause_us
+
+
+def send_round(state: Membership) -> None:
+    """A heartbeat to every member that is not suspected."""
+    if state.heartbeat_round is None:
+        state.heartbeat_round = Transmit(_make_round(state))
+    if state.heartbeat_round.deliveries:
+        state.effects.append(state.heartbeat_round)
+
+
+def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) -> None:
+    """A heartbeat came: the hottest path of the whole core."""
+    peer = state.peers.get(sender)
+    if peer is None or peer.uuid != beat.uuid or beat.to_uuid != state.uuid:
+        explicit_suspicion.on_stray_heartbeat(state, now, sender, beat)
+        return
+    if peer.late:
+        heartbeat_lateness.end_lateness(state, now, sender, peer, peer.detector.silence_us(now))
+    peer.detector.heard(now)
+    if peer.faults:
+        peer.faults = 0
+    if state.suspicions:
+        suspicion.clear(state, now, sender, "it sent a valid heartbeat")
+    if beat.suspects or state.disconnections.by_reporter:
+        disconnection_reports.on_report(state, now, sender, beat.suspects)
+    if beat.version < state.members.version and state.master == state.address and state.claim is None:  # type: ignore[union-attr]
+        publishing.publish_to(state, sender)
+
+
+def _look_for_silence(state: Membership, now: int) -> None:
+    """Find the silent and the late, and the time before which looking again is of no use."""
+    silent: dict[Address, str] = {}
+    until_us = NEVER
+    late_after_us = state.late_after_us
+    for address, peer in heartbeat_ring.watched_peers(state, now).items():
+        if address in state.suspicions:
+            continue
+        detector = peer.detector
+        silent_us = detector.silent_from_us()
+        if silent_us <= now and not detector.alive(now):
+            silent[address] = f"no heartbeat for {detector.silence_us(now) / SECOND_US:.1f} s"
+            continue
+        late_us = detector.last_heard_us + late_after_us
+        if late_us <= now or peer.late:
+            heartbeat_lateness.look_at(state, now, address, peer)
+        if late_us <= now or not silent_us:
+            late_us = silent_us
+        if late_us < until_us:
+            until_us = late_us
+    state.all_heard_until_us = 0 if silent else until_us
+    if silent:
+        suspicion.suspect_all(state, now, heartbeat_ring.findings(state, now, silent))
+
+
+def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:
+    members, master = state.members, state.master
+    if members is None or master is None:
+        return ()
+    reporting = state.settings.disconnection_heartbeats > 0 and master != state.address
+    suspects = heartbeat_ring.first_hand(state) if reporting else ()
+    return tuple(
+        (address, Heartbeat(state.uuid, peer.uuid, master, members.version, suspects if address == master else ()))
+        for address, peer in heartbeat_ring.receivers(state)
+    )

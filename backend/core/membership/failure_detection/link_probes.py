@@ -1,0 +1,134 @@
+"""Link probes: a question whose answer proves a link in both directions (design 9.6).
+
+Three chapters need such proof: suspects are probed now and then, because two members that suspect one another send no
+heartbeats that could clear it; a joiner that the master holds back proves its links before it is let in; and so do the members of
+a cluster before it merges into another. Probes are repeated with a growing delay, so they never flood a link that stays down.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, suspicion
+from quarterdeck.backend.core.membership.split_brain import merging
+from quarterdeck.backend.core.membership.state import LinkProof, Membership, ProbeSchedule
+from quarterdeck.backend.core.membership.views import readmission
+from quarterdeck.backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
+from quarterdeck.backend.core.properties import SECOND_US
+
+PROBE = "probe"
+"""Name of the timer that probes suspects."""
+
+PROOF = "proof"
+"""Name of the timer that bounds a proof of links."""
+
+PROOF_US = 1 * SECOND_US
+"""How long the replies to a proof of links may take."""
+
+
+def probe(state: Membership, address: Address, uuid: str) -> None:
+    """Ask the incarnation `uuid` at `address` for a reply."""
+    state.send(address, LinkProbe(state.uuid, uuid))
+
+
+def on_probe(state: Membership, now: int, sender: Address, question: LinkProbe) -> None:
+    """Reply, whoever asks."""
+    if question.to_uuid == state.uuid:
+        known = state.members is not None and state.members.holds(sender, question.uuid)
+        state.send(sender, LinkProbeReply(state.uuid, question.uuid, known))
+
+
+def on_reply(state: Membership, now: int, sender: Address, reply: LinkProbeReply) -> None:
+    """The link to `sender` works both ways."""
+    if reply.to_uuid != state.uuid:
+        return
+    if state.link_proof is not None and state.link_proof.missing.get(sender) == reply.uuid:
+        del state.link_proof.missing[sender]
+        if not state.link_proof.missing:
+            _report(state, now, state.link_proof)
+    if state.search is not None:
+        readmission.on_link_proven(state, now, reply.uuid)
+    peer = state.peers.get(sender)
+    if peer is not None and peer.uuid == reply.uuid:
+        peer.faults = 0
+        if reply.knows_you:
+            heartbeat_ring.on_reply(state, now, sender)
+        if reply.knows_you and sender in state.suspicions:
+            if suspicion.clear(state, now, sender, "its reply to a probe proves the link both ways"):
+                peer.detector.restart(now)
+
+
+def next_delay_us(state: Membership, delay_us: int) -> int:
+    """The back-off: from one heartbeat interval on, doubled each time, up to a bound."""
+    return min(max(state.settings.heartbeat_interval_us, 2 * delay_us), state.settings.probe_backoff_most_us)
+
+
+# Suspects
+
+
+def watch_suspect(state: Membership, now: int, address: Address) -> None:
+    """Begin to probe a member that has just become suspected."""
+    delay_us = next_delay_us(state, 0)
+    state.probing[address] = ProbeSchedule(now + delay_us, delay_us)
+    _plan(state)
+
+
+def on_probe_timer(state: Membership, now: int) -> None:
+    """Probe the suspects that are due; those that are suspected no more are forgotten."""
+    for address in [one for one in state.probing if one not in state.suspicions]:
+        del state.probing[address]
+    for address, probing in state.probing.items():
+        if probing.next_us <= now:
+            if suspicion.may_clear(state, address):
+                probe(state, address, state.peers[address].uuid)
+            probing.delay_us = next_delay_us(state, probing.delay_us)
+            probing.next_us = now + probing.delay_us
+    _plan(state)
+
+
+def _plan(state: Membership) -> None:
+    if state.probing:
+        state.timers.set(PROBE, min(probing.next_us for probing in state.probing.values()))
+
+
+# The proof of all links to another cluster
+
+
+def on_prove_links(state: Membership, now: int, sender: Address, request: ProveLinks) -> None:
+    """The master wants to know whether this member reaches all of another cluster."""
+    if sender == state.master:
+        prove(state, now, sender, request)
+
+
+def prove(state: Membership, now: int, asked_by: Address, request: ProveLinks) -> None:
+    """Probe all targets and report when all have replied, or after a while."""
+    if state.link_proof is not None and state.link_proof.token == request.token:
+        return
+    state.link_proof = LinkProof(request.token, asked_by, dict(request.targets), now + PROOF_US)
+    _probe_missing(state, now, state.link_proof)
+
+
+def on_proof_timer(state: Membership, now: int) -> None:
+    """Half-way ask again, for a probe may be lost; then report who is missing."""
+    proof = state.link_proof
+    if proof is None:
+        return
+    if now < proof.deadline_us:
+        _probe_missing(state, now, proof)
+    else:
+        _report(state, now, proof)
+
+
+def _probe_missing(state: Membership, now: int, proof: LinkProof) -> None:
+    for address, uuid in proof.missing.items():
+        probe(state, address, uuid)
+    state.timers.set(PROOF, min(proof.deadline_us, now + PROOF_US // 2))
+
+
+def _report(state: Membership, now: int, proof: LinkProof) -> None:
+    state.link_proof = None
+    state.timers.clear(PROOF)
+    report = LinksReport(proof.token, tuple(proof.missing))
+    if proof.asked_by == state.address:
+        merging.on_links_report(state, now, state.address, report)
+    else:
+        state.send(proof.asked_by, report)

@@ -1,0 +1,55 @@
+"""Master confirmation: a slave tells its master now and then that it still follows it (seed 000, Terminology; design 9.2).
+
+A master removes a slave that stays silent for too long, although its heartbeats may come: it follows somebody else. A member that
+is confirmed without being that slave's master asks to be suspected, so that nobody follows a member that leads nobody.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, heartbeats, suspicion
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views import publishing
+from quarterdeck.backend.core.messages import MasterConfirmation
+from quarterdeck.backend.core.properties import SECOND_US
+
+CONFIRMATION = "confirmation"
+"""Name of the timer at which a slave confirms and a master looks who has not."""
+
+
+def on_confirmation_timer(state: Membership, now: int) -> None:
+    """Confirm, or look for those who have not. A master that stood still itself looks at nobody."""
+    heartbeats.discount_own_pause(state, now)
+    if state.is_master:
+        limit_us = state.settings.max_no_master_confirmation_us
+        silent = {
+            address: f"no master confirmation for {(now - peer.confirmed_us) / SECOND_US:.1f} s"
+            for address, peer in state.peers.items()
+            if now - peer.confirmed_us >= limit_us
+        }
+        if silent:
+            suspicion.suspect_all(state, now, silent)
+    elif state.claim is None and state.master in state.peers and state.master not in state.suspicions:
+        state.send(state.master, MasterConfirmation(state.metadata(), state.peers[state.master].uuid))
+    state.timers.set(CONFIRMATION, now + state.settings.master_confirmation_interval_us)
+
+
+def on_confirmation(state: Membership, now: int, sender: Address, confirmation: MasterConfirmation) -> None:
+    """A slave confirms, or believes that it does."""
+    if state.members is None or confirmation.to_uuid != state.uuid:
+        return
+    peer = state.peers.get(sender)
+    if state.master != state.address:
+        explicit_suspicion.send(state, now, confirmation.about, "it was confirmed as master and is none")
+    elif peer is not None and peer.uuid == confirmation.about.uuid:
+        peer.confirmed_us = now
+        if confirmation.about.version < state.members.version and state.claim is None:
+            publishing.publish_to(state, sender)
+    elif state.claim is None:
+        explicit_suspicion.send(state, now, confirmation.about, "a member that is not on the list confirmed the master")
+
+
+def start_counting(state: Membership, now: int) -> None:
+    """Nobody is late yet: this member has just become master, or has stood still itself."""
+    for peer in state.peers.values():
+        peer.confirmed_us = now

@@ -1,0 +1,86 @@
+"""Partial disconnection resolution by the master (seed 001; behaviour, section 5; design 9.5).
+
+Slaves tell the master with their heartbeats whom they suspect. When no new report has come for some heartbeats, the master keeps
+the greatest set of members between whom nobody has reported anything, and removes the others in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
+from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views import readmission
+
+
+def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Address, ...]) -> None:
+    """A slave's complete suspicions: an empty report withdraws the one before it.
+
+    Only what is new starts the quiet period anew. The mirror image of a known suspicion is no news.
+    """
+    if not state.settings.disconnection_heartbeats or not state.is_master or state.address in suspects:
+        return
+    reports = state.disconnections.by_reporter
+    known = reports.get(reporter, ())
+    suspects = tuple(address for address in suspects if address in state.peers and address != reporter)
+    if suspects == known:
+        return
+    new = [address for address in suspects if address not in known and reporter not in reports.get(address, ())]
+    withdrawn = [address for address in known if address not in suspects]
+    if suspects:
+        reports[reporter] = suspects
+    else:
+        del reports[reporter]
+    if new or withdrawn:
+        state.disconnections.changed_us = now
+    state.record(now, DisconnectionReported(reporter, suspects))
+
+
+def resolve_when_quiet(state: Membership, now: int) -> None:
+    """At each heartbeat of the master: decide when no new report has come for long enough."""
+    reports, settings = state.disconnections, state.settings
+    quiet_us = min(
+        settings.disconnection_heartbeats * settings.heartbeat_interval_us,
+        settings.max_no_heartbeat_us,
+    )
+    if not reports.by_reporter or not state.is_master or now - reports.changed_us < quiet_us:
+        return
+    assert state.members is not None
+    conflicts = [(reporter, other) for reporter, suspects in reports.by_reporter.items() for other in suspects]
+    reports.by_reporter.clear()
+    resolution = resolve_conflicts(
+        [Candidate(member.address, member.lite) for member in state.members.members],
+        conflicts,
+        out_of_time=_outer_guard(state),
+    )
+    remove = tuple(map(Address, resolution.remove))
+    state.record(
+        now,
+        DisconnectionResolved(tuple(map(Address, resolution.keep)), remove, resolution.exact, resolution.why),
+    )
+    for address in remove:
+        readmission.hold_back(state, address)
+    suspicion.suspect_all(state, now, dict.fromkeys(remove, "it is disconnected from some of the members"))
+
+
+def forget(state: Membership, gone: set[Address]) -> None:
+    """Those who left neither report nor are reported."""
+    reports = state.disconnections.by_reporter
+    for reporter in list(reports):
+        left = tuple(address for address in reports[reporter] if address not in gone)
+        if reporter in gone or not left:
+            del reports[reporter]
+        else:
+            reports[reporter] = left
+
+
+def _outer_guard(state: Membership) -> Callable[[], bool] | None:
+    """The documented timeout, for members that live in real time. In simulations only the budget of work counts."""
+    stopwatch, limit_us = state.stopwatch, state.settings.disconnection_timeout_us
+    if stopwatch is None or not limit_us:
+        return None
+    until = stopwatch() + limit_us
+    return lambda: stopwatch() > until

@@ -1,0 +1,190 @@
+"""The heaviest independent set of a small graph: branch and bound over a graph that shrinks by itself, within a budget.
+
+A set of vertices is an integer with a bit for each. Weights are integers of any size, so a caller can put a whole order of
+preference into one number. Work is counted in vertex visits and never timed: equal input, equal answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from quarterdeck.backend.core.membership.partial_disconnection.local_search import (
+    STEP_VISITS,
+    LocalSearch,
+    filled,
+    greedy,
+)
+from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import ShrinkingGraph, vertices_of
+
+QUICK_VISITS_PER_VERTEX = 40
+"""What a first attempt may cost. It is enough for all that shrinks away, and then no local search is needed."""
+
+SEARCH_STEPS_PER_VERTEX = 10
+"""Steps of local search per vertex before the long attempt, to begin with a good answer."""
+
+RESERVE = 4
+"""One part in so many of the budget is kept for local search, if the long attempt is cut."""
+
+DEEPEST_BRANCH = 200
+"""Branches within one another. Deeper ones are cut: Python's own stack is not endless."""
+
+
+class Effort:
+    """What has been spent of a budget of vertex visits."""
+
+    def __init__(self, budget: int, out_of_time: Callable[[], bool] | None = None) -> None:
+        self.work = 0
+        self.limit = budget
+        self._out_of_time = out_of_time
+        self._over = False
+
+    def spend(self, visits: int) -> None:
+        self.work += visits
+
+    def is_spent(self) -> bool:
+        """Whether to stop, by the present limit or because time is over."""
+        if not self._over and self._out_of_time is not None:
+            self._over = self._out_of_time()
+        return self._over or self.work >= self.limit
+
+
+def heaviest_independent_set(adjacent: Sequence[int], weight: Sequence[int], effort: Effort) -> tuple[int, bool]:
+    """The set of vertices, no two of them adjacent, that weighs most; and whether it is proven.
+
+    `adjacent` is symmetric and without loops, all weights are positive. Spends up to `effort.limit` and a little more: two
+    greedy answers are always found, and what is returned is never lighter than they are.
+    """
+    size, limit = len(adjacent), effort.limit
+    everything = (1 << size) - 1
+
+    def weight_of(chosen: int) -> int:
+        return sum(weight[vertex] for vertex in vertices_of(chosen))
+
+    def attempt(until: int, best: int) -> tuple[int, bool]:
+        effort.limit = min(limit, until)
+        branching = Branching(effort)
+        found = branching.beat(ShrinkingGraph(everything, adjacent, weight), weight_of(best))
+        return (best if found is None else found[1]), not branching.cut
+
+    best, proven = attempt(effort.work + QUICK_VISITS_PER_VERTEX * size, 0)
+    if not proven:
+        start = max((best, *greedy(adjacent, weight, effort)), key=weight_of)
+        effort.limit = limit
+        search = LocalSearch(adjacent, weight, start)
+        search.run(SEARCH_STEPS_PER_VERTEX * size, effort)
+        best, proven = attempt(limit - (limit - effort.work) // RESERVE, search.best)
+        if not proven:
+            effort.limit = limit
+            search = LocalSearch(adjacent, weight, best)
+            search.run(max(0, limit - effort.work) // STEP_VISITS, effort)
+            best = filled(adjacent, weight, search.best)
+    effort.limit = limit
+    return best, proven
+
+
+class Branching:
+    """One attempt at branch and bound. `cut` tells that the effort was spent before everything was looked at."""
+
+    def __init__(self, effort: Effort) -> None:
+        self.cut = False
+        self._effort = effort
+
+    def beat(self, graph: ShrinkingGraph, floor: int, depth: int = 0) -> tuple[int, int] | None:
+        """The heaviest set of `graph` as (weight, set), if one is heavier than `floor`. Uses up `graph`."""
+        best: tuple[int, int] | None = None
+        while not self._must_stop(depth):
+            before = graph.visits
+            graph.shrink()
+            self._effort.spend(graph.visits - before)
+            if not graph.alive:
+                if graph.gained > floor:
+                    best = graph.gained, graph.rebuilt(0)
+                return best
+            if graph.gained + self._bound(graph, graph.alive) <= floor:
+                return best
+            parts = self._parts(graph)
+            if len(parts) > 1:
+                found = self._beat_by_parts(graph, parts, floor, depth)
+                return best if found is None else found
+            vertex = self._busiest(graph)
+            weight = graph.gained + graph.weight[vertex]
+            without = graph.alive & ~graph.adjacent[vertex] & ~(1 << vertex)
+            found = self.beat(graph.part(without), floor - weight, depth + 1)
+            if found is not None:
+                floor = weight + found[0]
+                best = floor, graph.rebuilt(found[1] | 1 << vertex)
+            graph.drop(vertex)
+        return best
+
+    def _must_stop(self, depth: int) -> bool:
+        self.cut = self.cut or depth > DEEPEST_BRANCH or self._effort.is_spent()
+        return self.cut
+
+    def _beat_by_parts(self, graph: ShrinkingGraph, parts: list[int], floor: int, depth: int) -> tuple[int, int] | None:
+        """Parts without a link between them are searched on their own, the small ones first."""
+        parts.sort(key=lambda part: (part.bit_count(), part))
+        bounds = [self._bound(graph, part) for part in parts]
+        weight, chosen, ahead = graph.gained, 0, sum(bounds)
+        for part, bound in zip(parts, bounds, strict=True):
+            ahead -= bound
+            found = self.beat(graph.part(part), floor - weight - ahead, depth + 1)
+            if found is None:
+                return None
+            weight += found[0]
+            chosen |= found[1]
+        return weight, graph.rebuilt(chosen)
+
+    def _bound(self, graph: ShrinkingGraph, among: int) -> int:
+        """No set within `among` is heavier: of each clique of a cover at most the heaviest vertex can be chosen."""
+        adjacent, weight, total = graph.adjacent, graph.weight, 0
+        self._effort.spend(among.bit_count())
+        while among:
+            low = among & -among
+            vertex = low.bit_length() - 1
+            among ^= low
+            heaviest, common = weight[vertex], among & adjacent[vertex]
+            while common:
+                low = common & -common
+                vertex = low.bit_length() - 1
+                among ^= low
+                common &= adjacent[vertex]
+                if weight[vertex] > heaviest:
+                    heaviest = weight[vertex]
+            total += heaviest
+        return total
+
+    def _parts(self, graph: ShrinkingGraph) -> list[int]:
+        """The connected components."""
+        self._effort.spend(graph.alive.bit_count())
+        return components(graph.adjacent, graph.alive)
+
+    def _busiest(self, graph: ShrinkingGraph) -> int:
+        """The vertex with most neighbours: choosing it, or not, simplifies most."""
+        alive = left = graph.alive
+        adjacent, busiest, most = graph.adjacent, 0, -1
+        self._effort.spend(alive.bit_count())
+        while left:
+            low = left & -left
+            left ^= low
+            vertex = low.bit_length() - 1
+            if (neighbours := (adjacent[vertex] & alive).bit_count()) > most:
+                busiest, most = vertex, neighbours
+        return busiest
+
+
+def components(adjacent: Sequence[int], among: int) -> list[int]:
+    """The connected components of the vertices `among`, that with the lowest vertex first."""
+    found = []
+    while among:
+        part = frontier = among & -among
+        while frontier:
+            reached = 0
+            while frontier:
+                low = frontier & -frontier
+                frontier ^= low
+                reached |= adjacent[low.bit_length() - 1]
+            frontier = reached & among & ~part
+            part |= frontier
+        found.append(part)
+        among &= ~part
+    return found

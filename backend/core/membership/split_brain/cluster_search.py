@@ -1,0 +1,183 @@
+"""Looking for other clusters to heal a split (seed 002; seed 003, Recovering from split brain; behaviour 6.1 to 6.5).
+
+Every master looks now and then at all addresses where another cluster may be: its join list and those it remembers. It shows its
+cluster to whoever is there. Another master shows its own in turn, and both come to the same decision; a member that leads nothing
+names its master, which is asked at once. The loser acts whichever side began. A master always knows why it is not merging.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import (
+    ClusterProfile,
+    ClusterStanding,
+    ClusterState,
+    ProfiledMember,
+    allows_joins,
+)
+from quarterdeck.backend.core.events import MergeVerdict, NotMerging, SearchPlanned
+from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, suspicion
+from quarterdeck.backend.core.membership.split_brain import merging
+from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDecision, decide_merge
+from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views.identity import ListMetadata
+from quarterdeck.backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
+
+SEARCH = "search"
+"""Name of the timer of the search for other clusters."""
+
+TOLD_WITHIN = 4
+"""A search that is off by less than this part of the time between two of them is as it was told."""
+
+
+def begin_searching(state: Membership, now: int) -> None:
+    """A new master searches now and then, but not before the first delay since it joined is over."""
+    settings = state.settings
+    first_us = state.joined_us + settings.merge_first_run_delay_us
+    plan_search(
+        state, now, first_us if now == state.joined_us else max(first_us, now + settings.merge_next_run_delay_us)
+    )
+
+
+def plan_search(state: Membership, now: int, due_us: int) -> None:
+    """Look for other clusters at `due_us`, and tell that unless it follows from what was told before."""
+    state.timers.set(SEARCH, due_us)
+    told_us, every_us = state.search_told
+    if every_us == state.settings.merge_next_run_delay_us:
+        off_us = (due_us - told_us) % every_us
+        if min(off_us, every_us - off_us) <= every_us // TOLD_WITHIN:
+            return
+    state.search_told = due_us, state.settings.merge_next_run_delay_us
+    state.record(now, SearchPlanned(due_us - now, state.settings.merge_next_run_delay_us))
+
+
+def on_search_timer(state: Membership, now: int) -> None:
+    """The periodic search. A cluster that is still frozen for a merge that came to nothing is thawed first."""
+    thawed = state.standing.thawed
+    if thawed is not None and state.is_master and state.merge is None and state.state_change is None:
+        cluster_state.begin_change(state, now, ClusterStanding(thawed))
+    search(state, now)
+    plan_search(state, now, now + state.settings.merge_next_run_delay_us)
+
+
+def search(state: Membership, now: int) -> None:
+    """Show this cluster to everybody who may belong to another; or say why not. Only masters look, and not while they merge."""
+    if not state.is_master or state.merge is not None:
+        return
+    obstacle = _obstacle(state)
+    if obstacle:
+        explain(state, now, obstacle)
+        return
+    candidates = tuple(address for address in possible_addresses(state, now) if address not in state.peers)
+    if not candidates:
+        explain(state, now, "every address that it knows is a member already; edit the join list to name others")
+    elif state.unanswered >= set(candidates):
+        explain(state, now, f"nobody answers at {', '.join(candidates)}")
+    else:
+        explain(state, now, "")
+    state.unanswered = set(candidates)
+    state.send_all(candidates, SplitBrainProbe(profile(state)))
+
+
+def profile(state: Membership, *, cluster_state: ClusterState | None = None) -> ClusterProfile:
+    """What this master shows of its cluster. `cluster_state` in place of the present one, when that is only for a merge."""
+    assert state.members is not None
+    members = state.members.members
+    return ClusterProfile(
+        address=state.address,
+        uuid=state.uuid,
+        cluster_name=state.member_configuration.cluster_name,
+        state=cluster_state or state.standing.state,
+        members=tuple(ProfiledMember(member.address, member.uuid, member.lite) for member in members),
+        list_version=state.members.version,
+        data_member_count=sum(not member.lite for member in members),
+        partition_count=str(state.settings.partition_count),
+        partition_groups=state.settings.partition_groups,
+    )
+
+
+def explain(state: Membership, now: int, reason: str, remote: Address | None = None) -> None:
+    """Remember why this master is not merging (into the cluster of `remote`), and tell it when it is news.
+
+    An empty reason: nothing is in the way any more.
+    """
+    if state.not_merging.get(remote, "") != reason:
+        state.not_merging[remote] = reason
+        state.record(now, NotMerging(reason, remote))
+
+
+def forget(state: Membership, address: Address) -> None:
+    """What was found about the cluster of `address` is void: it has come in, and may split off again."""
+    state.verdicts.pop(address, None)
+    state.not_merging.pop(address, None)
+
+
+def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProbe) -> None:
+    """The master of another cluster shows it. One that still stands on this list has split off unnoticed."""
+    if state.members is None or state.claim is not None:
+        return
+    if not state.is_master:
+        if state.settings.helpful_answers and state.master != sender:
+            state.send(sender, MasterIs(state.master))
+        return
+    remote = probe.profile
+    peer = state.peers.get(sender)
+    if peer is not None:
+        if peer.uuid == remote.uuid:
+            suspicion.suspect(state, now, sender, "it leads a cluster of its own")
+        return
+    remember_contact(state, now, sender)
+    decision = judge(state, now, remote)
+    state.send(sender, SplitBrainAnswer(profile(state)))
+    if decision.decision == "local-merges" and state.settings.helpful_answers and not _obstacle(state):
+        state.send(sender, SplitBrainProbe(profile(state)))  # its answer shows that it can be reached
+
+
+def on_answer(state: Membership, now: int, sender: Address, answer: SplitBrainAnswer) -> None:
+    """The master of another cluster answers."""
+    state.unanswered.discard(sender)
+    if not state.is_master or sender in state.peers:
+        return
+    remember_contact(state, now, sender)
+    if judge(state, now, answer.profile).decision == "local-merges":
+        merging.begin(state, now, answer.profile)
+
+
+def on_master_named(state: Membership, now: int, sender: Address, master: Address) -> None:
+    """A member of another cluster names its master, to a member that has joined already: ask that one at once."""
+    state.unanswered.discard(sender)
+    remember_contact(state, now, master)
+    if not state.is_master or state.merge is not None or _obstacle(state):
+        return
+    if master in state.peers or master in (sender, state.address):
+        return
+    if state.settings.helpful_answers:
+        state.send(master, SplitBrainProbe(profile(state)))
+
+
+def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
+    """Decide who merges, and tell the verdict when it is another than before."""
+    decision = decide_merge(profile(state), remote)
+    verdict = MergeVerdict(remote.address, decision.decision, decision.rule, decision.why)
+    if state.verdicts.get(remote.address) != verdict:
+        state.verdicts[remote.address] = verdict
+        state.record(now, verdict)
+    if decision.decision != "local-merges":
+        explain(state, now, decision.why, remote.address)
+    if decision.rule == "i-am-its-member":
+        about = ListMetadata(remote.address, remote.uuid, remote.address, remote.list_version)
+        explicit_suspicion.send(state, now, about, "it leads another cluster and has this member on its list")
+    return decision
+
+
+def _obstacle(state: Membership) -> str:
+    """Why this member may not look for other clusters just now; empty when it may."""
+    if not allows_joins(state.standing.state):
+        return f"its cluster is {state.standing.state}; make it ACTIVE first"
+    if state.state_change is not None:
+        return f"its cluster is changing to {state.state_change.wanted.state}"
+    if state.admission is not None:
+        return f"{', '.join(state.admission.joiners)} is just joining it"
+    return ""

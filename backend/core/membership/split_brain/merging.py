@@ -1,0 +1,290 @@
+"""The merge of a losing cluster into the winner's (seed 002; seed 003, Recovering from split brain; behaviour 6.6 and 6.7).
+
+The losing master proves the links where partial disconnections are resolved, freezes its cluster, offers it to the winner, and
+when that agrees tells every member to join the winner's cluster, itself last. Each goes on under a new uuid and names the
+version it has seen, so that the winner's list jumps above it and nobody ever sees the version go back. Whatever fails on the
+way thaws the cluster again, and the next search begins anew.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, allows_joins
+from quarterdeck.backend.core.events import (
+    AddressesRemembered,
+    MemberMerging,
+    MemberStarted,
+    MergeAbandoned,
+    MergeStarted,
+)
+from quarterdeck.backend.core.membership import cluster_state, mastership_claim
+from quarterdeck.backend.core.membership.failure_detection import link_probes
+from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
+from quarterdeck.backend.core.membership.state import Membership, Merge, MergePhase
+from quarterdeck.backend.core.membership.views import joining, readmission
+from quarterdeck.backend.core.membership.views.identity import fresh_uuid
+from quarterdeck.backend.core.messages import (
+    LinksReport,
+    MergeClusters,
+    MergeClustersAck,
+    MergeOffer,
+    MergeReply,
+    ProveLinks,
+)
+from quarterdeck.backend.core.properties import SECOND_US
+
+MERGE = "merge"
+"""Name of the timer that asks again, and ends a merge that takes too long."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+PHASE_US = 10 * SECOND_US
+"""How long one phase of the merge may take; telling the members ends then with those told so far."""
+
+
+# The losing master
+
+
+def begin(state: Membership, now: int, remote: ClusterProfile) -> None:
+    """Begin to merge this cluster into `remote`, unless something forbids it just now."""
+    if state.merge is not None or not state.is_master or not allows_joins(state.standing.state):
+        return
+    if state.state_change is not None or state.admission is not None or now < state.merge_not_before_us:
+        return
+    state.merge = Merge(state.next_token(), remote, now + PHASE_US, "proving")
+    if state.settings.disconnection_heartbeats:
+        _prove(state, now, state.merge)
+    else:
+        _freeze(state, now, state.merge)
+
+
+def on_links_report(state: Membership, now: int, sender: Address, report: LinksReport) -> None:
+    """A member has proven its links to the winner's members, or names those that are missing."""
+    merge = state.merge
+    if merge is None or merge.phase != "proving" or report.token != merge.token or sender not in merge.waiting:
+        return
+    if report.missing:
+        _wait_for_links(state, now, f"{sender} does not reach {', '.join(report.missing)} both ways")
+        return
+    merge.waiting.discard(sender)
+    if not merge.waiting:
+        _freeze(state, now, merge)
+
+
+def on_state_changed(state: Membership, now: int, refusal: str) -> None:
+    """The freeze is done, or was refused."""
+    merge = state.merge
+    if merge is None or merge.phase != "freezing":
+        return
+    if refusal:
+        give_up(state, now, f"the cluster could not be frozen: {refusal}")
+        return
+    _enter(state, now, merge, "offering")
+    _offer(state, merge)
+
+
+def on_reply(state: Membership, now: int, sender: Address, reply: MergeReply) -> None:
+    """The winner agrees, or does not."""
+    merge = state.merge
+    if merge is None or merge.phase != "offering" or reply.token != merge.token:
+        return
+    if reply.refusal:
+        give_up(state, now, f"{sender} refused: {reply.refusal}")
+        return
+    _enter(state, now, merge, "telling")
+    merge.waiting = set(state.peers)
+    _tell(state, now, merge)
+
+
+def on_merge_clusters_ack(state: Membership, now: int, sender: Address, ack: MergeClustersAck) -> None:
+    """A member is on its way."""
+    merge = state.merge
+    if merge is not None and merge.phase == "telling" and ack.token == merge.token:
+        merge.waiting.discard(sender)
+        if not merge.waiting:
+            leave_for(state, merge.remote.address)
+
+
+def on_merge_timer(state: Membership, now: int) -> None:
+    """Ask again; when the phase has taken too long, go on without the rest or give up."""
+    merge = state.merge
+    if merge is None:
+        return
+    if now < merge.deadline_us:
+        if merge.phase == "proving":
+            _ask_for_proof(state, now, merge)
+        elif merge.phase == "offering":
+            _offer(state, merge)
+        elif merge.phase == "telling":
+            _tell(state, now, merge)
+        state.timers.set(MERGE, min(merge.deadline_us, now + ASK_AGAIN_US))
+    elif merge.phase == "telling":
+        leave_for(state, merge.remote.address)
+    elif merge.phase == "proving":
+        _wait_for_links(state, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
+    elif merge.phase == "freezing":
+        give_up(state, now, "the cluster could not be frozen in time")
+    else:
+        give_up(state, now, "the other cluster does not answer any more")
+
+
+def forget(state: Membership, now: int, gone: set[Address]) -> None:
+    """Those who left need not answer any more."""
+    merge = state.merge
+    if merge is None or not merge.waiting & gone:
+        return
+    merge.waiting -= gone
+    if merge.waiting:
+        return
+    if merge.phase == "telling":
+        leave_for(state, merge.remote.address)
+    elif merge.phase == "proving":
+        _freeze(state, now, merge)
+
+
+def is_dissolving(state: Membership, now: int, gone: set[Address]) -> bool:
+    """Whether the cluster is dissolving: then nobody is removed any more, for no version may pass the winner's."""
+    if state.merge is None or state.merge.phase != "telling":
+        return False
+    forget(state, now, gone)
+    return True
+
+
+def give_up(state: Membership, now: int, reason: str) -> None:
+    """Stay a cluster of its own, as it was before. Nothing was begun yet while links are proven."""
+    merge = state.merge
+    if merge is None:
+        return
+    state.merge = None
+    state.timers.clear(MERGE)
+    if merge.phase == "freezing":
+        cluster_state.cancel(state, now, "the merge that it was for is given up")
+    if merge.phase != "proving":
+        state.record(now, MergeAbandoned(merge.remote.address, reason))
+    cluster_search.explain(state, now, reason, merge.remote.address)
+    if state.standing.thawed is not None:
+        cluster_state.begin_change(state, now, ClusterStanding(state.standing.thawed))
+
+
+# The winning master
+
+
+def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) -> None:
+    """A losing cluster is ready to come: agree if the decision still stands."""
+    if state.members is None or state.claim is not None:
+        return
+    refusal = _why_not_take(state, now, offer)
+    if not refusal:
+        for member in offer.profile.members:
+            readmission.take_as_proven(state, member.address)
+    state.send(sender, MergeReply(offer.token, refusal))
+
+
+def _has_newcomers_since(state: Membership, version: int) -> bool:
+    return state.members is not None and any(member.join_version > version for member in state.members.members)
+
+
+def _why_not_take(state: Membership, now: int, offer: MergeOffer) -> str:
+    if not state.is_master:
+        return f"it is no master; ask {state.master}"
+    if state.merge is not None:
+        return f"it is itself merging into the cluster of {state.merge.remote.address}"
+    if cluster_state.is_changing(state, now):
+        return "its state is just being changed"
+    if state.settings.disconnection_heartbeats and _has_newcomers_since(state, offer.seen_version):
+        return "somebody has joined it since the links were proven"
+    decision = decide_merge(cluster_search.profile(state), offer.profile)
+    return "" if decision.decision == "remote-merges" else decision.why
+
+
+# Every member of the loser
+
+
+def on_merge_clusters(state: Membership, now: int, sender: Address, order: MergeClusters) -> None:
+    """The master tells this member where to go. One that has gone already only says so again."""
+    state.send(sender, MergeClustersAck(order.token))
+    if sender == state.master and state.joined and order.to_uuid == state.uuid:
+        leave_for(state, order.target)
+
+
+def leave_for(state: Membership, target: Address) -> None:
+    """Leave this cluster for that of `target`, once all that this moment brings is done."""
+    state.departing_for = target
+
+
+def rejoin_as_new_incarnation(state: Membership, now: int, target: Address) -> None:
+    """End this incarnation and begin another, under a new uuid and knowing nothing of the old cluster, that joins `target`'s."""
+    mastership_claim.abandon(state, now, "it merges into another cluster")
+    old_uuid, uuid = state.uuid, fresh_uuid(state.randomness)
+    left = [address for address in state.peers if address in state.remembered]
+    state.record(now, MemberMerging(target, uuid))
+    state.timers.clear_all()
+    seen_version = state.members.version if state.members is not None else state.seen_version
+    state.begin_incarnation(uuid)
+    state.seen_version = seen_version
+    state.join_list_told = None  # the edit was meant for the cluster that ends here
+    state.remembered.update(dict.fromkeys(left, now))
+    state.reconnect()
+    settings = state.settings.not_as_documented()
+    state.record(
+        now, MemberStarted(state.address, state.member_configuration.lite, state.join_list, old_uuid, settings)
+    )
+    if left:
+        state.record(now, AddressesRemembered(tuple(left)))
+    joining.begin(state, now, target)
+
+
+# The steps
+
+
+def _enter(state: Membership, now: int, merge: Merge, phase: MergePhase) -> None:
+    merge.phase = phase
+    merge.deadline_us = now + PHASE_US
+    merge.waiting = set()
+    state.timers.set(MERGE, now + ASK_AGAIN_US)
+
+
+def _prove(state: Membership, now: int, merge: Merge) -> None:
+    _enter(state, now, merge, "proving")
+    merge.waiting = {state.address, *state.peers}
+    _ask_for_proof(state, now, merge)
+
+
+def _ask_for_proof(state: Membership, now: int, merge: Merge) -> None:
+    """Ask all whose reports have not come, this member too: a request or a report may be lost."""
+    targets = tuple((member.address, member.uuid) for member in merge.remote.members)
+    request = ProveLinks(merge.token, targets)
+    state.send_all(tuple(address for address in state.peers if address in merge.waiting), request)
+    if state.address in merge.waiting:
+        link_probes.prove(state, now, state.address, request)
+
+
+def _wait_for_links(state: Membership, now: int, reason: str) -> None:
+    """Give up for now and look again after the back-off, which is shorter than the time to the next search."""
+    give_up(state, now, reason)
+    state.merge_delay_us = link_probes.next_delay_us(state, state.merge_delay_us)
+    state.merge_not_before_us = now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us)
+    cluster_search.plan_search(state, now, state.merge_not_before_us)
+
+
+def _freeze(state: Membership, now: int, merge: Merge) -> None:
+    assert state.members is not None
+    state.merge_delay_us = 0
+    state.record(now, MergeStarted(merge.remote.address, state.members.addresses))
+    _enter(state, now, merge, "freezing")
+    frozen = ClusterStanding("FROZEN", thawed=state.standing.state)
+    if not cluster_state.begin_change(state, now, frozen):
+        give_up(state, now, "the cluster could not be frozen")
+
+
+def _offer(state: Membership, merge: Merge) -> None:
+    shown = cluster_search.profile(state, cluster_state=state.standing.thawed)
+    state.send(merge.remote.address, MergeOffer(merge.token, shown, merge.remote.list_version))
+
+
+def _tell(state: Membership, now: int, merge: Merge) -> None:
+    if not merge.waiting:
+        leave_for(state, merge.remote.address)
+        return
+    for address in sorted(merge.waiting):
+        state.send(address, MergeClusters(merge.token, state.peers[address].uuid, merge.remote.address))

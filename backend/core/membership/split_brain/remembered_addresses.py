@@ -1,0 +1,46 @@
+"""Addresses worth a look besides the join list (seed 002, Proposed Solution 1; behaviour 6.8).
+
+A member remembers everybody it has shared a cluster with, and every master it was told of while it had one of its own. They are
+forgotten some time after they were last of use. Without this memory a cluster whose join lists do not name the other side's
+master never heals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import AddressesRemembered
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views.identity import Member
+
+
+def remember_members(state: Membership, now: int, gone: Iterable[Address], newcomers: Iterable[Member]) -> None:
+    """After a change of the list: members are remembered for as long as they are members, and from then on for a while."""
+    if state.settings.address_retention_us:
+        state.remembered.update(dict.fromkeys(gone, now))
+        state.remembered.update((member.address, None) for member in newcomers)
+        left = tuple(address for address in gone if address not in state.peers)
+        if left:
+            state.record(now, AddressesRemembered(left))
+
+
+def remember_contact(state: Membership, now: int, address: Address) -> None:
+    """Somebody outside the cluster has shown that there is something at `address`."""
+    if state.settings.address_retention_us and address != state.address and address not in state.peers:
+        if address not in state.remembered:
+            state.record(now, AddressesRemembered((address,)))
+        state.remembered[address] = now
+
+
+def possible_addresses(state: Membership, now: int) -> tuple[Address, ...]:
+    """Where this member may find a cluster: its join list, then what it remembers; never itself."""
+    oldest_us = now - state.settings.address_retention_us
+    forgotten = tuple(one for one, since in state.remembered.items() if since is not None and since < oldest_us)
+    if forgotten:
+        for address in forgotten:
+            del state.remembered[address]
+        state.record(now, AddressesRemembered((), forgotten))
+    found = dict.fromkeys(state.join_list) | dict.fromkeys(state.remembered)
+    found.pop(state.address, None)
+    return tuple(found)

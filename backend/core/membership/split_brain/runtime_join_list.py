@@ -1,0 +1,74 @@
+"""Editing the TCP-IP join list at runtime (seed 002, User Interaction and Proposed Solution 2; behaviour 6.9).
+
+The edit goes to one member, which brings it to every other member of its cluster and asks again until all have it. It takes
+effect at the next search for other clusters, or at the next look around of a member that has not joined.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import JoinListChanged
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import JoinListUpdate, JoinListUpdateAck
+from quarterdeck.backend.core.properties import SECOND_US
+
+SPREAD = "join list"
+"""Name of the timer that asks again those who have not acknowledged the edit."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+
+
+def edit(state: Membership, now: int, addresses: tuple[Address, ...]) -> None:
+    """An operator edits the list at this member."""
+    _edit_above(state, now, state.join_list_edition[0], addresses)
+
+
+def on_update(state: Membership, now: int, sender: Address, update: JoinListUpdate) -> None:
+    """An edit comes from another member. Of two edits at once the same one wins everywhere."""
+    if sender not in state.peers:
+        return
+    edition = (update.edition, update.author)
+    if edition > state.join_list_edition:
+        _adopt(state, now, edition, update.addresses)
+        state.join_list_told = None
+        state.timers.clear(SPREAD)
+    state.send(sender, JoinListUpdateAck(*state.join_list_edition))
+
+
+def on_acknowledgement(state: Membership, now: int, sender: Address, ack: JoinListUpdateAck) -> None:
+    """Somebody has this member's edit; or an edition that is greater, of another edit that this one is to replace."""
+    if state.join_list_told is None:
+        return
+    edition = (ack.edition, ack.author)
+    if edition == state.join_list_edition:
+        state.join_list_told.add(sender)
+    elif edition > state.join_list_edition:
+        _edit_above(state, now, ack.edition, state.join_list)
+
+
+def on_spread_timer(state: Membership, now: int) -> None:
+    """Ask again, members that have come since included."""
+    if state.join_list_told is not None:
+        _spread(state, now)
+
+
+def _edit_above(state: Membership, now: int, edition: int, addresses: tuple[Address, ...]) -> None:
+    _adopt(state, now, (edition + 1, state.address), addresses)
+    state.join_list_told = set()
+    _spread(state, now)
+
+
+def _adopt(state: Membership, now: int, edition: tuple[int, Address], addresses: tuple[Address, ...]) -> None:
+    state.join_list = addresses
+    state.join_list_edition = edition
+    state.record(now, JoinListChanged(addresses, *edition))
+
+
+def _spread(state: Membership, now: int) -> None:
+    assert state.join_list_told is not None
+    waiting = tuple(address for address in state.peers if address not in state.join_list_told)
+    if not waiting and state.joined:
+        state.join_list_told = None
+        return
+    state.send_all(waiting, JoinListUpdate(*state.join_list_edition, state.join_list))
+    state.timers.set(SPREAD, now + ASK_AGAIN_US)

@@ -1,0 +1,138 @@
+"""The master's side of joining (behaviour 1.9; seed 003, Sending membership updates to all the existing members).
+
+The master puts the joiner on the list, publishes, and answers the joiner when every other member has acknowledged that list, or
+after two seconds. So a joiner that is told the list can rely on the others to know it. Those who ask in the meantime come in
+together afterwards, each with a version of its own but all in one publication, so a storm of joiners costs a few lists only.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_joins
+from quarterdeck.backend.core.events import MemberAdmitted
+from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.state import Admission, Membership
+from quarterdeck.backend.core.membership.views import publishing, readmission
+from quarterdeck.backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
+from quarterdeck.backend.core.properties import SECOND_US
+
+ADMISSION = "admission"
+"""Name of the timer that bounds the wait for acknowledgements."""
+
+ACKNOWLEDGEMENT_TIMEOUT_US = 2 * SECOND_US
+
+
+def on_join_request(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
+    """Somebody wants to join; it asks again every second, so a request may always be ignored."""
+    if state.members is None or state.claim is not None:
+        return
+    if not state.is_master:
+        _answer_as_slave(state, now, sender, request)
+        return
+    if _may_join(state, now, sender, request):
+        state.asking_to_join[sender] = request
+        if state.admission is None:
+            _admit_all(state, now)
+
+
+def on_acknowledgement(state: Membership, now: int, sender: Address, ack: MembersUpdateAck) -> None:
+    """A member has the list that it was sent."""
+    admission = state.admission
+    if admission is not None and ack.version >= admission.version:
+        admission.waiting.discard(sender)
+        _answer_when_settled(state, now, admission)
+
+
+def on_admission_timer(state: Membership, now: int) -> None:
+    """The others took too long: answer the joiners all the same."""
+    if state.admission is not None:
+        _answer(state, now, state.admission)
+
+
+def forget(state: Membership, now: int, gone: set[Address]) -> None:
+    """Those who left neither join nor need to acknowledge."""
+    admission = state.admission
+    if admission is not None:
+        for address in gone:
+            admission.joiners.pop(address, None)
+        admission.waiting -= gone
+        _answer_when_settled(state, now, admission)
+
+
+def is_stale(state: Membership, now: int, uuid: str) -> bool:
+    """Whether a message of the incarnation `uuid` is only an echo: that incarnation has left the list just now."""
+    oldest_us = now - state.settings.stale_join_prevention_us
+    for uuid in [uuid for uuid, since in state.left.items() if since <= oldest_us]:
+        del state.left[uuid]
+    return uuid in state.left
+
+
+def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
+    """Whether the joiner is let in. If not, it has been answered here, or asks again anyway."""
+    assert state.members is not None
+    present = state.members.find(sender)
+    if present is not None and present.uuid == request.uuid:
+        if state.admission is None or sender not in state.admission.joiners:
+            state.send(sender, FinalizeJoin(request.uuid, state.members, state.standing))
+        return False
+    if any(member.uuid == request.uuid for member in state.members.members) or is_stale(state, now, request.uuid):
+        return False
+    if present is not None:
+        suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
+    if state.merge is not None or cluster_state.is_changing(state, now):
+        return False
+    ours = state.settings.partitioning
+    if request.partitioning and request.partitioning != ours:
+        state.send(sender, JoinRefused(f"the cluster has {ours}, the newcomer is set to {request.partitioning}"))
+        return False
+    if not allows_joins(state.standing.state) and sender not in state.missing:
+        state.send(sender, JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers"))
+        return False
+    return not readmission.is_held(state, now, sender, request)
+
+
+def _answer_as_slave(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
+    if sender != state.master:
+        state.send(sender, MasterIs(state.master))
+    elif state.peers[sender].uuid != request.uuid and not is_stale(state, now, request.uuid):
+        suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
+
+
+def _admit_all(state: Membership, now: int) -> None:
+    """Let in everybody who asks, with one list."""
+    assert state.members is not None
+    others = set(state.peers)
+    joiners = {address: request.uuid for address, request in state.asking_to_join.items()}
+    members = state.members
+    for address, request in state.asking_to_join.items():
+        members = members.joined_by(address, request.uuid, request.lite, request.seen_version, request.zone)
+    state.asking_to_join.clear()
+    state.admission = Admission(joiners, members.version, others, len(others))
+    publishing.install(state, now, members, state.address, "join")
+    state.timers.set(ADMISSION, now + ACKNOWLEDGEMENT_TIMEOUT_US)
+    state.send_all(tuple(sorted(others)), publishing.update(state, wants_ack=True))
+    _answer_when_settled(state, now, state.admission)
+
+
+def _answer_when_settled(state: Membership, now: int, admission: Admission) -> None:
+    if not admission.waiting:
+        _answer(state, now, admission)
+
+
+def _answer(state: Membership, now: int, admission: Admission) -> None:
+    """Tell the joiners; then look again at those who have asked meanwhile, for much may have changed."""
+    assert state.members is not None
+    state.admission = None
+    state.timers.clear(ADMISSION)
+    acknowledged = admission.expected - len(admission.waiting)
+    for address, uuid in admission.joiners.items():
+        state.record(now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected))
+        state.send(address, FinalizeJoin(uuid, state.members, state.standing))
+    asking, state.asking_to_join = state.asking_to_join, {}
+    # Whoever is held back comes last: it has to prove its links to the others who come in with it.
+    for address in sorted(asking, key=lambda one: one in state.held_back):
+        if _may_join(state, now, address, asking[address]):
+            state.asking_to_join[address] = asking[address]
+    if state.asking_to_join:
+        _admit_all(state, now)

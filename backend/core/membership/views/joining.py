@@ -1,0 +1,320 @@
+"""The joiner's side of joining through a TCP-IP join list (behaviour 1.2 to 1.8, 1.10; seed 003).
+
+A joiner asks everybody on its join list for the master and sends its join request there until it is answered. When a round
+of asking finds no master anywhere, the member with the lowest address among those found asks the others to let it form the
+cluster. When a round finds nobody at all, the member forms the cluster alone.
+
+A member that merges into another cluster asks that cluster's master first, and looks around like any joiner when that does not
+let it in.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address, numeric_order
+from quarterdeck.backend.core.events import JoinFailed, JoinRequested, MemberStopped
+from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.failure_detection import (
+    explicit_suspicion,
+    heartbeats,
+    master_confirmation,
+    suspicion,
+)
+from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
+from quarterdeck.backend.core.membership.state import JoinSearch, Membership
+from quarterdeck.backend.core.membership.views import admission, publishing
+from quarterdeck.backend.core.membership.views.identity import ListMetadata
+from quarterdeck.backend.core.membership.views.member_list import MemberList, first_list
+from quarterdeck.backend.core.messages import (
+    FinalizeJoin,
+    FormationBid,
+    FormationVote,
+    JoinRefused,
+    JoinRequest,
+    MasterIs,
+    MembersUpdateAck,
+    WhoIsMaster,
+)
+from quarterdeck.backend.core.properties import SECOND_US
+
+JOIN = "join"
+"""Name of the timer that asks again while joining."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+ROUND_US = 5 * SECOND_US
+"""How long one round of asking waits for an address that neither answers nor refuses (tcp-ip connection timeout)."""
+
+ATTEMPTS = 5
+"""Attempts to join before the member gives up (seed 003, maxJoinAttempts). Each begins with an open mind; together they take
+``hazelcast.max.join.seconds``."""
+
+REQUESTS_BEFORE_NEW_SEARCH = 5
+"""Join requests to one master without an answer, before somebody else is asked for the master."""
+
+
+def begin(state: Membership, now: int, target: Address | None = None) -> None:
+    """Start looking for a cluster, or form one at once when there is nobody to ask.
+
+    `target` is the master of the cluster that this member's own has just merged into.
+    """
+    search = state.search = JoinSearch(now, now + state.settings.max_join_us)
+    if target is None:
+        _new_round(state, now, search)
+        return
+    search.target = target
+    search.target_until_us = now + state.settings.max_join_merge_target_us
+    state.follow(now, target, "its cluster merges into that one")
+    state.timers.set(JOIN, now + ASK_AGAIN_US)
+    request(state, now)
+
+
+def on_join_timer(state: Membership, now: int) -> None:
+    """Once a second while joining: ask again, decide the round when it is over, give up when the time is."""
+    search = state.search
+    if search is None:
+        return
+    if now >= search.deadline_us and search.target is None:
+        _give_up(state, now, search)
+        return
+    state.timers.set(JOIN, now + ASK_AGAIN_US)
+    if _attempt(state, now, search) > search.attempt and search.held is None:
+        search.attempt = _attempt(state, now, search)
+        _forget_master(state, now, search)
+        _new_round(state, now, search)
+    elif state.master is not None:
+        _ask_master(state, now, search)
+    elif now >= search.round_ends_us:
+        _decide_round(state, now, search)
+    else:
+        _ask_around(state, search)
+
+
+def on_unreachable(state: Membership, now: int, address: Address, reason: str) -> None:
+    """The transport could not reach `address`."""
+    search = state.search
+    if search is None:
+        return
+    search.unreachable[address] = reason
+    search.without_master.discard(address)
+    if state.master == address:
+        if now >= search.target_until_us:
+            _forget_master(state, now, search)
+    elif state.master is None:
+        _decide_when_heard_of_all(state, now, search)
+
+
+def on_who_is_master(state: Membership, now: int, sender: Address, question: WhoIsMaster) -> None:
+    """A joiner asks. A member in the middle of a claim keeps silent; one that has not joined says that it knows none."""
+    peer = state.peers.get(sender)
+    is_new = peer is not None and peer.uuid != question.uuid and not admission.is_stale(state, now, question.uuid)
+    if is_new and (state.is_master or state.master == sender):
+        suspicion.suspect(state, now, sender, "a new life of the same address looks for the cluster")
+    if state.claim is None and state.master != sender:
+        state.send(sender, MasterIs(state.master if state.joined else None))
+
+
+def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs) -> None:
+    """Somebody names the master, or says that there is none yet."""
+    search = state.search
+    if search is None:
+        if state.joined and answer.master is not None:
+            cluster_search.on_master_named(state, now, sender, answer.master)
+        return
+    if answer.master == state.address:
+        return
+    search.unreachable.pop(sender, None)
+    if answer.master is not None and answer.master != sender:
+        search.failures[sender] = f"it names {answer.master} as master"
+    if answer.master is None:
+        search.without_master.add(sender)
+        if state.master is None:
+            _decide_when_heard_of_all(state, now, search)
+    elif state.master is None or (state.master == sender and answer.master != sender):
+        state.follow(now, answer.master, f"{sender} names it")
+        search.requests_to_master = 0
+        search.bid_votes = None
+        search.held = None
+        request(state, now)
+
+
+def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinRefused) -> None:
+    """The master will not have this joiner now."""
+    if state.search is not None and sender == state.master:
+        state.search.unreachable[sender] = refusal.reason
+        _forget_master(state, now, state.search)
+
+
+def on_finalize_join(state: Membership, now: int, sender: Address, final: FinalizeJoin) -> None:
+    """The master let this member in. Anybody else is to take this member for dead, joined or not (seed 000)."""
+    members = final.members
+    if sender != state.master:
+        claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
+        explicit_suspicion.send(state, now, claimed, "it finalized a join without being this member's master")
+    elif state.joined:
+        return
+    elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
+        cluster_state.adopt(state, now, final.standing, "the cluster it joins is so", new_lineage=True)
+        early = state.search.early_update if state.search else None
+        _become_member(state, now, members, sender, "joined")
+        state.send(sender, MembersUpdateAck(members.version))
+        if early is not None and early.members.master == members.master:
+            publishing.on_members_update(state, now, sender, early)
+
+
+def request(state: Membership, now: int) -> None:
+    """Ask the master that was named to be let in."""
+    search = state.search
+    assert search is not None and state.master is not None
+    search.requests_to_master += 1
+    state.record(now, JoinRequested(state.master, search.attempt))
+    proven = tuple(sorted(search.held.proven)) if search.held else ()
+    request = JoinRequest(
+        state.uuid,
+        state.member_configuration.lite,
+        proven,
+        state.seen_version,
+        state.member_configuration.zone,
+        state.settings.partitioning,
+    )
+    state.send(state.master, request)
+
+
+def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:
+    """Somebody wants to form the cluster: granted by joiners that know no other master and do not bid themselves."""
+    if state.joined:
+        on_who_is_master(state, now, sender, WhoIsMaster(bid.uuid))
+        return
+    search = state.search
+    if search is None:
+        return
+    granted = search.bid_votes is None and state.master in (None, sender) and search.granted_to in (None, sender)
+    if granted:
+        search.granted_to = sender
+    state.send(sender, FormationVote(granted))
+
+
+def on_formation_vote(state: Membership, now: int, sender: Address, vote: FormationVote) -> None:
+    """An answer to this member's own bid: all must grant it."""
+    search = state.search
+    if search is None or search.bid_votes is None or sender not in search.bid_votes:
+        return
+    if not vote.granted:
+        search.bid_votes = None
+        _new_round(state, now, search)
+        return
+    search.bid_votes[sender] = True
+    if all(search.bid_votes.values()):
+        _form(state, now)
+
+
+def _attempt(state: Membership, now: int, search: JoinSearch) -> int:
+    """Which attempt it is: each takes its share of the time."""
+    return min(ATTEMPTS, 1 + (now - search.begun_us) * ATTEMPTS // state.settings.max_join_us)
+
+
+def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
+    search.round_ends_us = now + ROUND_US
+    _keep_failures(search)
+    search.bid_votes = None
+    search.granted_to = None
+    state.timers.set(JOIN, now + ASK_AGAIN_US)
+    search.targets = possible_addresses(state, now)
+    if not search.targets:
+        _form(state, now)
+    else:
+        _ask_around(state, search)
+
+
+def _ask_around(state: Membership, search: JoinSearch) -> None:
+    waiting = tuple(address for address in search.targets if address not in search.unreachable)
+    message = WhoIsMaster(state.uuid) if search.bid_votes is None else FormationBid(state.uuid)
+    state.send_all(waiting, message)
+
+
+def _decide_when_heard_of_all(state: Membership, now: int, search: JoinSearch) -> None:
+    heard = search.unreachable.keys() | search.without_master
+    if search.bid_votes is None and all(address in heard for address in search.targets):
+        _decide_round(state, now, search)
+
+
+def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
+    """Nobody named a master: form alone, bid, or leave it to a lower address and look again."""
+    if search.bid_votes is not None:
+        _new_round(state, now, search)
+        return
+    for address in search.targets:
+        if address not in search.without_master:
+            search.unreachable.setdefault(address, f"no answer within {ROUND_US // SECOND_US} s")
+    if not search.without_master:
+        _form(state, now)
+    elif numeric_order(state.address) < min(numeric_order(address) for address in search.without_master):
+        search.bid_votes = dict.fromkeys(sorted(search.without_master), False)
+        search.round_ends_us = now + 2 * ROUND_US
+        state.send_all(tuple(search.bid_votes), FormationBid(state.uuid))
+    elif now >= search.round_ends_us:
+        _new_round(state, now, search)
+
+
+def _ask_master(state: Membership, now: int, search: JoinSearch) -> None:
+    """Once a second, to the master that was named: the request again, unless it makes this joiner wait or is silent."""
+    assert state.master is not None
+    if search.held is not None:
+        if now >= search.held.next_probe_us:
+            search.held.proven.clear()
+        elif search.held.missing:
+            return
+    if search.requests_to_master >= REQUESTS_BEFORE_NEW_SEARCH and now >= search.target_until_us:
+        search.unreachable[state.master] = f"no answer to {search.requests_to_master} join requests"
+        _forget_master(state, now, search)
+        return
+    request(state, now)
+
+
+def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
+    """Look again from the next tick of the timer on, with an open mind."""
+    state.master = None
+    search.targets = possible_addresses(state, now)
+    search.held = None
+    search.requests_to_master = 0
+    search.bid_votes = None
+    search.round_ends_us = now + ROUND_US
+    _keep_failures(search)
+
+
+def _keep_failures(search: JoinSearch) -> None:
+    """A round is over: remember why nobody helped, and ask everybody again."""
+    search.failures.update(dict.fromkeys(sorted(search.without_master), "it knows no master"))
+    search.failures.update(search.unreachable)
+    search.without_master.clear()
+    search.unreachable.clear()
+
+
+def _form(state: Membership, now: int) -> None:
+    """Become the master of a new cluster (behaviour 1.5)."""
+    state.follow(now, state.address, "it forms the cluster")
+    members = first_list(state.address, state.uuid, state.member_configuration.lite, state.member_configuration.zone)
+    _become_member(state, now, members, state.address, "formed")
+
+
+def _become_member(state: Membership, now: int, members: MemberList, author: Address, cause: str) -> None:
+    state.search = None
+    state.timers.clear(JOIN)
+    publishing.install(state, now, members, author, cause)
+    state.joined_us = state.last_round_us = now
+    heartbeats.send_round(state)
+    state.timers.set(heartbeats.HEARTBEAT, now + state.settings.heartbeat_interval_us)
+    state.timers.set(master_confirmation.CONFIRMATION, now + state.settings.master_confirmation_interval_us)
+    if state.is_master:
+        publishing.begin_publishing(state, now)
+        cluster_search.begin_searching(state, now)
+
+
+def _give_up(state: Membership, now: int, search: JoinSearch) -> None:
+    _keep_failures(search)
+    reasons = dict.fromkeys(search.targets, "no answer") | search.failures
+    state.search = None
+    state.record(now, JoinFailed(reasons))
+    tried = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
+    reason = f"could not join in {ATTEMPTS} attempts within {state.settings.max_join_us / SECOND_US:g} s ({tried})"
+    state.record(now, MemberStopped(reason))
+    state.halt(reason, failed=True)

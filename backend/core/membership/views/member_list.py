@@ -1,0 +1,94 @@
+"""The versioned member list: members in order of age, the oldest first and master (seed 000, Membership Update Process)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address, bracketed
+from quarterdeck.backend.core.membership.views.identity import Member
+
+
+class MemberList(Struct, frozen=True):
+    """One version of the list. `members` are in order of age; no address and no uuid stands twice.
+
+    `lineage` names the chain of versions that the list belongs to: minted when a cluster forms and at each finished
+    mastership claim. Two halves of a split both publish a version 7; only (lineage, version) has one content. No decision
+    of the protocol reads it: it is there for observers and checkers.
+    """
+
+    version: int
+    members: tuple[Member, ...]
+    lineage: str
+
+    @property
+    def master(self) -> Member:
+        """The oldest member."""
+        return self.members[0]
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        return tuple(member.address for member in self.members)
+
+    def find(self, address: Address) -> Member | None:
+        """The member at `address`, whatever its uuid."""
+        return next((member for member in self.members if member.address == address), None)
+
+    def holds(self, address: Address, uuid: str) -> bool:
+        """Whether exactly this incarnation of this address is on the list."""
+        member = self.find(address)
+        return member is not None and member.uuid == uuid
+
+    def older_than(self, address: Address) -> tuple[Member, ...]:
+        """The members before `address`; all of them when it is not listed."""
+        return self.members[: self._place(address)]
+
+    def from_on(self, address: Address) -> tuple[Member, ...]:
+        """`address` and every younger member; nothing when it is not listed."""
+        return self.members[self._place(address) :]
+
+    def joined_by(self, address: Address, uuid: str, lite: bool, seen_version: int = 0, zone: str = "") -> MemberList:
+        """The next version, with one more and youngest member, whose join version is the new list version.
+
+        The version jumps above `seen_version`, which the newcomer's process has installed before it merged.
+        """
+        version = max(self.version, seen_version) + 1
+        newcomer = Member(address, uuid, version, lite, zone)
+        return MemberList(version, (*self.members, newcomer), self.lineage)
+
+    def without(self, addresses: Collection[Address]) -> MemberList:
+        """The list without `addresses`: one version further for each member removed, as the product counts them."""
+        left = tuple(member for member in self.members if member.address not in addresses)
+        return MemberList(self.version + len(self.members) - len(left), left, self.lineage)
+
+    def _place(self, address: Address) -> int:
+        for place, member in enumerate(self.members):
+            if member.address == address:
+                return place
+        return len(self.members)
+
+
+def mint_lineage(master_uuid: str, version: int) -> str:
+    """Name of the chain of versions that `master_uuid` begins with `version`; unique because an incarnation has one uuid."""
+    return f"{master_uuid[:13]}/{version}"
+
+
+def first_list(address: Address, uuid: str, lite: bool, zone: str = "") -> MemberList:
+    """Version 1 of a new cluster: its master alone (behaviour 1.5)."""
+    return MemberList(1, (Member(address, uuid, 1, lite, zone),), mint_lineage(uuid, 1))
+
+
+def member_list_text(members: MemberList, this: str, *, legacy: bool = False) -> str:
+    """The text operators know from member logs, in the new or the legacy format (seed 000, User Interaction).
+
+    `this` is the uuid of the member that prints it.
+    """
+    size = len(members.members)
+    opening = f"Members [{size}] {{" if legacy else f"Members {{size:{size}, ver:{members.version}}} ["
+    rows = [
+        f"\tMember {bracketed(member.address)} - {member.uuid}"
+        f"{' this' if member.uuid == this else ''}{' lite' if member.lite else ''}"
+        for member in members.members
+    ]
+    return "\n".join([opening, *rows, "}" if legacy else "]"])

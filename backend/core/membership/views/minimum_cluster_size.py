@@ -1,0 +1,34 @@
+"""Refusing operations while too few members are in sight (seed 003, Split Brain Situation; design 9.9).
+
+This protects one side of a split from serving clients. It cannot protect the time between the split and its detection.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.events import ProtectionChanged
+from quarterdeck.backend.core.membership.state import Membership
+
+
+class NotEnoughMembers(CommandRefused):
+    """An operation was refused because the member sees fewer members than `quarterdeck.minimum.cluster.size`."""
+
+
+def check_operation(state: Membership) -> None:
+    """Raise `NotEnoughMembers` unless this member may serve a client now."""
+    if not state.operating or not state.joined:
+        size = len(state.members.members) if state.members else 0
+        needed = state.settings.minimum_cluster_size
+        raise NotEnoughMembers(
+            f"not enough members: {state.member_configuration.label} sees {size} and needs {max(needed, 1)}"
+        )
+
+
+def update_protection(state: Membership, now: int) -> None:
+    """After a change of the list: say so when operations begin or cease to be served."""
+    assert state.members is not None
+    size, needed = len(state.members.members), state.settings.minimum_cluster_size
+    operating = size >= needed
+    if operating != state.operating:
+        state.operating = operating
+        state.record(now, ProtectionChanged(size, needed, operating))

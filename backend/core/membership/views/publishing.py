@@ -1,0 +1,131 @@
+"""Installing and publishing member lists (seed 000, Membership Update Process; seed 003, missing membership updates).
+
+Only the master makes a new version. Everybody else installs what its master sends, if it is newer than what it has and holds
+the receiver itself. A lagging member is healed by the next whole list, never by replaying the versions it missed.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_joins
+from quarterdeck.backend.core.events import ListInstalled, ListRejected
+from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.failure_detection import (
+    connection_loss,
+    explicit_suspicion,
+    heartbeat_ring,
+    suspicion,
+)
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import detector
+from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.split_brain.remembered_addresses import remember_members
+from quarterdeck.backend.core.membership.state import Membership, Peer
+from quarterdeck.backend.core.membership.views import minimum_cluster_size
+from quarterdeck.backend.core.membership.views.identity import ListMetadata, Member
+from quarterdeck.backend.core.membership.views.member_list import MemberList
+from quarterdeck.backend.core.messages import MembersUpdate, MembersUpdateAck
+
+PUBLISH = "publish"
+"""Name of the timer of the periodic publication."""
+
+
+def install(state: Membership, now: int, members: MemberList, author: Address, cause: str) -> None:
+    """Believe in `members` from now on. The caller has made sure that it may be installed."""
+    gone, newcomers = _differences(state, members)
+    for address in gone:
+        _remove_peer(state, now, address)
+    for member in newcomers:
+        state.peers[member.address] = Peer(member.uuid, detector(state.settings, now), now)
+        state.missing.discard(member.address)
+        cluster_search.forget(state, member.address)
+        state.held_back.pop(member.address, None)
+    state.members = members
+    state.beliefs_changed()
+    state.record(
+        now, ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
+    )
+    remember_members(state, now, gone, newcomers)
+    minimum_cluster_size.update_protection(state, now)
+
+
+def publish(state: Membership) -> None:
+    """Send the list to every other member."""
+    state.send_all(tuple(state.peers), update(state))
+
+
+def publish_to(state: Membership, address: Address) -> None:
+    """Send the list to one member that lags."""
+    state.send(address, update(state))
+
+
+def update(state: Membership, *, wants_ack: bool = False) -> MembersUpdate:
+    """The member's list as a message."""
+    assert state.members is not None
+    return MembersUpdate(state.members, wants_ack, state.standing, tuple(sorted(state.held_back)))
+
+
+def begin_publishing(state: Membership, now: int) -> None:
+    """A new master publishes its list now and then (``hazelcast.member.list.publish.interval.seconds``)."""
+    state.timers.set(PUBLISH, now + state.settings.list_publish_interval_us)
+
+
+def on_publish_timer(state: Membership, now: int) -> None:
+    """The periodic publication."""
+    publish(state)
+    begin_publishing(state, now)
+
+
+def on_members_update(state: Membership, now: int, sender: Address, update: MembersUpdate) -> None:
+    """A list came. Behaviour 2.3 gives the order of the checks. Another life at the master's address is not the master."""
+    mine, members = state.members, update.members
+    if mine is None:
+        if state.search is not None and sender == state.master:
+            state.search.early_update = update  # it has overtaken the answer to the join request
+        return
+    if sender != state.master or sender == state.address or not mine.holds(sender, members.master.uuid):
+        _reject(state, now, sender, members, "its sender is not this member's master")
+        if state.claim is None:
+            claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
+            explicit_suspicion.send(state, now, claimed, "it published a list without being this member's master")
+        return
+    if not members.holds(state.address, state.uuid):
+        _reject(state, now, sender, members, "it does not hold this member")
+        return
+    suspicion.clear(state, now, sender, "it sent a member list as master")
+    if members.version >= mine.version:
+        state.held_back = dict.fromkeys(update.held_back, frozenset())
+    if members.version > mine.version:
+        install(state, now, members, sender, "published")
+    cluster_state.adopt(
+        state, now, update.standing, "the master's list says so", new_lineage=members.lineage != mine.lineage
+    )
+    if update.wants_ack:
+        state.send(sender, MembersUpdateAck(state.members.version if state.members else 0))
+
+
+def _differences(state: Membership, members: MemberList) -> tuple[list[Address], list[Member]]:
+    """Who is gone from the present list, and who is new. A new life under an old address is both."""
+    before = state.members
+    if before is not None and members.members[: len(before.members)] == before.members:
+        return [], list(members.members[len(before.members) :])  # the common case: somebody joined
+    uuids = {member.address: member.uuid for member in members.members}
+    gone = [address for address, peer in state.peers.items() if uuids.get(address) != peer.uuid]
+    kept = state.peers.keys() - set(gone)
+    newcomers = [one for one in members.members if one.address not in kept and one.address != state.address]
+    return gone, newcomers
+
+
+def _remove_peer(state: Membership, now: int, address: Address) -> None:
+    """Forget a peer; while no joins are allowed, it is missing rather than gone."""
+    peer = state.peers.pop(address)
+    state.left[peer.uuid] = now
+    state.suspicions.pop(address, None)
+    state.probing.pop(address, None)
+    heartbeat_ring.forget(state, address)
+    state.timers.clear(connection_loss.CONNECTION + address)
+    if not allows_joins(state.standing.state):
+        state.missing.add(address)
+
+
+def _reject(state: Membership, now: int, sender: Address, members: MemberList, reason: str) -> None:
+    state.record(now, ListRejected(members.version, sender, reason))

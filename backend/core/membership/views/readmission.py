@@ -1,0 +1,73 @@
+"""Readmission after a partial disconnection (design 9.6).
+
+A member that was removed because it could not reach others is let in again only when it has proven its links to every
+current member, and to everyone who is about to be let in with it, both ways. Until then the list stays as it is, instead of
+taking it in and removing it again for ever. The master says whose links are missing; the joiner probes them with a growing
+delay and asks again when they are proven.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import JoinDelayed, MemberHeldBack
+from quarterdeck.backend.core.membership.failure_detection import link_probes
+from quarterdeck.backend.core.membership.state import HeldJoin, Membership
+from quarterdeck.backend.core.membership.views import joining
+from quarterdeck.backend.core.messages import JoinHeld, JoinRequest
+
+# The master's side
+
+
+def hold_back(state: Membership, address: Address) -> None:
+    """From now on `address` has to prove its links before it is let in."""
+    state.held_back[address] = frozenset()
+
+
+def take_as_proven(state: Membership, address: Address) -> None:
+    """The cluster of `address` has proven all its links to those who are members now."""
+    if address in state.held_back:
+        state.held_back[address] = frozenset(peer.uuid for peer in state.peers.values()) | {state.uuid}
+
+
+def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
+    """Whether the joiner has to wait; it is told for whom."""
+    if sender not in state.held_back:
+        return False
+    proven = state.held_back[sender].union(request.proven)
+    uuids = {state.address: state.uuid} | {address: peer.uuid for address, peer in state.peers.items()}
+    uuids |= {address: other.uuid for address, other in state.asking_to_join.items() if address != sender}
+    missing = tuple((address, uuid) for address, uuid in uuids.items() if uuid not in proven)
+    if not missing:
+        return False
+    state.record(now, MemberHeldBack(sender, tuple(address for address, _ in missing)))
+    state.send(sender, JoinHeld(missing))
+    return True
+
+
+# The joiner's side
+
+
+def on_join_held(state: Membership, now: int, sender: Address, held: JoinHeld) -> None:
+    """The master names the links to prove. Each is probed once now, and again after the back-off, when proofs are old."""
+    search = state.search
+    if search is None or sender != state.master:
+        return
+    search.requests_to_master = 0
+    search.deadline_us = now + state.settings.max_join_us
+    if search.held is None or now >= search.held.next_probe_us:
+        delay_us = link_probes.next_delay_us(state, search.held.delay_us if search.held else 0)
+        search.held = HeldJoin({}, set(), now + delay_us, delay_us)
+        state.record(now, JoinDelayed(sender, tuple(address for address, _ in held.missing), delay_us))
+    for address, uuid in held.missing:
+        if uuid not in search.held.missing and uuid not in search.held.proven:
+            search.held.missing[uuid] = address
+            link_probes.probe(state, address, uuid)
+
+
+def on_link_proven(state: Membership, now: int, uuid: str) -> None:
+    """A link is proven; ask the master again when it was the last one."""
+    held = state.search.held if state.search else None
+    if held is not None and held.missing.pop(uuid, None) is not None:
+        held.proven.add(uuid)
+        if not held.missing:
+            joining.request(state, now)

@@ -1,0 +1,141 @@
+"""The master's plan: who should hold what, and the migrations that lead there (seed 004, 3.2; behaviour 8.5 and 8.7).
+
+A plan is made from the table and the members as they are, and from nothing else. So whenever something comes in between, the rest
+of it is dropped and another one is made.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_migrations, allows_promotions
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange
+from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
+from quarterdeck.backend.core.partitions.events import MigrationsPlanned, PlannedMigration
+from quarterdeck.backend.core.partitions.migration.migration_planner import Step, plan_migrations
+from quarterdeck.backend.core.partitions.state import MasterRole
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, Row, VersionedRow
+from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
+
+
+def data_members(state: Membership) -> tuple[Member, ...]:
+    """The members that may hold data, in order of age."""
+    assert state.members is not None
+    return tuple(member for member in state.members.members if not member.lite)
+
+
+def arrange_first(state: Membership, now: int, master_role: MasterRole) -> bool:
+    """Make the first table, if that is allowed and there is anybody to hold it."""
+    if not allows_migrations(state.standing.state):
+        return False
+    wanted = _arranged(state, None, master_role)
+    if wanted is None:
+        return False
+    members = _replicas(state)
+    partitions = state.partitions
+    partitions.table = PartitionTable(state.settings.partition_count, state.settings.backups + 1)
+    rows = [VersionedRow(partition, 1, _full_row(state, row, members)) for partition, row in enumerate(wanted.table)]
+    partitions.wants_arrangement = False
+    master_role.plan_reason = "the partitions are arranged"
+    change(state, now, rows, (), "arranged")
+    publish(state, now)
+    return True
+
+
+def plan(state: Membership, now: int, master_role: MasterRole) -> None:
+    """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be.
+
+    The partitions with the fewest replicas come first, as copies come first within each (seed 004, 3.2.3).
+    """
+    master_role.wants_plan = master_role.members_busy = False
+    master_role.queue.clear()
+    table = state.partitions.table
+    assert table is not None
+    if not allows_promotions(state.standing.state):
+        return
+    current = [_names(replicas) for replicas in table.rows]
+    wanted = _arranged(state, current, master_role)
+    if wanted is None:
+        return
+    _give_lost_partitions_owners(state, now, table, wanted)
+    if not allows_migrations(state.standing.state):
+        return
+    master_role.replicas_wanted = len(wanted.table[0])
+    for partition, (replicas, target) in enumerate(zip(table.rows, wanted.table, strict=True)):
+        row = _names(replicas)
+        full = (*target, *(None,) * (len(row) - len(target)))
+        if row != full:
+            steps = plan_migrations(row, full).steps
+            if steps:
+                master_role.queue[partition] = deque(steps)
+    master_role.queue = dict(sorted(master_role.queue.items(), key=lambda one: _replicas_in(table.rows[one[0]])))
+    planned = _shown(state, master_role, table)
+    state.record(now, MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, master_role.plan_reason))
+
+
+def _arranged(state: Membership, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:
+    """The table that there should be; None when nobody is there to hold it."""
+    leaving = list(master_role.shutting_down)
+    groups, custom = state.settings.partition_groups, state.settings.custom_groups
+    members = [(one.name, one.group) for one in grouped(data_members(state), groups, custom)]
+    if all(uuid in master_role.shutting_down for uuid, _ in members):
+        return None
+    if current is None:
+        partitions, backups = state.settings.partition_count, state.settings.backups
+    else:  # as the first master had it, whatever this one is set to
+        partitions, backups = len(current), len(current[0]) - 1
+    return arrange(current, members, partitions, backups, leaving=leaving)
+
+
+def _replicas(state: Membership) -> dict[str | None, Replica]:
+    return {member.uuid: Replica(member.address, member.uuid) for member in data_members(state)}
+
+
+def _full_row(state: Membership, row: Row, members: dict[str | None, Replica]) -> Replicas:
+    """The row as wide as every row of the table, whatever the number of members."""
+    width = state.settings.backups + 1
+    return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
+
+
+def _names(replicas: Replicas) -> Row:
+    return tuple([replica.uuid if replica is not None else None for replica in replicas])
+
+
+def _replicas_in(row: Replicas) -> int:
+    return len(row) - row.count(None)
+
+
+def _give_lost_partitions_owners(state: Membership, now: int, table: PartitionTable, wanted: Arrangement) -> None:
+    """Of a partition of which nobody is left there is nothing to copy: its new owner begins with nothing (1.1)."""
+    members = _replicas(state)
+    rows = []
+    for partition in wanted.lost:
+        replicas = (members.get(wanted.table[partition][0]), *table.rows[partition][1:])
+        rows.append(VersionedRow(partition, table.versions[partition] + 1, replicas))
+    if rows:
+        change(state, now, rows, (), "repaired")
+        publish(state, now)
+
+
+def _shown(state: Membership, master_role: MasterRole, table: PartitionTable) -> tuple[PlannedMigration, ...]:
+    addresses: dict[str | None, Address] = {uuid: one.address for uuid, one in table.holders().items()}
+    addresses |= {name: one.address for name, one in _replicas(state).items()}
+    return tuple(
+        _planned(partition, step, addresses) for partition, steps in master_role.queue.items() for step in steps
+    )
+
+
+def _planned(partition: int, step: Step, addresses: dict[str | None, Address]) -> PlannedMigration:
+    return PlannedMigration(
+        partition,
+        step.type,
+        addresses.get(step.source),
+        addresses.get(step.destination),
+        step.destination_new if step.destination is not None else step.source_current,
+        step.unavoidable,
+    )

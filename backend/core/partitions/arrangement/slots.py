@@ -1,0 +1,142 @@
+"""The slots of a table while it is being arranged: columns of member numbers, one per replica index."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import compress, repeat
+from operator import ge
+
+from quarterdeck.backend.core.partitions.arrangement.fair_shares import Shares
+from quarterdeck.backend.core.partitions.migration.migration_cycles import without_cycles
+
+VACANT = -1
+"""Nobody is here: the member left, or never was."""
+LEAVING = -2
+"""A member that stops gracefully is here; its replica is to be moved, not made up for."""
+NO_GROUP = -1
+
+
+class Slots:
+    """The table on its way from `before`, which is never changed, to `columns`, which are. Columns are lists of numbers."""
+
+    def __init__(self, shares: Shares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> None:
+        self.shares = shares
+        self.group_of = [*group_of, NO_GROUP, NO_GROUP]
+        """By member, and at the end for `LEAVING` and `VACANT`."""
+        self.before = before
+        """May have more columns: indices that are no longer used."""
+        self.columns = [column.copy() for column in before[: shares.replicas]]
+        self.counts = [one.copy() for one in counts[: shares.replicas]]
+        """By index and member, the replicas it has there; the last two entries are for `LEAVING` and `VACANT`."""
+        self.given_up = bytearray(shares.partitions)
+        """By row, 1 if somebody who holds a replica may have lost its slot."""
+        self.cycle_rows: dict[int, None] = {}
+        """Rows in which holders may change places in a ring, in the order in which that came about."""
+        self._mixed = shares.mixed
+
+    def is_in_order(self) -> bool:
+        """Whether every row of `before` is full, and no longer than it is to be, and has no two members of one group."""
+        if len(self.before) != len(self.columns) or any(one[VACANT] or one[LEAVING] for one in self.counts):
+            return False
+        rows = zip(*(map(self.group_of.__getitem__, column) for column in self.before), strict=True)
+        return all(len(set(row)) == len(row) for row in rows)
+
+    def vacant_rows(self, index: int) -> list[int]:
+        counts = self.counts[index]
+        if not counts[VACANT] and not counts[LEAVING]:
+            return []
+        return [row for row, member in enumerate(self.columns[index]) if member < 0]
+
+    def seat(self, row: int, index: int, member: int) -> None:
+        """Give a slot to a member that fits there; whoever was there loses it."""
+        column, counts = self.columns[index], self.counts[index]
+        giver = column[row]
+        column[row] = member
+        counts[giver] -= 1
+        counts[member] += 1
+        if giver >= 0:
+            self.given_up[row] = 1
+
+    def seat_and_vacate(self, row: int, index: int, member: int) -> None:
+        """Give a slot to a member whose group may stand there; whoever of its group is at a colder index loses that."""
+        group = self.group_of[member]
+        for colder in range(index + 1, len(self.columns)):
+            if self.group_of[self.columns[colder][row]] == group:
+                self.vacate(row, colder)
+        self.seat(row, index, member)
+
+    def vacate(self, row: int, index: int) -> None:
+        column, counts = self.columns[index], self.counts[index]
+        counts[column[row]] -= 1
+        counts[VACANT] += 1
+        column[row] = VACANT
+        self.given_up[row] = 1
+
+    def mark_given_up(self, column: list[int]) -> None:
+        """The members in this column of `before`, which has no counterpart any more, lost their slots."""
+        for row in compress(range(len(column)), map(ge, column, repeat(0))):
+            self.given_up[row] = 1
+
+    def displaced(self, row: int) -> list[int]:
+        """Who holds a replica and has no slot any more, the hottest first: to take such a member back costs no copy."""
+        seated = [column[row] for column in self.columns]
+        return [column[row] for column in self.before if column[row] >= 0 and column[row] not in seated]
+
+    def groups_beside(self, row: int, index: int) -> list[int]:
+        """The groups in the row's other slots."""
+        at, group_of = self.columns[index], self.group_of
+        return [group_of[column[row]] for column in self.columns if column is not at]
+
+    def is_harmless(self, row: int, index: int, member: int) -> bool:
+        """Whether to seat the member, whose group is not beside, makes no ring and leaves room for the capped groups."""
+        if self.given_up[row] and self.closes_cycle(row, index, member):
+            return False
+        return self.leaves_room(row, index, self.group_of[member])
+
+    def may_stand(self, row: int, index: int, group: int) -> bool:
+        """Whether `group` is at no hotter index of the row. At a colder one it may be: it moves up."""
+        group_of = self.group_of
+        for column in self.columns[:index]:
+            if group_of[column[row]] == group:
+                return False
+        return self.leaves_room(row, index, group)
+
+    def leaves_room(self, row: int, index: int, group: int) -> bool:
+        """Whether the capped groups, which stand in every row, still fit into the colder slots."""
+        if not self._mixed or self.shares.capped[group]:
+            return True
+        hotter = sum(self.shares.capped[self.group_of[column[row]]] for column in self.columns[:index])
+        return sum(self.shares.capped) - hotter < len(self.columns) - index
+
+    def without_cycles_in(self, row: int, after: Sequence[int]) -> tuple[int, ...]:
+        """What comes of the row if it is to be `after`: whoever would change places in a ring stays."""
+        current: list[int] = []
+        for column in self.before[: len(self.columns)]:
+            member = column[row] + 1
+            current.append(member if member > 0 and member not in current else 0)
+        return tuple(number - 1 for number in without_cycles(tuple(current), tuple(member + 1 for member in after)))
+
+    def closes_cycle(self, row: int, index: int, member: int) -> bool:
+        """Whether `member` at `index` would make holders of the row change places in a ring (seed 004, 3.2.1).
+
+        Such migrations are cancelled, because they cannot be done without giving up a copy for a while.
+        """
+        place, holder = index, member
+        while holder >= 0:
+            came_from = next((old for old, column in enumerate(self.before) if column[row] == holder), None)
+            if came_from is None or came_from >= len(self.columns):
+                return False
+            if came_from == index:
+                return place != index
+            place, holder = came_from, self.columns[came_from][row]
+            if self.group_of[holder] == self.group_of[member]:
+                return False  # It leaves this place when it comes to `index`.
+        return False
+
+
+def counts_in(column: list[int], members: int) -> list[int]:
+    counts = [0] * (members + 2)
+    for member, count in Counter(column).items():
+        counts[member] = count
+    return counts

@@ -1,0 +1,120 @@
+"""The order of a partition's migrations (seed 004, 3.2.2 and 3.2.3; behaviour 8.8).
+
+The document's rules, taken in turn, lower the number of available replicas in some rows with a hole where another order
+would not. So all orders of such steps are compared, and that one is taken which
+
+1. loses a replica that the row has and the target counts on least often,
+2. parks the fewest replicas, see `_straight_steps`; none, if the first can be had without,
+3. gives the fewest replicas up on its way, and then takes the fewest steps,
+4. and then has the hottest places filled as early as possible, and then the hottest places final as early as possible.
+
+The last rule puts COPY and SHIFT UP first, as 3.2.3 asks: they fill a place, a MOVE does not. Every step but CLEAR brings a
+place its final holder, who stays, so rows never come back and the search is over few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import ne
+from typing import NamedTuple
+
+from quarterdeck.backend.core.partitions.migration.migration_detours import detour
+from quarterdeck.backend.core.partitions.migration.migration_steps import (
+    NumberedStep,
+    Numbers,
+    applied,
+    bring,
+    clear,
+    lowers,
+    replicas,
+)
+
+Flags = tuple[bool, ...]
+"""Something that is better not so, by replica index."""
+
+
+def in_order(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...]:
+    """The steps from `current` to `target`, which have no cycle between them."""
+    way = _Search(target, parking=False).best_way(current)
+    if way.cost.lost:
+        way = _Search(target, parking=True).best_way(current)
+    if way.cost.lost:
+        return detour(current, target) or way.steps
+    return way.steps
+
+
+class _Cost(NamedTuple):
+    """What a way costs; the first field in which two ways differ tells them apart."""
+
+    lost: int
+    parked: int
+    given_up: int
+    steps: int
+
+
+class _Way(NamedTuple):
+    """A way to the target; of two ways the smaller one is better."""
+
+    cost: _Cost
+    empty: tuple[Flags, ...]
+    """After each step: which places are empty."""
+    unfinished: tuple[Flags, ...]
+    """After each step: which places have not their final holder."""
+    steps: tuple[NumberedStep, ...]
+
+
+class _Search:
+    """The best way to one target from any row. `parking` allows to park replicas."""
+
+    def __init__(self, target: Numbers, *, parking: bool) -> None:
+        self._target = target
+        self._parking = parking
+        self._known: dict[Numbers, _Way] = {target: _Way(_Cost(0, 0, 0, 0), (), (), ())}
+
+    def best_way(self, row: Numbers) -> _Way:
+        known = self._known.get(row)
+        if known is None:
+            known = min(self._way_by(step, row) for step in _straight_steps(row, self._target, self._parking))
+            self._known[row] = known
+        return known
+
+    def _way_by(self, step: NumberedStep, row: Numbers) -> _Way:
+        target = self._target
+        after = applied(row, step)
+        rest = self.best_way(after)
+        parked = step.source_new >= 0 and target[step.source_new] != step.source
+        cost = _Cost(
+            lost=rest.cost.lost + lowers(row, after, target),
+            parked=rest.cost.parked + parked,
+            given_up=rest.cost.given_up + (replicas(after) < replicas(row)),
+            steps=rest.cost.steps + 1,
+        )
+        empty = tuple([not member for member in after])
+        unfinished = tuple(map(ne, after, target))
+        return _Way(cost, (empty, *rest.empty), (unfinished, *rest.unfinished), (step, *rest.steps))
+
+
+def _straight_steps(row: Numbers, target: Numbers, parking: bool) -> Iterator[NumberedStep]:
+    """The legal steps that bring a place its final holder, or clear a place that is to be empty.
+
+    Whoever must leave and has an empty place waiting moves there in the same step, so that no replica hangs on the newcomer
+    alone (SHIFT DOWN, seed 004, 3.1.3); if that place is a hotter one, it has to move up first. With `parking`, it may
+    also move down into any other hole, from where it moves up again or is displaced later.
+    """
+    for index, (present, final) in enumerate(zip(row, target, strict=True)):
+        if present == final:
+            continue
+        if not final:
+            yield clear(row, index)
+            continue
+        if final in row[:index]:
+            continue
+        own_place = target.index(present) if present and present in target else -1
+        waiting = own_place >= 0 and not row[own_place]
+        if waiting and own_place < index:
+            continue
+        yield bring(row, final, index, own_place if waiting else -1)
+        if parking and present and not waiting:
+            for hole in range(index + 1, len(row)):
+                if not row[hole]:
+                    yield bring(row, final, index, hole)

@@ -1,0 +1,117 @@
+"""The migrations that bring one partition from its current replicas to the targeted ones (seed 004, 3.2; behaviour 8.8).
+
+A row has the name of a member, or None, at every replica index: the owner at 0, then the backups. A plan depends only on where
+the same member occurs in the two rows and not on its name, and there are few such patterns, so each is planned once.
+
+The rows are as after the repair of the table: who has left is not in them, and a backup took the place of a lost owner.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.partitions.migration.migration_cycles import without_cycles
+from quarterdeck.backend.core.partitions.migration.migration_order import in_order
+from quarterdeck.backend.core.partitions.migration.migration_steps import Kind, NumberedStep, Numbers, applied, lowers
+from quarterdeck.backend.core.partitions.table.replica import MOST_REPLICAS, Row
+
+PATTERNS_KEPT = 65536
+
+
+class BadRows(ValueError):
+    """Two rows between which there is no plan. The message names the field and has a hint."""
+
+
+class Step(
+    Struct,
+    frozen=True,
+    gc=False,
+    omit_defaults=True,
+    rename={
+        "source": "src",
+        "source_current": "srcCurrentIndex",
+        "source_new": "srcNewIndex",
+        "destination": "dst",
+        "destination_current": "dstCurrentIndex",
+        "destination_new": "dstNewIndex",
+    },
+):
+    """One migration, done wholly or not at all: if it fails, the row stays as it was before. Index -1 stands for none.
+
+    The source, if any, leaves its index; it moves down to `source_new` or drops its replica. The destination comes to
+    `destination_new`, from a colder index if it has one. A SHIFT UP whose source moves down is both shifts in one step.
+    """
+
+    type: Kind
+    source: str | None
+    source_current: int
+    source_new: int
+    destination: str | None
+    destination_current: int
+    destination_new: int
+    unavoidable: bool = False
+    """The step loses a replica that the row has and the target counts on, and no legal steps in any order were found that
+    would not."""
+
+
+class Plan(Struct, frozen=True, gc=False):
+    """`steps` in the order in which they are done; they end at `target_after_cycle_fix`."""
+
+    steps: tuple[Step, ...]
+    target_after_cycle_fix: Row
+
+
+def plan_migrations(current: Row, target: Row) -> Plan:
+    """The plan for one partition. Raises `BadRows` for unequal lengths, more than 7 replicas and repeated members.
+
+    No member is in the row twice at any moment; the replicas that row and target both count on never get fewer where any order of
+    legal steps avoids it, and the hottest places are filled first; see `migration_order`.
+    """
+    if len(current) != len(target):
+        raise BadRows(
+            f"target: has {len(target)} replicas and current has {len(current)}; give both the same number, null for nobody"
+        )
+    if current == target and None not in current and len(set(current)) == len(current) <= MOST_REPLICAS:
+        return Plan((), target)  # Most rows of a table, so they do not wait for their pattern.
+    names = (None, *current, *target)
+    final, steps = _planned(tuple(map(names.index, names)), len(current))
+    return Plan(
+        tuple(
+            [
+                Step(kind, names[source], leaves, goes, names[destination], comes, arrives, unavoidable)
+                for (kind, source, leaves, goes, destination, comes, arrives), unavoidable in steps
+            ]
+        ),
+        target if final is None else tuple([names[number] for number in final]),
+    )
+
+
+@lru_cache(maxsize=PATTERNS_KEPT)
+def _planned(pattern: Numbers, length: int) -> tuple[Numbers | None, tuple[tuple[NumberedStep, bool], ...]]:
+    """The target if cycles changed it, and each step with whether it is unavoidable. Members are numbers of places in `pattern`.
+
+    The first place of the pattern is nobody's, then come both rows. Raises `BadRows`.
+    """
+    current, target = pattern[1 : length + 1], pattern[length + 1 :]
+    _check("current", current)
+    _check("target", target)
+    final = without_cycles(current, target)
+    steps = []
+    row = current
+    for step in in_order(current, final):
+        after = applied(row, step)
+        steps.append((step, lowers(row, after, final)))
+        row = after
+    return None if final == target else final, tuple(steps)
+
+
+def _check(field: str, row: Numbers) -> None:
+    if len(row) > MOST_REPLICAS:
+        raise BadRows(f"{field}: has {len(row)} replicas; a partition has at most {MOST_REPLICAS}")
+    for index, member in enumerate(row):
+        if member and member in row[:index]:
+            raise BadRows(
+                f"{field}: the same member is at index {row.index(member)} and {index}; name each member once"
+            )

@@ -1,0 +1,301 @@
+"""The master's queue of migrations (seed 004, 3; behaviour 8.9).
+
+Migrations of one partition are done in their order, one after the other; those of different partitions at the same time, as long
+as no member, sending or receiving, takes part in more than ``hazelcast.partition.max.parallel.migrations``. When anything fails
+or the members change, what has not begun is cancelled and planned anew; what runs is brought to its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Set
+from itertools import islice
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_migrations
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import MigrationsCancelled, MigrationStarted
+from quarterdeck.backend.core.partitions.messages import MigrationCommitAck, MigrationReport, MigrationRequest
+from quarterdeck.backend.core.partitions.migration.migration import Migration
+from quarterdeck.backend.core.partitions.migration.migration_planner import Step
+from quarterdeck.backend.core.partitions.migration.migration_transfer import begin_copy
+from quarterdeck.backend.core.partitions.migration.safe_commit import ask_to_commit, begin_commit, decide
+from quarterdeck.backend.core.partitions.state import MasterRole, RunningMigration
+from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow
+from quarterdeck.backend.core.partitions.table.table_publishing import change, publish_to
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+
+MIGRATIONS = "migrations"
+"""Name of the timer that asks again, gives up, and begins what had to wait."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+SOON_US = 20 * MILLISECOND_US
+FAILURE_PAUSE_US = 1 * SECOND_US
+MOST_PAUSES = 6
+"""After the n-th failure in a row the next plan waits n pauses, at most so many (behaviour 8.9)."""
+LOOK_AHEAD = 256
+"""So many partitions of the queue are looked at for one whose members are not busy."""
+
+
+def cancel(state: Membership, now: int, reason: str) -> None:
+    """Drop what has not begun, and plan anew when nothing runs any more."""
+    master_role = state.partitions.master_role
+    assert master_role is not None
+    remaining = sum(map(len, master_role.queue.values()))
+    master_role.queue.clear()
+    master_role.wants_plan = True
+    master_role.plan_reason = reason
+    if remaining:
+        state.record(now, MigrationsCancelled(remaining, reason))
+
+
+def start_next(state: Membership, now: int) -> None:
+    """Begin whatever may begin now."""
+    master_role = state.partitions.master_role
+    assert master_role is not None
+    if not master_role.queue or master_role.members_busy or not _may_begin(state):
+        return
+    master_role.members_busy = True  # whatever may begin begins now; the rest, when something has ended
+    holders = {member.uuid: Replica(member.address, member.uuid) for member in _members(state)}
+    busy = Counter(_busy_members(master_role))
+    most = state.settings.parallel_migrations
+    for partition in list(islice(master_role.queue, LOOK_AHEAD)):
+        if partition in master_role.running:
+            continue
+        if not _clear_places(state, now, master_role, partition):
+            master_role.members_busy = False  # one that was not looked at has come nearer
+            continue
+        destination = master_role.queue[partition][0].destination
+        if destination is not None and busy[destination] >= most:
+            continue
+        owner = _owner_of(state, partition)
+        if owner is None or destination is None or destination not in holders:
+            cancel(state, now, f"partition {partition} is not as it was when its migration was planned")
+            break
+        if now < master_role.next_start_us:
+            master_role.members_busy = False
+            break
+        if busy[owner.uuid] < most:
+            busy.update((owner.uuid, destination))
+            master_role.next_start_us = now + state.settings.migration_interval_us
+            _start(state, now, master_role, partition, owner, holders)
+
+
+def on_report(state: Membership, now: int, sender: Address, report: MigrationReport) -> None:
+    """The owner has copied, or cannot."""
+    running = _running_of(state, report.migration_id)
+    if running is not None and running.owner == sender and running.phase == "copying":
+        _take_report(state, now, running, report)
+
+
+def on_commit_ack(state: Membership, now: int, sender: Address, ack: MigrationCommitAck) -> None:
+    """The destination has committed, or never will."""
+    running = _running_of(state, ack.migration_id)
+    if running is not None and running.phase == "committing" and running.migration.destination.address == sender:
+        conclude(state, now, running, ack.committed, f"{sender} could not commit")
+
+
+def look_at_own_copies(state: Membership, now: int) -> None:
+    """A master that is owner itself gets no reports: it looks at its own copies."""
+    master_role = state.partitions.master_role
+    assert master_role is not None
+    for running in list(master_role.running.values()):
+        active = state.partitions.active.get(running.migration.partition)
+        if running.phase != "copying" or running.owner_uuid != state.uuid or active is None or active.sending is None:
+            continue
+        if active.sending.finished or active.sending.problem:
+            _take_report(state, now, running, MigrationReport(running.migration.id, active.sending.problem))
+
+
+def on_migrations_timer(state: Membership, now: int) -> None:
+    """Ask again whoever has not answered; end copies that take too long."""
+    master_role = state.partitions.master_role
+    if master_role is None:
+        return
+    for running in list(master_role.running.values()):
+        if running.phase == "copying" and running.deadline_us <= now:
+            conclude(state, now, running, False, "the copy took too long")
+        elif running.ask_again_us <= now:
+            if running.phase == "copying":
+                _ask_to_copy(state, now, running)
+            else:
+                _ask_to_commit(state, now, running)
+
+
+def give_up_on(state: Membership, now: int, present: Set[str]) -> None:
+    """After a change of the list: end the migrations whose participants are gone, as far as that decides them (2.1).
+
+    One that is being committed is decided by its destination alone.
+    """
+    master_role = state.partitions.master_role
+    assert master_role is not None
+    for running in list(master_role.running.values()):
+        destination = running.migration.destination
+        if destination.uuid not in present:
+            conclude(state, now, running, False, f"{destination.address} has left")
+        elif running.phase == "copying" and running.owner_uuid not in present:
+            conclude(state, now, running, False, f"{running.owner} has left")
+
+
+def conclude(state: Membership, now: int, running: RunningMigration, committed: bool, reason: str) -> None:
+    """Decide, and after a failure plan anew in a moment."""
+    master_role = state.partitions.master_role
+    assert master_role is not None
+    if committed:
+        master_role.failures = 0
+    else:
+        if not master_role.wants_plan:  # those that fail together count once
+            master_role.failures += 1
+            master_role.not_before_us = now + min(master_role.failures, MOST_PAUSES) * FAILURE_PAUSE_US
+        cancel(state, now, f"a migration failed: {reason}")
+    decide(state, now, running, committed, reason)
+
+
+def plan_timer(state: Membership, now: int) -> None:
+    """Set the timer to what comes first."""
+    master_role = state.partitions.master_role
+    due: list[int] = []
+    if master_role is not None and master_role.recovery is None:
+        due += [
+            min(one.ask_again_us, one.deadline_us) for one in master_role.running.values() if one.phase == "copying"
+        ]
+        due += [one.ask_again_us for one in master_role.running.values() if one.phase == "committing"]
+        if master_role.wants_plan and not master_role.running and state.admission is None:
+            due.append(master_role.not_before_us)
+        elif master_role.queue and not master_role.members_busy and _may_begin(state):
+            due.append(master_role.next_start_us)
+    if due:
+        state.timers.set(MIGRATIONS, max(now, min(due)))
+    else:
+        state.timers.clear(MIGRATIONS)
+
+
+def _may_begin(state: Membership) -> bool:
+    """Not while somebody is let in who does not know it yet, nor in a state of the cluster that forbids migrations."""
+    return state.admission is None and allows_migrations(state.standing.state)
+
+
+def _members(state: Membership) -> tuple[Member, ...]:
+    return state.members.members if state.members is not None else ()
+
+
+def _running_of(state: Membership, migration_id: str) -> RunningMigration | None:
+    master_role = state.partitions.master_role
+    if master_role is None or master_role.recovery is not None:
+        return None
+    return next((one for one in master_role.running.values() if one.migration.id == migration_id), None)
+
+
+def _owner_of(state: Membership, partition: int) -> Replica | None:
+    assert state.partitions.table is not None
+    return state.partitions.table.owner(partition)
+
+
+def _busy_members(master_role: MasterRole) -> list[str]:
+    return [uuid for one in master_role.running.values() for uuid in {one.owner_uuid, one.migration.destination.uuid}]
+
+
+def _clear_places(state: Membership, now: int, master_role: MasterRole, partition: int) -> bool:
+    """Places that are to be empty need no migration: the table says so, and whoever stood there clears its data.
+
+    Whether anything of the partition is left to be done.
+    """
+    table = state.partitions.table
+    assert table is not None
+    while partition in master_role.queue and master_role.queue[partition][0].type == "CLEAR":
+        step = _next_step(master_role, partition)
+        replicas = list(table.rows[partition])
+        cleared = replicas[step.source_current]
+        replicas[step.source_current] = None
+        row = VersionedRow(partition, table.versions[partition] + 1, tuple(replicas))
+        change(state, now, [row], (), "repaired")
+        owner = table.owner(partition)
+        publish_to(state, now, [one.uuid for one in (cleared, owner) if one is not None])
+    return partition in master_role.queue
+
+
+def _next_step(master_role: MasterRole, partition: int) -> Step:
+    steps = master_role.queue[partition]
+    step = steps.popleft()
+    if not steps:
+        del master_role.queue[partition]
+    return step
+
+
+def _start(
+    state: Membership, now: int, master_role: MasterRole, partition: int, owner: Replica, holders: Mapping[str, Replica]
+) -> None:
+    table = state.partitions.table
+    assert table is not None
+    step = _next_step(master_role, partition)
+    row = table.rows[partition]
+    assert step.destination is not None
+    migration = Migration(
+        id=state.next_token(),
+        partition=partition,
+        type=step.type,
+        version=table.versions[partition],
+        source=row[step.source_current] if step.source_current >= 0 else None,
+        source_current=step.source_current,
+        source_new=step.source_new,
+        destination=holders[step.destination],
+        destination_current=step.destination_current,
+        destination_new=step.destination_new,
+        master=Replica(state.address, state.uuid),
+        unavoidable=step.unavoidable,
+    )
+    running = RunningMigration(migration, owner.address, owner.uuid, now + state.settings.migration_timeout_us)
+    master_role.running[partition] = running
+    _record_start(state, now, running, len(row) - row.count(None), master_role.replicas_wanted)
+    _ask_to_copy(state, now, running)
+
+
+def _record_start(state: Membership, now: int, running: RunningMigration, available: int, wanted: int) -> None:
+    one = running.migration
+    state.record(
+        now,
+        MigrationStarted(
+            migration_id=one.id,
+            partition=one.partition,
+            type=one.type,
+            partition_version=one.version,
+            source=one.source.address if one.source is not None else None,
+            source_current=one.source_current,
+            source_new=one.source_new,
+            destination=one.destination.address,
+            destination_current=one.destination_current,
+            destination_new=one.destination_new,
+            owner=running.owner,
+            available=available,
+            replicas_wanted=wanted,
+            unavoidable=one.unavoidable,
+        ),
+    )
+
+
+def _ask_to_copy(state: Membership, now: int, running: RunningMigration) -> None:
+    running.ask_again_us = now + ASK_AGAIN_US
+    if running.owner_uuid != state.uuid:
+        state.send(running.owner, MigrationRequest(running.migration))
+        return
+    report = begin_copy(state, now, state.address, running.migration)
+    if report is not None:
+        _take_report(state, now, running, report)
+
+
+def _take_report(state: Membership, now: int, running: RunningMigration, report: MigrationReport) -> None:
+    if report.retry and allows_migrations(state.standing.state):
+        running.ask_again_us = now + SOON_US
+        plan_timer(state, now)
+    elif report.problem:
+        conclude(state, now, running, False, report.problem)
+    else:
+        begin_commit(state, now, running)
+        _ask_to_commit(state, now, running)
+
+
+def _ask_to_commit(state: Membership, now: int, running: RunningMigration) -> None:
+    committed = ask_to_commit(state, now, running)
+    if committed is not None:
+        conclude(state, now, running, committed, "this master could not commit as destination")

@@ -1,0 +1,287 @@
+"""Copying a partition from its owner to the destination of a migration (seed 004, 2.1 and 3; behaviour 8.10).
+
+The owner always sends the data, also where a backup's place is taken. Both check that nothing has changed since the master
+decided on the migration; from then on each keeps it as its active migration, takes part in no other one of the partition, and
+lets no client change it, until the end is known. Chunks are made one by one, and only so many are on their way at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_migrations
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import MigrationAccepted, MigrationCopied, MigrationRejected
+from quarterdeck.backend.core.partitions.messages import (
+    MigrationChunk,
+    MigrationChunkAck,
+    MigrationReport,
+    MigrationRequest,
+)
+from quarterdeck.backend.core.partitions.migration.migration import Migration
+from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint, MigrationEvent
+from quarterdeck.backend.core.partitions.state import ActiveMigration, OutgoingCopy
+from quarterdeck.backend.core.partitions.table.replica import index_of
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+
+TRANSFER = "migration transfer"
+"""Name of the timer that sends again what is not acknowledged."""
+
+RESEND_US = 1 * SECOND_US
+MOST_EARLY = 64
+"""So many chunks that have overtaken others are kept until those come."""
+SOON_US = 20 * MILLISECOND_US
+"""How long to wait for somebody who has not heard the latest yet."""
+
+
+class Objection(NamedTuple):
+    """Why a member takes no part; `retry` when that will pass."""
+
+    problem: str
+    retry: bool
+
+
+# The owner
+
+
+def on_request(state: Membership, now: int, sender: Address, request: MigrationRequest) -> None:
+    """The master asks for a copy."""
+    report = begin_copy(state, now, sender, request.migration)
+    if report is not None:
+        state.send(sender, report)
+
+
+def begin_copy(state: Membership, now: int, master: Address, migration: Migration) -> MigrationReport | None:
+    """Begin to copy, unless that is done or under way; what the master is to be told now, if anything."""
+    if migration.id in state.partitions.completed:
+        return None
+    active = state.partitions.active.get(migration.partition)
+    if active is not None and active.migration.id == migration.id:
+        sending = active.sending
+        if sending is not None and (sending.finished or sending.problem):
+            return MigrationReport(migration.id, sending.problem)
+        return None
+    objection = _objection(state, master, migration) or _objection_of_owner(state, migration)
+    if objection is not None:
+        _reject(state, now, migration, "source", objection)
+        return MigrationReport(migration.id, objection.problem, objection.retry)
+    active = _accept(state, now, migration, "source")
+    active.sending = OutgoingCopy(iter(()), begun_us=now, resend_us=now + RESEND_US)
+    active.sending.chunks = _chunks(state, active.sending, migration.partition)
+    _send_more(state, now, active, active.sending)
+    return None
+
+
+def on_chunk_ack(state: Membership, now: int, sender: Address, ack: MigrationChunkAck) -> None:
+    """The destination has taken chunks in, or will not."""
+    active = _sending_of(state, ack.migration_id)
+    if active is None or active.sending is None or active.migration.destination.address != sender:
+        return
+    sending = active.sending
+    if sending.finished or sending.problem:
+        return
+    if ack.problem:
+        if ack.retry and allows_migrations(state.standing.state):
+            sending.resend_us = now + SOON_US
+            _plan_timer(state)
+        else:
+            _report(state, active.migration, sending, ack.problem)
+            state.timers.set(TRANSFER, now)  # a master that is the owner looks at its copies then
+        return
+    if ack.enough and (chunk := sending.in_flight.get(ack.number)):
+        sending.satisfied.add(chunk.service)
+    for number in [number for number in sending.in_flight if number <= ack.number]:
+        del sending.in_flight[number]
+    if ack.number >= sending.opening:
+        sending.opening = -1
+    if ack.complete:
+        _finish_copy(state, now, active, sending)
+    else:
+        _send_more(state, now, active, sending)
+
+
+def on_transfer_timer(state: Membership, now: int) -> None:
+    """Send again what was not acknowledged in time."""
+    for active in state.partitions.active.values():
+        sending = active.sending
+        if sending is not None and not sending.finished and sending.resend_us <= now:
+            sending.resend_us = now + RESEND_US
+            for chunk in sending.in_flight.values():
+                state.send(active.migration.destination.address, chunk)
+    _plan_timer(state)
+
+
+def _chunks(state: Membership, sending: OutgoingCopy, partition: int) -> Iterator[tuple[str, bytes, bool]]:
+    """All chunks of all services, made when they are asked for, and the end."""
+    for service in state.services:
+        opens = True
+        for payload in service.replicate(partition, state.settings.transfer_chunk_bytes):
+            yield service.name, payload, opens
+            opens = False
+            if service.name in sending.satisfied:
+                break
+    yield "", b"", False
+
+
+def _send_more(state: Membership, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
+    """Fill the window. The first chunk of a service goes alone: it may be all that the destination needs."""
+    window = state.settings.transfer_window_chunks
+    while not sending.ended and sending.opening < 0 and len(sending.in_flight) < window:
+        service, payload, opens = next(sending.chunks)
+        chunk = MigrationChunk(active.migration, sending.sent, service, payload)
+        if opens:
+            sending.opening = chunk.number
+        sending.in_flight[chunk.number] = chunk
+        sending.sent += 1
+        sending.bytes_sent += len(payload)
+        sending.ended = not service
+        state.send(active.migration.destination.address, chunk)
+    sending.resend_us = now + RESEND_US
+    _plan_timer(state)
+
+
+def _finish_copy(state: Membership, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
+    sending.finished = True
+    sending.in_flight.clear()
+    migration = active.migration
+    took_us = now - sending.begun_us
+    state.record(now, MigrationCopied(migration.id, migration.partition, sending.sent, sending.bytes_sent, took_us))
+    _report(state, migration, sending, "")
+
+
+def _report(state: Membership, migration: Migration, sending: OutgoingCopy, problem: str) -> None:
+    """Tell the master. One that is the owner itself looks at its own copies (chapter `migration_queue`)."""
+    sending.problem = problem
+    if problem:
+        sending.in_flight.clear()
+    if migration.master.uuid != state.uuid:
+        state.send(migration.master.address, MigrationReport(migration.id, problem))
+
+
+def _sending_of(state: Membership, migration_id: str) -> ActiveMigration | None:
+    for active in state.partitions.active.values():
+        if active.migration.id == migration_id:
+            return active
+    return None
+
+
+def _plan_timer(state: Membership) -> None:
+    due = [
+        active.sending.resend_us
+        for active in state.partitions.active.values()
+        if active.sending is not None and active.sending.in_flight
+    ]
+    if due:
+        state.timers.set(TRANSFER, min(due))
+    else:
+        state.timers.clear(TRANSFER)
+
+
+# The destination
+
+
+def on_chunk(state: Membership, now: int, sender: Address, chunk: MigrationChunk) -> None:
+    """Data comes. Chunks are taken in order; those that overtake others wait, those taken before are only acknowledged."""
+    migration = chunk.migration
+    active = state.partitions.active.get(migration.partition)
+    if active is None or active.migration.id != migration.id:
+        objection = _objection_of_destination(state, sender, chunk)
+        if objection is not None:
+            _reject(state, now, migration, "destination", objection)
+            refusal = MigrationChunkAck(migration.id, -1, False, False, objection.problem, objection.retry)
+            state.send(sender, refusal)
+            return
+        active = _accept(state, now, migration, "destination")
+    if active.received <= chunk.number < active.received + MOST_EARLY:
+        active.early[chunk.number] = chunk
+    last = chunk
+    while active.received in active.early:
+        last = active.early.pop(active.received)
+        _take(state, now, active, last)
+    # The answer is about the last chunk that was taken, which a repeated one may not be.
+    enough = last.number == active.received - 1 and last.service in active.satisfied
+    state.send(sender, MigrationChunkAck(migration.id, active.received - 1, enough, active.complete))
+
+
+def _take(state: Membership, now: int, active: ActiveMigration, chunk: MigrationChunk) -> None:
+    """Give the chunk to its service, unless that needs no more."""
+    active.received += 1
+    services = {service.name: service for service in state.services}
+    if chunk.service in services and chunk.service not in active.satisfied:
+        if services[chunk.service].receive(now, active.event, chunk.payload):
+            active.satisfied.add(chunk.service)
+    active.complete = not chunk.service or active.satisfied >= services.keys()
+
+
+# Both
+
+
+def _objection(state: Membership, master: Address, migration: Migration) -> Objection | None:
+    """What both sides check: who leads, where the table stands, and whether the end of another migration is awaited (2.1)."""
+    table = state.partitions.table
+    if state.members is None:
+        return Objection("it has not joined yet", True)
+    if master != state.master or not state.members.holds(master, migration.master.uuid):
+        return Objection(f"{migration.master.address} is not its master", False)
+    if not allows_migrations(state.standing.state):
+        return Objection(f"the cluster is {state.standing.state}", True)  # the master may know better
+    version = table.versions[migration.partition] if table is not None else -1
+    if version > migration.version:
+        return Objection(f"it is at version {version} of the partition, not {migration.version}", False)
+    if migration.partition in state.partitions.active:
+        return Objection("it does not know yet how its migration of the partition before this one has ended", True)
+    if version < migration.version:
+        return Objection(f"it is at version {version} of the partition, not yet at {migration.version}", True)
+    return None
+
+
+def _objection_of_owner(state: Membership, migration: Migration) -> Objection | None:
+    table, destination = state.partitions.table, migration.destination
+    assert table is not None
+    if index_of(state.uuid, table.rows[migration.partition]) != 0:
+        return Objection("it is not the owner of the partition", False)
+    peer = state.peers.get(destination.address)
+    if peer is None or peer.uuid != destination.uuid:
+        return Objection(f"{destination.address} is not on its list", True)
+    return None
+
+
+def _objection_of_destination(state: Membership, sender: Address, chunk: MigrationChunk) -> Objection | None:
+    migration = chunk.migration
+    if migration.id in state.partitions.completed:
+        return Objection("the migration is over", False)
+    if migration.destination.uuid != state.uuid:
+        return Objection("the destination is another life", False)
+    objection = _objection(state, migration.master.address, migration)
+    if objection is not None:
+        return objection
+    assert state.partitions.table is not None
+    owner = state.partitions.table.owner(migration.partition)
+    if owner is None or owner.address != sender:
+        return Objection(f"{sender} is not the owner of the partition", False)
+    return Objection("the beginning of the copy has not come yet", True) if chunk.number else None
+
+
+def _accept(state: Membership, now: int, migration: Migration, endpoint: Endpoint) -> ActiveMigration:
+    """Take part from now on until the end is known."""
+    table = state.partitions.table
+    assert table is not None
+    current = index_of(state.uuid, table.rows[migration.partition])
+    new = index_of(state.uuid, migration.applied_to(table.rows[migration.partition]))
+    event = MigrationEvent(migration.id, migration.partition, endpoint, current, new)
+    active = ActiveMigration(migration, event)
+    state.partitions.active[migration.partition] = active
+    state.partitions.rejected.pop(migration.partition, None)
+    state.record(now, MigrationAccepted(migration.id, migration.partition, endpoint, current, new))
+    for service in state.services:
+        service.before(now, event)
+    return active
+
+
+def _reject(state: Membership, now: int, migration: Migration, endpoint: Endpoint, objection: Objection) -> None:
+    rejected = state.partitions.rejected
+    if rejected.get(migration.partition) != migration.id:
+        rejected[migration.partition] = migration.id
+        state.record(now, MigrationRejected(migration.id, migration.partition, endpoint, objection.problem))

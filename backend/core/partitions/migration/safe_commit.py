@@ -1,0 +1,111 @@
+"""The safe commit of a migration (seed 004, 2.1).
+
+The destination commits first: it answers, or leaves the cluster. Then the master commits and publishes, and only from that
+publication does the source learn that it may clear its data. If the destination is gone, the row stays as it was and its version
+goes up by 2, so that a table which the destination may have taken with it can never be mistaken for the cluster's.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import MigrationCommitting, MigrationDecided
+from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
+from quarterdeck.backend.core.partitions.state import RunningMigration
+from quarterdeck.backend.core.partitions.table.learning import learn
+from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow
+from quarterdeck.backend.core.partitions.table.table_publishing import change, publish_to
+from quarterdeck.backend.core.properties import SECOND_US
+
+ASK_AGAIN_US = 1 * SECOND_US
+
+
+# The master
+
+
+def begin_commit(state: Membership, now: int, running: RunningMigration) -> None:
+    """The copy is made: let the destination commit before anybody else."""
+    running.phase = "committing"
+    state.record(now, MigrationCommitting(running.migration.id, running.migration.partition))
+
+
+def ask_to_commit(state: Membership, now: int, running: RunningMigration) -> bool | None:
+    """Ask the destination, maybe once more; the answer when it is this master itself.
+
+    There is no limit: only an answer or the destination's departure ends this.
+    """
+    migration = running.migration
+    running.ask_again_us = now + ASK_AGAIN_US
+    if migration.destination.uuid == state.uuid:
+        return _commit_here(state, now, migration)
+    state.send(migration.destination.address, MigrationCommit(migration))
+    return None
+
+
+def decide(state: Membership, now: int, running: RunningMigration, committed: bool, reason: str = "") -> None:
+    """The one decision about a migration: change the table, tell those who take part at once and the others soon."""
+    master_role, table = state.partitions.master_role, state.partitions.table
+    assert master_role is not None and table is not None
+    migration = running.migration
+    decided = CompletedMigration(migration, committed)
+    del master_role.running[migration.partition]
+    master_role.members_busy = False
+    reason = "" if committed else reason
+    state.record(now, MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason))
+    row = _row_after(state, decided)
+    change(state, now, [row], [decided], "migration")
+    if not all(one is None or _is_member(state, one) for one in row.replicas):
+        master_role.repair_due = True  # somebody left while nothing could be done about this row
+    participants = {migration.destination.uuid, running.owner_uuid}
+    if migration.source is not None:
+        participants.add(migration.source.uuid)
+    publish_to(state, now, participants)
+
+
+def _row_after(state: Membership, decided: CompletedMigration) -> VersionedRow:
+    table, migration = state.partitions.table, decided.migration
+    assert table is not None
+    replicas = table.rows[migration.partition]
+    # A master that is the destination has the new row already.
+    if decided.committed and table.versions[migration.partition] == migration.version:
+        replicas = migration.applied_to(replicas)
+    return VersionedRow(migration.partition, decided.final_version, replicas)
+
+
+def _is_member(state: Membership, replica: Replica) -> bool:
+    return state.members is not None and state.members.holds(replica.address, replica.uuid)
+
+
+# The destination
+
+
+def on_commit(state: Membership, now: int, sender: Address, order: MigrationCommit) -> None:
+    """The master lets this destination commit. Without the data it refuses, and then can never commit."""
+    if sender != state.master or order.migration.master.uuid != _uuid_of(state, sender):
+        return
+    committed = _commit_here(state, now, order.migration)
+    state.send(sender, MigrationCommitAck(order.migration.id, committed))
+
+
+def _commit_here(state: Membership, now: int, migration: Migration) -> bool:
+    """Commit as destination, if this member waits for just that; whether it is committed, now or before."""
+    partitions = state.partitions
+    known = partitions.completed.get(migration.id)
+    if known is not None:
+        return known.committed
+    active, table = partitions.active.get(migration.partition), partitions.table
+    if active is None or table is None or active.migration.id != migration.id or not active.complete:
+        return False
+    decided = CompletedMigration(migration, True)
+    row = VersionedRow(
+        migration.partition, decided.final_version, migration.applied_to(table.rows[migration.partition])
+    )
+    partitions.unlisted.add(migration.id)
+    learn(state, now, [row], [decided], author=migration.master.uuid, cause="migration")
+    return True
+
+
+def _uuid_of(state: Membership, address: Address) -> str:
+    peer = state.peers.get(address)
+    return peer.uuid if peer is not None else ""

@@ -1,0 +1,108 @@
+"""Learning what the master has decided: the one place where a member's table, its completed list and its migrations change.
+
+Whoever is told by a publication, by a commit or by its own decision goes the same way: migrations whose end is now known are
+finished first, then the rows hold, then the services are told where this member stands now (seed 004, 1.1 and 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import Holder, MigrationFinished, TableCause, TableChanged
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
+from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.replica import VersionedRow, index_of, packed
+
+
+def learn(
+    state: Membership,
+    now: int,
+    rows: Iterable[VersionedRow],
+    decided: Iterable[CompletedMigration],
+    *,
+    author: str,
+    cause: TableCause,
+) -> None:
+    """Take in rows that are newer than what this member has, and decisions that it did not know. There must be a table."""
+    table = state.partitions.table
+    assert table is not None
+    newer = [row for row in rows if row.version > table.versions[row.partition]]
+    places = [(row.partition, index_of(state.uuid, table.rows[row.partition])) for row in newer]
+    completed = state.partitions.completed
+    news = [one for one in decided if one.migration.id not in completed]
+    news += _without_decision(state, newer, {one.migration.id for one in news})
+    # A decision may come back after it was evicted here: what it did then must not be done again.
+    late = {one.migration.id for one in news if one.final_version <= table.versions[one.migration.partition]}
+    for row in newer:
+        table.put(row)
+    for one in news:
+        completed[one.migration.id] = one
+        _finish(state, now, one, is_late=one.migration.id in late)
+    for partition, before in places:
+        after = index_of(state.uuid, table.rows[partition])
+        if after != before:
+            for service in state.services:
+                service.placed(now, partition, before, after)
+    if newer:
+        _record_change(state, now, table, newer, author, cause)
+
+
+def _without_decision(state: Membership, newer: Sequence[VersionedRow], known: set[str]) -> list[CompletedMigration]:
+    """The ends of own migrations that nobody tells any more, but that the newer rows show."""
+    active = state.partitions.active
+    found = []
+    for row in newer:
+        one = active.get(row.partition)
+        if one is not None and one.migration.id not in known:
+            arrived = index_of(one.migration.destination.uuid, row.replicas) == one.migration.destination_new
+            found.append(CompletedMigration(one.migration, arrived))
+    return found
+
+
+def _finish(state: Membership, now: int, decided: CompletedMigration, *, is_late: bool) -> None:
+    """Act on the end of a migration, if this member has a part in it; `is_late` if its row already held before."""
+    migration = decided.migration
+    services = state.services
+    active = state.partitions.active.get(migration.partition)
+    if active is not None and active.migration.id == migration.id:
+        del state.partitions.active[migration.partition]
+        event = active.event
+    elif decided.committed and not is_late and migration.source is not None and migration.source.uuid == state.uuid:
+        event = _backup_gives_up(decided)
+        for service in services:
+            service.before(now, event)
+    else:
+        return
+    for service in services:
+        if decided.committed:
+            service.commit(now, event)
+        else:
+            service.rollback(now, event)
+    state.record(
+        now,
+        MigrationFinished(
+            migration.id,
+            migration.partition,
+            event.endpoint,
+            decided.committed,
+            event.current_replica_index,
+            event.new_replica_index,
+        ),
+    )
+
+
+def _backup_gives_up(decided: CompletedMigration) -> MigrationEvent:
+    """A backup whose place another takes is not asked before; it learns of it here (behaviour 8.10)."""
+    one = decided.migration
+    return MigrationEvent(one.id, one.partition, "source", one.source_current, one.source_new)
+
+
+def _record_change(
+    state: Membership, now: int, table: PartitionTable, rows: Sequence[VersionedRow], author: str, cause: TableCause
+) -> None:
+    compact = packed(rows)
+    holders = tuple(Holder(one.address, one.uuid) for one in compact.holders)
+    digest = f"{table.digest:016x}"
+    state.record(now, TableChanged(table.version, digest, len(table), holders, compact.rows, author, cause))

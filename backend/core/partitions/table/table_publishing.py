@@ -1,0 +1,217 @@
+"""Publishing the partition table and the completed migrations (seed 004, 1.1 and 2.1; behaviour 8.4).
+
+Only the master changes the table. Its changes are numbered; a publication brings the rows that changed since the number that the
+receiver has acknowledged, so one that is lost or overtaken costs nothing but time. Now and then tables are compared by their
+digests, and whoever differs gets the whole table. A completed migration is forgotten when every member knows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import takewhile
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import CompletedEvicted, TableCause
+from quarterdeck.backend.core.partitions.messages import TableAck, TableUpdate
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
+from quarterdeck.backend.core.partitions.state import Follower, MasterRole
+from quarterdeck.backend.core.partitions.table.learning import learn
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.replica import VersionedRow, packed, unpacked
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+
+TABLE = "partition table"
+"""Name of the timer of everything that the master has to tell again, or later."""
+
+RESEND_US = 1 * SECOND_US
+NEWCOMER_RESEND_US = 100 * MILLISECOND_US
+"""A newcomer may get its first table before it knows that it has joined, and cannot take it yet. Each time it waits longer."""
+MOST_DOUBLINGS = 8
+FLUSH_US = 50 * MILLISECOND_US
+"""How long those wait to be told who have no part in a change."""
+FLUSH_CHANGES = 10
+"""So many changes are told at once, however little time has passed."""
+
+Made = dict[int, TableUpdate]
+"""The publications of one moment, by the number of the last change that their receivers have acknowledged."""
+
+
+# The master
+
+
+def change(
+    state: Membership, now: int, rows: Iterable[VersionedRow], decided: Iterable[CompletedMigration], cause: TableCause
+) -> None:
+    """The master makes a change of its table and its completed migrations list."""
+    master_role = state.partitions.master_role
+    assert master_role is not None
+    rows, decided = tuple(rows), tuple(decided)
+    master_role.changes += 1
+    for row in rows:
+        master_role.changed_at.pop(row.partition, None)
+        master_role.changed_at[row.partition] = master_role.changes
+    for one in decided:
+        master_role.decided_at[one.migration.id] = master_role.changes
+    learn(state, now, rows, decided, author=state.uuid, cause=cause)
+
+
+def publish(state: Membership, now: int) -> None:
+    """Tell everybody who lacks a change."""
+    master_role = state.partitions.master_role
+    assert master_role is not None
+    master_role.flush_us = 0
+    made: Made = {}
+    for address, follower in master_role.followers.items():
+        if follower.told < master_role.changes:
+            _tell(state, now, master_role, address, follower, made)
+    plan_timer(state, now)
+
+
+def publish_to(state: Membership, now: int, first: Iterable[str]) -> None:
+    """Tell the incarnations `first` at once, and everybody else soon: those have no part in the change."""
+    master_role = state.partitions.master_role
+    assert master_role is not None
+    urgent = set(first)
+    made: Made = {}
+    for address, follower in master_role.followers.items():
+        if follower.uuid in urgent and follower.told < master_role.changes:
+            _tell(state, now, master_role, address, follower, made)
+    waiting = [one for one in master_role.followers.values() if one.told < master_role.changes]
+    if any(master_role.changes - one.told >= FLUSH_CHANGES for one in waiting):
+        publish(state, now)
+    elif waiting and not master_role.flush_us:
+        master_role.flush_us = now + FLUSH_US
+        plan_timer(state, now)
+
+
+def on_ack(state: Membership, now: int, sender: Address, ack: TableAck) -> None:
+    """A follower has taken a publication in."""
+    master_role = state.partitions.master_role
+    follower = master_role.followers.get(sender) if master_role is not None else None
+    if master_role is None or follower is None or follower.uuid != ack.uuid or ack.number > master_role.changes:
+        return
+    follower.unanswered = 0
+    if not ack.equal and ack.number == master_role.changes and not _is_ahead(master_role, sender):
+        follower.acknowledged = -1
+        follower.told, follower.resend_us = master_role.changes, now + RESEND_US
+        plan_timer(state, now)
+    elif ack.number > follower.acknowledged:
+        follower.acknowledged = ack.number
+        _forget_what_all_know(state, now, master_role)
+
+
+def on_table_timer(state: Membership, now: int) -> None:
+    """Tell again whoever has not acknowledged, tell those who could wait, and compare tables when it is time."""
+    master_role = state.partitions.master_role
+    if master_role is None or state.partitions.table is None or master_role.recovery is not None:
+        return
+    if master_role.flush_us and master_role.flush_us <= now:
+        publish(state, now)
+    compares = master_role.next_comparison_us <= now
+    if compares:
+        master_role.next_comparison_us = now + state.settings.table_send_interval_us
+        _forget_what_all_know(state, now, master_role)  # whoever had not acknowledged may have left
+    made: Made = {}
+    for address, follower in master_role.followers.items():
+        if compares or (follower.acknowledged < follower.told and follower.resend_us <= now):
+            _tell(state, now, master_role, address, follower, made)
+    plan_timer(state, now)
+
+
+def follow_list(state: Membership, master_role: MasterRole) -> None:
+    """Publish to exactly those who are on the list now; who is new needs the whole table."""
+    before = master_role.followers
+    master_role.followers = {}
+    for address, peer in state.peers.items():
+        follower = before.get(address)
+        if follower is None or follower.uuid != peer.uuid:
+            follower = Follower(peer.uuid)
+            master_role.newcomers = True
+        master_role.followers[address] = follower
+
+
+def plan_timer(state: Membership, now: int) -> None:
+    """Set the timer to what comes first."""
+    master_role = state.partitions.master_role
+    if master_role is None or state.partitions.table is None or master_role.recovery is not None:
+        state.timers.clear(TABLE)
+        return
+    if not master_role.next_comparison_us:
+        master_role.next_comparison_us = now + state.settings.table_send_interval_us
+    due = [master_role.next_comparison_us]
+    if master_role.flush_us:
+        due.append(master_role.flush_us)
+    due += [one.resend_us for one in master_role.followers.values() if one.acknowledged < one.told]
+    state.timers.set(TABLE, max(now, min(due)))
+
+
+def _tell(
+    state: Membership, now: int, master_role: MasterRole, address: Address, follower: Follower, made: Made
+) -> None:
+    since = follower.acknowledged
+    if since not in made:
+        made[since] = _update(state, master_role, since)
+    follower.told = master_role.changes
+    follower.resend_us = now + RESEND_US
+    if since < 0:
+        follower.resend_us = now + min(RESEND_US, NEWCOMER_RESEND_US << follower.unanswered)
+        follower.unanswered = min(follower.unanswered + 1, MOST_DOUBLINGS)
+    state.send(address, made[since])
+
+
+def _update(state: Membership, master_role: MasterRole, since: int) -> TableUpdate:
+    """For everybody who has acknowledged the change of number `since` and none after it; -1 for the whole table."""
+    table = state.partitions.table
+    assert table is not None
+    if since < 0:
+        rows = packed(table.all_rows())
+    else:
+        latest_first = reversed(master_role.changed_at.items())
+        rows = packed(table.row(partition) for partition, _ in takewhile(lambda one: one[1] > since, latest_first))
+    completed = tuple(state.partitions.completed.values())
+    return TableUpdate(state.uuid, master_role.changes, rows, completed, table.digest, len(table))
+
+
+def _is_ahead(master_role: MasterRole, address: Address) -> bool:
+    """Whether the member may know the end of its own migration before this master does."""
+    running = master_role.running.values()
+    return any(one.phase == "committing" and one.migration.destination.address == address for one in running)
+
+
+def _forget_what_all_know(state: Membership, now: int, master_role: MasterRole) -> None:
+    """Evict completed migrations only when every member has acknowledged a publication that lists them (2.1)."""
+    known = min((one.acknowledged for one in master_role.followers.values()), default=master_role.changes)
+    for partition in [one for one, number in takewhile(lambda one: one[1] <= known, master_role.changed_at.items())]:
+        del master_role.changed_at[partition]
+    evicted = tuple(takewhile(lambda one: master_role.decided_at[one] <= known, master_role.decided_at))
+    if evicted:
+        for one in evicted:
+            del master_role.decided_at[one]
+            state.partitions.completed.pop(one, None)
+            state.partitions.unlisted.discard(one)
+        state.record(now, CompletedEvicted(evicted))
+
+
+# Everybody else
+
+
+def on_table_update(state: Membership, now: int, sender: Address, update: TableUpdate) -> None:
+    """The master publishes. Only newer rows are taken in; of completed migrations those are kept that it lists."""
+    partitions = state.partitions
+    master = state.peers.get(sender)
+    if sender != state.master or master is None or master.uuid != update.master:
+        return
+    heard_master, heard_number = partitions.heard
+    if heard_master == update.master and update.number < heard_number:
+        return  # overtaken by a later one
+    partitions.heard = (update.master, update.number)
+    if partitions.table is None:
+        partitions.table = PartitionTable(update.partitions, state.settings.backups + 1)
+        partitions.wants_arrangement = False
+    learn(state, now, unpacked(update.rows), update.completed, author=update.master, cause="published")
+    listed = {one.migration.id: one for one in update.completed}
+    partitions.unlisted -= listed.keys()
+    unlisted = {one: partitions.completed[one] for one in partitions.completed if one in partitions.unlisted}
+    partitions.completed = listed | unlisted
+    state.send(sender, TableAck(state.uuid, update.number, partitions.table.digest == update.digest))

@@ -1,0 +1,134 @@
+"""The search of a new master for the most recent table (seed 004, 1.2 and 2.2; behaviour 8.11).
+
+It asks every member for its table, its completed migrations and those whose end it does not know, and decides nothing before each
+has answered or left. Of every partition the latest version counts. What any destination has committed is committed; all other
+migrations under way are rolled back. Then it publishes, and only then it plans.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import TableRecovered, TableRecoveryStarted
+from quarterdeck.backend.core.partitions.messages import TableAnswer, TableFetch
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
+from quarterdeck.backend.core.partitions.state import MasterRole, TableRecovery
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.replica import VersionedRow, index_of, packed, unpacked
+from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
+from quarterdeck.backend.core.properties import SECOND_US
+
+RECOVERY = "table recovery"
+"""Name of the timer that asks again."""
+
+ASK_AGAIN_US = 1 * SECOND_US
+
+
+# The new master
+
+
+def begin_recovery(state: Membership, now: int, master_role: MasterRole) -> None:
+    """Ask everybody. `is_settled` tells when the answers are complete."""
+    waiting = {address: peer.uuid for address, peer in state.peers.items()}
+    master_role.recovery = TableRecovery(state.next_token(), waiting)
+    table = state.partitions.table
+    if table is not None:
+        state.record(now, TableRecoveryStarted(tuple(waiting)))
+        master_role.recovery.rows = {row.partition: row for row in table.all_rows()}
+    _ask(state, now, master_role.recovery)
+
+
+def is_settled(state: Membership, recovery: TableRecovery) -> bool:
+    """Whether each of those asked has answered or left."""
+    for address, uuid in list(recovery.waiting.items()):
+        peer = state.peers.get(address)
+        if peer is None or peer.uuid != uuid:
+            del recovery.waiting[address]
+    return not recovery.waiting
+
+
+def on_table_answer(state: Membership, now: int, sender: Address, answer: TableAnswer) -> None:
+    """What one member knows."""
+    master_role = state.partitions.master_role
+    recovery = master_role.recovery if master_role is not None else None
+    if recovery is None or recovery.token != answer.token or recovery.waiting.pop(sender, None) is None:
+        return
+    version = 0
+    for row in unpacked(answer.rows):
+        version += row.version
+        known = recovery.rows.get(row.partition)
+        if known is None or row.version > known.version:
+            recovery.rows[row.partition] = row
+    recovery.completed.update((one.migration.id, one) for one in answer.completed)
+    recovery.active.update((one.id, one) for one in answer.active)
+    recovery.answered[sender] = version
+    if not recovery.waiting:
+        state.timers.set(RECOVERY, now)  # nothing is sent yet, but there is something to do
+
+
+def on_recovery_timer(state: Membership, now: int) -> None:
+    """Ask those again who have not answered."""
+    master_role = state.partitions.master_role
+    if master_role is not None and master_role.recovery is not None:
+        _ask(state, now, master_role.recovery)
+
+
+def conclude_recovery(state: Membership, now: int, master_role: MasterRole, recovery: TableRecovery) -> None:
+    """Decide on the table and on every migration under way, and publish."""
+    partitions = state.partitions
+    master_role.recovery = None
+    state.timers.clear(RECOVERY)
+    if not recovery.rows:
+        return  # nobody has used partitions so far
+    if partitions.table is None:
+        width = len(next(iter(recovery.rows.values())).replicas)
+        partitions.table = PartitionTable(max(recovery.rows) + 1, width)
+        partitions.wants_arrangement = False
+    known = recovery.completed | partitions.completed
+    active = recovery.active | {one.migration.id: one.migration for one in partitions.active.values()}
+    ends = [_end_of(one, recovery.rows[one.partition]) for one in active.values() if one.id not in known]
+    for one in (*known.values(), *ends):
+        _raise_version(recovery.rows, one)
+    decided = (*known.values(), *ends)
+    committed = tuple(one.migration.id for one in decided if one.committed and one.migration.id in active)
+    rolled_back = tuple(one.migration.id for one in decided if not one.committed and one.migration.id in active)
+    change(state, now, recovery.rows.values(), decided, "recovered")
+    master_role.changed_at = dict.fromkeys(recovery.rows, master_role.changes)
+    state.record(now, TableRecovered(partitions.table.version, recovery.answered, committed, rolled_back))
+    publish(state, now)
+
+
+def _end_of(migration: Migration, row: VersionedRow) -> CompletedMigration:
+    """What becomes of a migration of which nobody knows the end. The latest row tells whether it was committed."""
+    committed = (
+        row.version > migration.version
+        and index_of(migration.destination.uuid, row.replicas) == migration.destination_new
+    )
+    return CompletedMigration(migration, committed)
+
+
+def _raise_version(rows: dict[int, VersionedRow], decided: CompletedMigration) -> None:
+    """A migration that failed leaves a version behind that no success can have."""
+    row = rows[decided.migration.partition]
+    if not decided.committed and row.version < decided.final_version:
+        rows[row.partition] = VersionedRow(row.partition, decided.final_version, row.replicas)
+
+
+def _ask(state: Membership, now: int, recovery: TableRecovery) -> None:
+    if recovery.waiting:
+        state.send_all(tuple(recovery.waiting), TableFetch(recovery.token))
+        state.timers.set(RECOVERY, now + ASK_AGAIN_US)
+
+
+# Everybody else
+
+
+def on_table_fetch(state: Membership, now: int, sender: Address, fetch: TableFetch) -> None:
+    """The master asks. From now on nothing of an earlier master is heard any more, for it is not this member's master."""
+    partitions = state.partitions
+    if sender != state.master or state.members is None:
+        return
+    rows = packed(partitions.table.all_rows()) if partitions.table is not None else packed(())
+    completed = tuple(partitions.completed.values())
+    active = tuple(one.migration for one in partitions.active.values())
+    state.send(sender, TableAnswer(fetch.token, rows, completed, active))

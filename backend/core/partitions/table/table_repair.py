@@ -1,0 +1,62 @@
+"""Repairing the table after members have left (seed 004, 1.1; behaviour 8.9 and 8.13).
+
+Only the master repairs, and everybody else, the first backup too, acts on the table that it publishes. A place whose holder is
+gone is empty; without its owner, a partition is given to its first backup. Each of these steps raises the partition's version by
+one. A partition of which nobody is left waits for the next arrangement, which gives it a new owner who begins with nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from quarterdeck.backend.core.cluster_profile import allows_promotions
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.partitions.table.replica import Replicas, VersionedRow
+from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
+
+
+def repair(state: Membership, now: int, present: Set[str]) -> bool:
+    """Repair every partition that has no migration running; whether anything changed.
+
+    `present` are the incarnations that may hold data.
+    """
+    master_role, table = state.partitions.master_role, state.partitions.table
+    assert master_role is not None and table is not None
+    if not allows_promotions(state.standing.state):
+        return False
+    if table.holders().keys() <= present and None not in map(table.owner, range(len(table))):
+        return False
+    repaired = []
+    for partition, replicas in enumerate(table.rows):
+        if partition in master_role.running:
+            continue
+        row, steps = _repaired(replicas, present)
+        if steps:
+            repaired.append(VersionedRow(partition, table.versions[partition] + steps, row))
+            lost = _lost_backups(replicas, present)
+            if lost >= 0:
+                state.record(now, PartitionLost(partition, lost))
+    if repaired:
+        change(state, now, repaired, (), "repaired")
+        publish(state, now)
+    return bool(repaired)
+
+
+def _repaired(replicas: Replicas, present: Set[str]) -> tuple[Replicas, int]:
+    """The row without those who are gone and with an owner if anybody is left, and how many steps that takes."""
+    row = [replica if replica is not None and replica.uuid in present else None for replica in replicas]
+    steps = row.count(None) - replicas.count(None)
+    first = next((index for index, replica in enumerate(row) if replica is not None), 0)
+    if first:
+        row[0], row[first] = row[first], None
+        steps += 1
+    return tuple(row), steps
+
+
+def _lost_backups(replicas: Replicas, present: Set[str]) -> int:
+    """The coldest index before the first that is left, as an event counts them; -1 when the owner is left."""
+    for index, replica in enumerate(replicas):
+        if replica is not None and replica.uuid in present:
+            return index - 1
+    return ALL_LOST

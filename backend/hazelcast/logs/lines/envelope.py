@@ -1,0 +1,186 @@
+"""What carries a line of a log: container engines, syslog, collectors. Taken off until the line itself is left.
+
+A wrapping may tell from whom the line is (its `stream`) and when it was collected. Lines of several streams may alternate in one
+file; each stream is put together by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.lines.timestamps import LogTime, parse_time
+
+
+class EnvelopedLine(NamedTuple):
+    """A line without what carried it."""
+
+    text: str
+    stream: str = ""
+    collected: LogTime | None = None
+    """When the carrier says that it got the line."""
+    partial: bool = False
+    """The line goes on in the next one of this stream."""
+    wrapped: bool = False
+    logger: str = ""
+    structured: bool = False
+    """The carrier is the layout: every such line is a whole message with the time `collected`."""
+
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+_CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) ([FP])(?::\S*)? ?")
+_STAMPED = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7,9}Z)(?: |$)"
+)  # as `kubectl logs --timestamps` and `docker logs -t`
+_POD = re.compile(r"\[?(pod/[\w.-]+(?:/[\w.-]+)?)\]? ")
+_COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]*) +\|(?: |$)")
+_SERVICE = re.compile(
+    r"(?:STATUS|ADVICE|[A-Z]{4,6}) +\| ([\w ]+?) +\| (\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| ?"
+)  # Java Service Wrapper
+_PRIORITY = re.compile(r"<\d{1,3}>")
+_SYSLOG_5424 = re.compile(
+    r"<\d{1,3}>1 (\S+) (\S+) (\S+) (\S+) \S+ (?:-|(?:\[(?:[^\]\"\\]|\\.|\"(?:[^\"\\]|\\.)*\")*\])+) ?\ufeff?", re.ASCII
+)
+_SYSLOG_TIME = re.compile(
+    r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)) "
+)
+_SYSLOG_3164 = re.compile(r"(?:([\w.:%-]+) )?([\w./()@-]+)(?:\[(\d+)\])?: ?")
+_NAME_WITHIN = 120
+"""Characters of a line in which the name of a container may stand before a bar."""
+_ESCAPED = re.compile(r"#(009|011|012|015|033)")
+_ESCAPES = {"009": "\t", "011": "\t", "012": "\n", "015": "", "033": "\x1b"}
+_MESSAGE_KEYS = ("message", "msg", "log", "MESSAGE")
+_TIME_KEYS = ("@timestamp", "timestamp", "time", "ts", "timeMillis", "instant", "__REALTIME_TIMESTAMP")
+_LOGGER_KEYS = ("logger_name", "loggerName", "logger", "log.logger")
+_STREAM_KEYS = ("container_name", "pod", "pod_name", "host.name", "hostname", "host")
+
+
+def strip_envelope(line: str) -> EnvelopedLine:
+    """`line`, without its end of line, without colours and without whatever carries it. Never raises."""
+    text = line.rstrip("\r\n")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    first = text[:1]
+    if first == "\ufeff":
+        text = text[1:]
+        first = text[:1]
+    if first == "{":
+        return _unwrap_json(text)
+    if first.isdigit() and text[10:11] == "T":
+        found = _CRI.match(text)
+        if found:
+            return _inside(text[found.end() :], "", parse_time(found[1]), partial=found[2] == "P")
+        found = _STAMPED.match(text)
+        if found:
+            return _inside(text[found.end() :], "", parse_time(found[1]))
+    elif first == "<":
+        return _unwrap_syslog(text)
+    elif first == "[" or first == "p":
+        found = _POD.match(text)
+        if found:
+            return _inside(text[found.end() :], found[1], None)
+    elif first.isalpha() and "|" in text[:_NAME_WITHIN]:
+        found = _SERVICE.match(text)
+        if found:
+            return _inside(text[found.end() :], found[1], parse_time(found[2]))
+        found = _COMPOSE.match(text)
+        if found:
+            return _inside(text[found.end() :], found[1], None)
+    if first.isupper() or (first.isdigit() and text[10:11] == "T"):
+        carried = _after_syslog_time(text)
+        if carried is not None:
+            return carried
+    return EnvelopedLine(text)
+
+
+def _inside(text: str, stream: str, collected: LogTime | None, *, partial: bool = False) -> EnvelopedLine:
+    """What a carrier carried; one carrier may be inside another."""
+    if text[:1] in ("{", "<") or (not collected and text[:1].isdigit()):
+        inner = strip_envelope(text)
+        if inner.wrapped:
+            name = "/".join(part for part in (stream, inner.stream) if part)
+            return inner._replace(stream=name, collected=inner.collected or collected, partial=partial or inner.partial)
+    return EnvelopedLine(text, stream, collected, partial, wrapped=True)
+
+
+def _unwrap_syslog(text: str) -> EnvelopedLine:
+    found = _SYSLOG_5424.match(text)
+    if found:
+        stream = "/".join(part for part in found.groups()[1:] if part != "-")
+        return _inside(_unescaped(text[found.end() :]), stream, parse_time(found[1]))
+    found = _PRIORITY.match(text)
+    carried = _after_syslog_time(text[found.end() :]) if found else None
+    return carried if carried is not None else EnvelopedLine(text)
+
+
+def _after_syslog_time(text: str) -> EnvelopedLine | None:
+    """Time, host, tag: as RFC 3164 and its many relatives have it. Without a tag it is none of them."""
+    time = _SYSLOG_TIME.match(text)
+    if time is None:
+        return None
+    tag = _SYSLOG_3164.match(text, time.end())
+    if tag is None or tag[1] is None or tag[1] in LEVELS or tag[2].isupper() or "." in tag[2]:
+        return None
+    stream = "/".join(part for part in tag.groups() if part)
+    return _inside(_unescaped(text[tag.end() :]), stream, parse_time(time[0].rstrip()))
+
+
+def _unescaped(text: str) -> str:
+    """Control characters as syslog daemons write them, back again."""
+    return _ESCAPED.sub(lambda found: _ESCAPES[found[1]], text) if "#0" in text else text
+
+
+def _unwrap_json(text: str) -> EnvelopedLine:
+    """One JSON object: the json-file of a container engine, or a logging library's own JSON layout."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return EnvelopedLine(text)
+    message = _first(fields, _MESSAGE_KEYS) if isinstance(fields, dict) else None
+    if message is None:
+        return EnvelopedLine(text)
+    collected = _json_time(fields)
+    if "log" in fields and not _first(fields, ("level", "logger", "logger_name")):
+        stream = str(_first(fields, _STREAM_KEYS) or "")
+        return _inside(
+            message.rstrip("\r\n"), stream, collected, partial=not message.endswith("\n") and "stream" in fields
+        )
+    thrown = _first(fields, ("stack_trace", "thrown", "exception", "error.stack_trace"))
+    return EnvelopedLine(
+        message if not thrown else f"{message}\n{thrown}",
+        str(_first(fields, _STREAM_KEYS) or ""),
+        collected,
+        wrapped=True,
+        logger=str(_first(fields, _LOGGER_KEYS) or ""),
+        structured=collected is not None,
+    )
+
+
+def _first(fields: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((value for name in names if isinstance(value := fields.get(name), str) and value), None)
+
+
+def _json_time(fields: dict[str, Any]) -> LogTime | None:
+    for name in _TIME_KEYS:
+        value = fields.get(name)
+        if isinstance(value, dict) and isinstance(seconds := value.get("epochSecond"), int):
+            nanoseconds = value.get("nanoOfSecond")
+            extra = nanoseconds // 1000 if isinstance(nanoseconds, int) else 0
+            return LogTime(seconds * SECOND_US + extra, zoned=True) if 0 < seconds < 1 << 40 else None
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            found = parse_time(str(value))
+            if found is not None:
+                return found
+    return None
+
+
+LEVELS = frozenset(
+    (
+        "ERROR SEVERE FATAL ERR SCHWERWIEGEND GRAVE ALLVARLIG CRITICAL "
+        "WARNING WARN WARNUNG AVERTISSEMENT ADVERTENCIA AVVERTENZA AVISO VARNING "
+        "INFO INFORMATION INFOS INFORMACIÓN INFORMAZIONI NOTICE "
+        "DEBUG TRACE CONFIG FINE FINER FINEST KONFIG"
+    ).split()
+)

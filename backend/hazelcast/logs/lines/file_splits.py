@@ -1,0 +1,158 @@
+"""Files in byte ranges, each read by itself: whatever the ranges are, every line is told once and no message is cut.
+
+A reader of a range begins `LOOK_BACK` bytes before it, to learn which messages are open where it begins, and goes on behind its
+end until its own last messages are complete. It tells the messages, and the strays, whose first byte lies within the range.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+from typing import BinaryIO
+
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
+    LOOK_BACK,
+    REACH,
+    Clock,
+    Message,
+    MessageAssembler,
+    UnassignedLine,
+)
+
+MOST_LINE = 1 << 20
+"""Bytes of one line that are read; the rest of it is passed over."""
+ENDLESS = 1 << 62
+
+
+@dataclass(frozen=True)
+class Split:
+    """The bytes from `start` to before `end` of a file. A compressed file is one split, and its bytes are the unpacked ones."""
+
+    file: str
+    index: int
+    start: int
+    end: int
+    modified_us: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a reading of a split counted: lines that begin in it, and the midnights among times without a date."""
+
+    lines: int = 0
+    first_dateless: int | None = None
+    last_dateless: int | None = None
+
+
+def plan_splits(files: Iterable[Path], bytes_each: int) -> list[Split]:
+    """Splits of about `bytes_each` bytes that cover `files`. Raises `OSError` for files that cannot be seen."""
+    splits: list[Split] = []
+    for file in files:
+        seen = file.stat()
+        modified_us = seen.st_mtime_ns // 1000
+        if file.suffix == ".gz":
+            splits.append(Split(str(file), 0, 0, ENDLESS, modified_us))
+            continue
+        starts = range(0, max(1, seen.st_size), bytes_each)
+        for index, start in enumerate(starts):
+            end = start + bytes_each if start + bytes_each < seen.st_size else ENDLESS
+            splits.append(Split(str(file), index, start, end, modified_us))
+    return splits
+
+
+def read_split(split: Split, zone: tzinfo | None, tally: Tally) -> Iterator[Message | UnassignedLine]:
+    """Every message and stray of `split`; the numbers count from its first line. `tally` is complete at the end."""
+    assembly = MessageAssembler(Clock(zone, split.modified_us))
+    with _opened(split.file) as source:
+        for found in _found(source, split, assembly, tally):
+            if split.start <= found.offset < split.end:
+                if isinstance(found, Message) and found.dateless and found.utc is not None:
+                    tally.first_dateless = found.utc if tally.first_dateless is None else tally.first_dateless
+                    tally.last_dateless = found.utc
+                yield found
+
+
+def _found(
+    source: BinaryIO, split: Split, assembly: MessageAssembler, tally: Tally
+) -> Iterator[Message | UnassignedLine]:
+    number = 0
+    began = max(0, split.start - LOOK_BACK)
+    for offset, line in _lines(source, began):
+        if offset >= split.end:
+            own = [place for place in assembly.open_offsets() if split.start <= place < split.end]
+            if not own or offset - max(own) > REACH:
+                break
+        elif offset >= split.start:
+            tally.lines += 1
+        yield from assembly.take(offset, number if offset >= split.start else -1, line.decode("utf-8", "replace"))
+        if offset >= split.start:
+            number += 1
+    yield from assembly.end()
+
+
+def _lines(source: BinaryIO, began: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of `source` with the offset of each, from the first that begins at `began` or later."""
+    offset = began
+    if began:
+        source.seek(began - 1)
+        offset = began - 1 + _passed_over(source)
+    while line := source.readline(MOST_LINE):
+        length = len(line)
+        if length == MOST_LINE and not line.endswith(b"\n"):
+            length += _passed_over(source)
+        yield offset, line
+        offset += length
+
+
+def _passed_over(source: BinaryIO) -> int:
+    """Skip to behind the next end of line; how many bytes that was."""
+    passed = 0
+    while piece := source.readline(MOST_LINE):
+        passed += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return passed
+
+
+def _opened(file: str) -> BinaryIO:
+    if file.endswith(".gz"):
+        return gzip.open(file, "rb")  # type: ignore[return-value]  # a GzipFile reads like any binary file
+    return Path(file).open("rb")
+
+
+# What the splits of one file know together
+
+
+@dataclass(frozen=True)
+class Carry:
+    """What comes before a split: `lines` lines, and what its times without a date need to be whole."""
+
+    lines: int
+    dateless_us: int
+
+
+def carried(tallies: Sequence[Tally], first_day_us: int | None, modified_us: int) -> list[Carry]:
+    """For the splits of one file, in order, what each has to add to its numbers and times.
+
+    `first_day_us` is the midnight before the first message; where it is None, the last message is held to have been said
+    on the day on which the file was last written.
+    """
+    day = 86_400 * SECOND_US
+    lines = 0
+    last: int | None = None
+    shifts: list[tuple[int, int]] = []
+    shift = 0
+    for tally in tallies:
+        if tally.first_dateless is not None and last is not None:
+            shift = -((tally.first_dateless - (last - day // 2)) // day) * day
+        shifts.append((lines, shift))
+        lines += tally.lines
+        if tally.last_dateless is not None:
+            last = tally.last_dateless + shift
+    if first_day_us is None:
+        first_day_us = (modified_us - (last or 0)) // day * day if last is not None else 0
+    return [Carry(before, first_day_us + us) for before, us in shifts]

@@ -1,0 +1,164 @@
+"""The layout of one line: whether a message begins with it, when it was said, by which member, and what it says.
+
+Nothing here is configured. A line begins a message when it begins with a time (thread, level and logger stand somewhere behind
+it, in any order), or with a level and a time, or when it carries the product's own prefix, ``[host]:port [cluster] [version]``.
+Every other line goes on with the message before it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from quarterdeck.backend.core.address import Address, BadAddress, make_address, parse_port
+from quarterdeck.backend.hazelcast.logs.lines.envelope import LEVELS, EnvelopedLine
+from quarterdeck.backend.hazelcast.logs.lines.timestamps import LogTime, parse_time
+
+
+class MessageHead(NamedTuple):
+    """The beginning of a message."""
+
+    stamp: LogTime | None
+    message: str
+    member: Address | None = None
+    """From the product's prefix."""
+    ours: bool = False
+    """The product said it, not another library in the same file."""
+    logger: str = ""
+    """The last part of the logger's name, such as ClusterService."""
+    awaits_level: bool = False
+    """The product's default layout: level and message stand in the next line."""
+
+
+_ANY_LEVEL = "|".join(sorted(LEVELS, key=lambda word: (-len(word), word)))
+_PREFIX = re.compile(
+    r"(?:\[(?P<host>[^\]\s]{1,255})\]:(?P<port>\d{1,5})|\[LOCAL\]) \[(?P<cluster>[^\]]{0,200})\]"
+    r"(?: \[(?P<version>\d+\.\d[^\]\s]*)\])? ?",
+    re.ASCII,
+)
+_CLIENT = re.compile(r"hz\.client\S* \[")
+"""What a client says that shares the file: it has the product's loggers and is no member."""
+_DEFAULT_SECOND = re.compile(r"([A-ZÀ-Ý]{4,13}): ?")
+_DEFAULT_FIRST = re.compile(r" ([\w$.]+)(?: ([\w$<>.]+))?\s*$")
+_LEADING_LEVEL = re.compile(rf"[\[(]?({_ANY_LEVEL})\s*[\])]?\s*[:|-]?\s*")
+_LOGGER = re.compile(r"(?<![\w.$/:\\])((?:[a-z]\w*\.)+[A-Za-z_$][\w$]*)(?:\(\w*\))?(?![\w.(/])")
+_CLASS = re.compile(r"[\[|(\s]([A-Z][a-zA-Z0-9$]*[a-z][a-zA-Z0-9$]*)[\]|)\s:-]*$")
+_SEPARATOR = re.compile(r"(?: [-:](?: |$)|\]?:(?: |$)|\] -(?: |$)|\| ?)")
+_FIELDS = re.compile(rf"(?:\s*(?:\[[^\]\n]*\](?!:\d)|\([^)\n]*\)|\|[^|\n]*(?=\|)|(?:{_ANY_LEVEL})\b))+\s*\|?\s*")
+_OPENING = "[(<| \t"
+_PREFIX_WITHIN = 600
+"""Characters of a line in which the product's prefix is looked for."""
+
+
+def parse_head(line: EnvelopedLine) -> MessageHead | None:
+    """The message that begins with `line`, or None when it only goes on with another one. Never raises."""
+    text = line.text
+    if line.structured:
+        return _structured(line)
+    if not text or text[0] == "\t" or text[0] in "]}":
+        return None
+    start = 0
+    while start < 3 and text[start : start + 1] in _OPENING and start < len(text):
+        start += 1
+    stamp = parse_time(text, start)
+    if stamp is not None and start and text[0] in " \t":
+        return None
+    if stamp is None:
+        return _without_leading_time(line)
+    if stamp.end >= len(text):
+        return None
+    return _dated(text, stamp)
+
+
+def second_half(head: MessageHead, text: str) -> MessageHead:
+    """`head` of the default layout, completed by the line below it."""
+    found = _DEFAULT_SECOND.match(text)
+    message = text[found.end() :] if found and found[1] in LEVELS else text
+    return _said(head.stamp, message, logger=head.logger, known_ours=head.ours)
+
+
+@lru_cache(maxsize=4096)
+def to_address(host: str, port: str) -> Address | None:
+    """The canonical address of a host and a port from a log; None when there is no such port."""
+    try:
+        return make_address(host, parse_port(port, port))
+    except BadAddress:
+        return None
+
+
+def _dated(text: str, stamp: LogTime) -> MessageHead:
+    bare = None if stamp.lacks else _DEFAULT_FIRST.fullmatch(text, stamp.end)
+    if bare and "." in bare[1]:
+        return MessageHead(stamp, "", ours=_is_ours(bare[1]), logger=_last_part(bare[1]), awaits_level=True)
+    return _said(stamp, text[stamp.end :])
+
+
+def _without_leading_time(line: EnvelopedLine) -> MessageHead | None:
+    """A level first, and perhaps a time then; or nothing but the product's prefix."""
+    text = line.text
+    leading = _LEADING_LEVEL.match(text)
+    if leading:
+        stamp = parse_time(text, leading.end()) or parse_time(text, leading.end() + 1)
+        if stamp is not None:
+            return _said(stamp, text[stamp.end :])
+    prefix = _PREFIX.search(text, 0, _PREFIX_WITHIN) if text[0] in "[" or leading else None
+    if prefix and prefix["version"] and (leading or prefix.start() == 0):
+        return _said(line.collected, text)
+    return None
+
+
+def _structured(line: EnvelopedLine) -> MessageHead:
+    return _said(line.collected, line.text, logger=_last_part(line.logger), known_ours=_is_ours(line.logger))
+
+
+def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: bool = False) -> MessageHead:
+    """Take `rest`, what stands behind the time, apart: at the product's prefix if it has one, else at a separator."""
+    prefix = _PREFIX.search(rest, 0, _PREFIX_WITHIN)
+    while prefix and not (prefix["version"] or _is_ours(rest[: prefix.start()])):
+        prefix = _PREFIX.search(rest, prefix.end(), _PREFIX_WITHIN)
+    if prefix:
+        before, message = rest[: prefix.start()], rest[prefix.end() :]
+        member = to_address(prefix["host"], prefix["port"]) if prefix["host"] else None
+    else:
+        before, message, member = *_at_separator(rest), None
+        if _CLIENT.match(message):
+            return MessageHead(stamp, message)
+    found, ours = _speaker(before)
+    return MessageHead(stamp, message, member, prefix is not None or known_ours or ours, logger or found)
+
+
+@lru_cache(maxsize=4096)
+def _speaker(before: str) -> tuple[str, bool]:
+    """The last part of the logger's name in what stands before a message, and whether the product said it."""
+    loggers = _LOGGER.findall(before)
+    if loggers:
+        return _last_part(loggers[-1]), _is_ours(before)
+    found = _CLASS.search(before)
+    return found[1] if found else "", _is_ours(before)
+
+
+def _at_separator(rest: str) -> tuple[str, str]:
+    """What stands before the message, and the message, when only the logger's name or a separator parts them."""
+    fields = _FIELDS.match(rest)
+    if fields and rest[0] == "|":
+        return fields[0], rest[fields.end() :]
+    logger = None
+    for logger in _LOGGER.finditer(rest, 0, 300):
+        if _is_ours(logger[1]):
+            break
+    place = _SEPARATOR.search(rest, logger.end() if logger else 0, 320)
+    if place is not None:
+        return rest[: place.start() + 1], rest[place.end() :]
+    if logger is not None:
+        return rest[: logger.end()], rest[logger.end() :].lstrip(" ]-:|")
+    end = fields.end() if fields else 0
+    return rest[:end], rest[end:].lstrip()
+
+
+def _last_part(logger: str) -> str:
+    return logger.rpartition(".")[2].partition("$")[0].partition("(")[0]
+
+
+def _is_ours(text: str) -> bool:
+    return "com.hazelcast." in text or "c.h." in text or "c.hazelcast" in text or "[hz." in text or "hz._hz" in text

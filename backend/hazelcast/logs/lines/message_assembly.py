@@ -1,0 +1,213 @@
+"""Lines to messages: each line goes to exactly one message, or stands alone.
+
+A message owns the lines that follow its first one in the same stream, up to the next beginning of a message there, but none that
+lies more than `REACH` bytes behind its first. Nor does anything else that earlier lines tell reach farther. So whoever knows
+`LOOK_BACK` bytes before a place knows whose lines stand there: a file may be cut anywhere and read in parts (see `splits`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import tzinfo
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, strip_envelope
+from quarterdeck.backend.hazelcast.logs.lines.layout import MessageHead, parse_head, second_half
+from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, to_utc, with_year
+
+REACH = 1 << 20
+"""Bytes."""
+LOOK_BACK = 2 * REACH
+"""Bytes: the first line of a message may itself have learnt something from a line `REACH` before it."""
+MOST_TEXT = 1 << 18
+"""Characters of a message that are kept; what is longer is counted, not kept."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What is known of times that lack something."""
+
+    zone: tzinfo | None = None
+    modified_us: int = 0
+    """When the file was last written."""
+
+
+@dataclass(slots=True)
+class Message:
+    """One message with its further lines. `offset` and `number` are the place of its first line."""
+
+    offset: int
+    number: int
+    stream: str
+    lines: int
+    utc: int | None
+    """Microseconds. Without a date (`dateless`): since the midnight on which the split began."""
+    dateless: bool
+    ours: bool
+    member: Address | None
+    logger: str
+    text: str
+    """The message, then its further lines."""
+
+
+@dataclass(slots=True)
+class UnassignedLine:
+    """A line that belongs to no message."""
+
+    offset: int
+    number: int
+    text: str
+    reason: str
+    lines: int = 1
+
+
+@dataclass(slots=True)
+class _OpenMessage:
+    head: MessageHead
+    offset: int
+    number: int
+    collected: LogTime | None
+    lines: int
+    rest: list[str] = field(default_factory=list)
+    kept: int = 0
+    awaits: bool = False
+
+
+@dataclass(slots=True)
+class _PartialLine:
+    """A line that a container engine has cut."""
+
+    offset: int
+    number: int
+    first: EnvelopedLine
+    texts: list[str]
+    size: int
+
+
+NO_HEAD = "no message before it that it could go on with"
+
+
+class MessageAssembler:
+    """Takes the lines of a file in order and gives messages and strays, each when it is complete."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._open: dict[str, _OpenMessage] = {}
+        self._pieces: dict[str, _PartialLine] = {}
+        self._last_wrapped: tuple[int, str] | None = None
+        self._midnights = 0
+        self._time_of_day: int | None = None
+        self._last_times: dict[str, tuple[int, int, bool]] = {}
+
+    def open_offsets(self) -> list[int]:
+        """Where the messages and the cut lines begin that are still open."""
+        return [one.offset for one in self._open.values()] + [one.offset for one in self._pieces.values()]
+
+    def take(self, offset: int, number: int, line: str) -> Iterator[Message | UnassignedLine]:
+        """The line at byte `offset`, `number` lines behind the first of this reading."""
+        carried = strip_envelope(line)
+        stream = carried.stream
+        if carried.wrapped:
+            self._last_wrapped = (offset, stream)
+        elif self._last_wrapped and offset - self._last_wrapped[0] < REACH and not carried.text[:1].isdigit():
+            stream = self._last_wrapped[1]  # a line that lost what carries it, as copies from a terminal do
+        pieces = self._pieces.get(stream)
+        if pieces is not None and (not carried.wrapped or offset - pieces.offset >= REACH // 2):
+            yield from self._joined(stream, pieces)
+            pieces = None
+        if pieces is None and not carried.partial:
+            yield from self._whole_line(stream, offset, number, carried, 1)
+            return
+        if pieces is None:
+            self._pieces[stream] = pieces = _PartialLine(offset, number, carried, [], 0)
+        pieces.texts.append(carried.text[: max(0, MOST_TEXT - pieces.size)])
+        pieces.size += len(carried.text)
+        if not carried.partial:
+            yield from self._joined(stream, pieces)
+
+    def _joined(self, stream: str, pieces: _PartialLine) -> Iterator[Message | UnassignedLine]:
+        del self._pieces[stream]
+        line = pieces.first._replace(text="".join(pieces.texts))
+        yield from self._whole_line(stream, pieces.offset, pieces.number, line, len(pieces.texts))
+
+    def end(self) -> Iterator[Message | UnassignedLine]:
+        """What is still open when nothing more comes."""
+        for stream, pieces in sorted(self._pieces.items(), key=lambda item: item[1].offset):
+            yield from self._joined(stream, pieces)
+        for one_stream in sorted(self._open, key=lambda name: self._open[name].offset):
+            yield self._closed(one_stream, self._open[one_stream])
+        self._open.clear()
+
+    def _whole_line(
+        self, stream: str, offset: int, number: int, carried: EnvelopedLine, count: int
+    ) -> Iterator[Message | UnassignedLine]:
+        standing = self._open.get(stream)
+        if standing is not None and offset - standing.offset > REACH:
+            del self._open[stream]
+            yield self._closed(stream, standing)
+            standing = None
+        first, further = carried.text, ""
+        if "\n" in first:
+            first, _, further = first.partition("\n")
+            carried = carried._replace(text=first)
+        head = None if standing is not None and standing.awaits else parse_head(carried)
+        if head is not None:
+            if standing is not None:
+                yield self._closed(stream, standing)
+            self._open[stream] = opened = _OpenMessage(
+                head, offset, number, carried.collected, count, awaits=head.awaits_level
+            )
+            if further:
+                _keep(opened, further)
+        elif standing is None:
+            text = f"{first}\n{further}" if further else first
+            yield UnassignedLine(offset, number, text[:MOST_TEXT], NO_HEAD if text.strip() else "", count)
+        elif standing.awaits:
+            standing.awaits = False
+            standing.head = second_half(standing.head, first)
+            standing.lines += count
+            if further:
+                _keep(standing, further)
+        else:
+            standing.lines += count
+            _keep(standing, f"{first}\n{further}" if further else first)
+
+    def _closed(self, stream: str, one: _OpenMessage) -> Message:
+        head = one.head
+        utc, dateless = self._utc(stream, one.offset, head.stamp or one.collected, one.collected)
+        text = "\n".join((head.message, *one.rest)) if one.rest else head.message
+        return Message(
+            one.offset, one.number, stream, one.lines, utc, dateless, head.ours, head.member, head.logger, text
+        )
+
+    def _utc(
+        self, stream: str, offset: int, stamp: LogTime | None, collected: LogTime | None
+    ) -> tuple[int | None, bool]:
+        """The time of a message; one without is held to have been said when the message before it was."""
+        if stamp is None:
+            said, utc, dateless = self._last_times.get(stream, (0, None, False))
+            return (utc, dateless) if offset - said < REACH else (None, False)
+        known = collected.us if collected is not None and collected.zoned else None
+        dateless = stamp.lacks == "date" and known is None
+        if dateless:
+            if self._time_of_day is not None and stamp.us < self._time_of_day - DAY_US // 2:
+                self._midnights += 1
+            self._time_of_day = stamp.us
+            utc = stamp.us + self._midnights * DAY_US
+        else:
+            if (
+                stamp.lacks == "date" and known is not None
+            ):  # on the day on which it was collected, give or take half a day
+                stamp = LogTime(stamp.us + round((known - stamp.us) / DAY_US) * DAY_US)
+            elif stamp.lacks == "year":
+                stamp = LogTime(with_year(stamp.us, self._clock.modified_us))
+            utc = to_utc(stamp, self._clock.zone, known)
+        self._last_times[stream] = (offset, utc, dateless)
+        return utc, dateless
+
+
+def _keep(one: _OpenMessage, text: str) -> None:
+    if one.kept < MOST_TEXT:
+        one.rest.append(text[: MOST_TEXT - one.kept])
+        one.kept += len(text) + 1

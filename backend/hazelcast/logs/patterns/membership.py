@@ -1,0 +1,183 @@
+"""Phrases about lives, joining and member lists (behaviour 1, 2 and 9)."""
+
+from __future__ import annotations
+
+import re
+
+from quarterdeck.backend.hazelcast.logs.parsed_messages import (
+    JoinAsked,
+    JoinGivenUp,
+    LifecycleReached,
+    ListPrinted,
+    ListRefused,
+    MemberMention,
+    NoEvent,
+    ParsedMessage,
+    ProcessStarting,
+    Removing,
+    ShutdownBegun,
+    UuidReset,
+)
+from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
+    ADDRESS,
+    UUID,
+    LogPattern,
+    PatternMismatch,
+    address,
+    known,
+    log_pattern,
+    named,
+)
+
+_BLOCK = re.compile(
+    r"Members (?:\{size:\s*(?P<size>\d{1,6}), ver:\s*(?P<version>\d{1,9})\} \[|\[(?P<old_size>\d{1,6})\] \{)"
+    r"(?P<body>(?:[^\[\]{}]|\[[^\]\n]*\])*)[\]}]"
+)
+_ENTRY = re.compile(r"^\s*(?P<member>Member .*?)\s*$", re.MULTILINE)
+
+
+def _list(found: re.Match[str]) -> ParsedMessage:
+    """A whole block. One that is cut short, or whose size is not that of its lines, says nothing."""
+    block = _BLOCK.search(found.string)
+    if block is None:
+        raise PatternMismatch("a member list without its end")
+    members: list[MemberMention] = []
+    for entry in _ENTRY.finditer(block["body"]):
+        members.append(named(entry["member"]))
+    if len(members) != int(block["size"] or block["old_size"]) or not members:
+        raise PatternMismatch("a member list whose size is not that of its lines")
+    version = block["version"]
+    if not version and not any(member.this for member in members):
+        return NoEvent()  # as clients in the same process print it
+    return ListPrinted(int(version) if version else None, tuple(members))
+
+
+def _removal(found: re.Match[str]) -> ParsedMessage:
+    return Removing(named(found[1]), (found[2] or "").removeprefix(" because ").strip())
+
+
+PATTERNS: list[LogPattern] = [
+    log_pattern("membership", "Members ", r"\s*Members (?:\{size:|\[\d)", _list),
+    log_pattern("life", " is ", rf"({ADDRESS}) is ([A-Z][A-Z_]+)\.?\s*$", lambda found: LifecycleReached(found[2])),
+    log_pattern("life", " starting at ", rf"[^\n]*\d[^\n]* starting at {ADDRESS}", lambda _: ProcessStarting()),
+    log_pattern(
+        "life", "Resetting local member UUID",
+        rf"Resetting local member UUID\. Previous: ({UUID}), new: ({UUID})",
+        lambda found: UuidReset(found[1].lower(), found[2].lower()),
+    ),
+    log_pattern("life", "Running shutdown hook", r"Running shutdown hook", lambda _: ShutdownBegun("the process was told to end")),
+    log_pattern("life", "Terminating forcefully", r"Terminating forcefully", lambda _: ShutdownBegun("terminated by force")),
+    log_pattern(
+        "life", "will shutdown", r"This (?:member|node) will shutdown because (.*)", lambda found: ShutdownBegun(found[1][:300])
+    ),
+    log_pattern(
+        "joining", "ould not join", r"(?:Could not join (?:the )?cluster|Node could not join cluster)[^\n]*",
+        lambda found: JoinGivenUp(found[0][:300]),
+    ),
+    log_pattern("joining", "oin request to ", rf"Sending join ?[Rr]equest to ({ADDRESS})", lambda found: JoinAsked(address(found[1]))),
+    log_pattern("joining", "Sending joinRequest ", rf"Sending joinRequest ({ADDRESS})", lambda found: JoinAsked(address(found[1]))),
+    log_pattern(
+        "membership", "Removing ", rf"Removing (Member {ADDRESS}(?: - {UUID})?(?: lite)?)( because [^\n]*)?\.?\s*$", _removal
+    ),
+    log_pattern(
+        "membership", "Not updating members because caller",
+        rf"Not updating members because caller: ({ADDRESS}) (is not known master: [^\n]*)",
+        lambda found: ListRefused(address(found[1]), found[2]),
+    ),
+    log_pattern(
+        "membership", "Not updating members received",
+        rf"Not updating members received from caller: ({ADDRESS}) (because [^\n]*)",
+        lambda found: ListRefused(address(found[1]), found[2].strip()),
+    ),
+    known(
+        "life",
+        """
+        Backpressure is
+        Cluster name:
+        Copyright (c)
+        Destroying node
+        Diagnostics disabled
+        Enable DEBUG/FINE log level
+        Hazelcast Shutdown is completed
+        Interfaces is
+        Node is already shutting down
+        Picked
+        Prefer IPv4 stack is
+        Shutdown request of
+        Shutting down
+        The Jet engine is
+        Using
+        Waiting for partition replica
+        """,
+    ),
+    known(
+        "joining",
+        """
+        * is added to the blacklist
+        * is permanently added to the blacklist
+        * is removed from the blacklist
+        Ambiguous master response
+        Cannot allow join request from
+        Cannot claim myself as master
+        Cannot set as master
+        Claiming myself as master
+        Cluster state either is locked
+        Cluster state is in transition
+        Connecting to possible member
+        Could not create connection to possible master
+        Handling join from
+        Handling master response
+        Ignoring join request
+        Ignoring master response
+        Join try count exceed
+        Joining over target
+        Joining to master
+        My claim to be master
+        New join request has been received
+        No join method is enabled
+        Not-connected to
+        PostJoin master
+        Received a new join request from
+        Received my identity as master identity
+        Sending master answer
+        Sending master question
+        NOT sending master question
+        Setting master address to
+        Setting master to
+        Setting myself as master
+        The address (
+        This node is being set as the master
+        This node will assume master role
+        Waiting for all connections
+        cannot join
+        """,
+    ),
+    known(
+        "membership",
+        """
+        * is promoted to normal member
+        * is removed. Publishing
+        * is returning with a new identity
+        Cannot publish member list
+        Cluster version set to
+        Committing/rolling-back
+        Following unknown addresses are found
+        Local member list join version
+        Member list join version of
+        No member list join version
+        Master *
+        No need to remove
+        Node is already joined
+        Not applying member update
+        Not finalizing join
+        Not removing
+        Old master
+        Promoting
+        Received a periodic member update
+        Received an older member update
+        Sending member list
+        Setting members
+        Updating local member list version
+        """,
+    ),
+]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Phrases about partitions, connections and the clock, and loggers that only ever say what makes no event."""
+
+from __future__ import annotations
+
+from quarterdeck.backend.hazelcast.logs.parsed_messages import HeartbeatsReset, PartitionGone, Subject
+from quarterdeck.backend.hazelcast.logs.patterns.pattern import LogPattern, known, log_pattern
+
+PATTERNS: list[LogPattern] = [
+    log_pattern(
+        "clock", "Resetting heartbeat timestamps",
+        r"Resetting heartbeat timestamps[^\n]*?Clock-Jump: ?([+-]?\d{1,15}) ms",
+        lambda found: HeartbeatsReset(abs(int(found[1])) * 1000),
+    ),
+    log_pattern(
+        "partitions", "is completely lost",
+        r"partitionId=(\d{1,6}) is completely lost",
+        lambda found: PartitionGone(int(found[1])),
+    ),
+    known(
+        "clock",
+        """
+        Resetting heartbeat timestamps
+        Resetting master confirmation timestamps
+        System clock apparently jumped
+        """,
+    ),
+    known(
+        "partitions",
+        """
+        * requested to shutdown
+        All migration tasks have been
+        Applying the most recent
+        Assigning new owners for
+        Cannot assign owners
+        Failure while executing Migration
+        Fetching partition tables
+        Finishing migration
+        Ignoring received partition
+        Initializing cluster partition table
+        Migration failed
+        Migration is not allowed
+        Most recent partition table
+        No need to repartition
+        Partition balance is ok
+        Remaining migration tasks
+        Repartitioning cluster data
+        Restoring partition assignments
+        Rolling-back migration
+        Storing snapshot of partition
+        partitionId=
+        """,
+    ),
+    known(
+        "connections",
+        """
+        Accepting socket connection
+        Connecting to
+        Connection
+        Connection[
+        Could not connect to
+        Destroying ClientEndpoint
+        Established socket connection
+        Initialized new cluster connection
+        Received auth from
+        Removed connection
+        Removing connection to endpoint
+        Wrong bind request
+        """,
+    ),
+    known(
+        "other",
+        """
+        CP Group Members
+        CP Subsystem
+        Collecting debug metrics
+        Jet started scanning
+        Overridden metrics configuration
+        processors=
+        """,
+    ),
+]  # fmt: skip
+
+_CLASSES: dict[Subject, str] = {
+    "connections": """
+        BindHandler InitConnectionTask MemberProtocolEncoder MockServer NioChannel NioNetworking NioThread SocketAcceptor
+        SocketAcceptorThread SocketConnector TcpIpAcceptor TcpIpConnection TcpIpConnectionErrorHandler TcpIpConnectionManager
+        TcpIpConnectionMonitor TcpIpConnector TcpIpEndpointManager TcpIpNetworkingService TcpServer TcpServerAcceptor
+        TcpServerConnection TcpServerConnectionErrorHandler TcpServerConnectionManager TcpServerConnector TcpServerControl
+        UnifiedProtocolDecoder
+    """,
+    "other": """
+        AddressPicker AuthenticationCustomCredentialsMessageTask AuthenticationMessageTask BackpressureRegulator BuildInfoProvider
+        CPSubsystem ClientEndpointManager ClientEngine ClientHeartbeatMonitor DefaultAddressPicker Diagnostics HealthMonitor
+        InvocationMonitor JetServiceBackend JobCoordinationService JobExecutionService KubernetesClient ManagementCenterService
+        MetadataRaftGroupManager MetricsConfigHelper MulticastService OperationExecutorImpl OperationService OperationServiceImpl
+        PhoneHome RaftInvocationManager RaftNode RaftService SlowOperationDetector TransactionManagerService
+        TransactionManagerServiceImpl XmlConfigLocator YamlConfigLocator logo security system
+    """,
+}
+
+SUBJECT_OF_LOGGER: dict[str, Subject] = {name: subject for subject, names in _CLASSES.items() for name in names.split()}
+"""Loggers whose messages are understood without being read, by the last part of their names."""
+
+PRODUCT_LOGGERS = frozenset(
+    """
+    ClusterService ClusterServiceImpl ClusterHeartbeatManager ClusterJoinManager ClusterStateManager CommitClusterStateOp
+    DiscoveryJoiner ExplicitSuspicionOp InternalPartitionService LifecycleService LockClusterStateOp MembershipManager
+    MergeClustersOp MergeClustersOperation MigrationManager MulticastJoiner PartitionStateManager SplitBrainHandler
+    SplitBrainMergeValidationOp SplitBrainMergeValidationOperation TcpIpJoiner
+    """.split()
+)
+"""Loggers that only the product has, by the last part of their names: known even where layouts cut the rest off."""

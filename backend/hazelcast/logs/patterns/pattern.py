@@ -1,0 +1,92 @@
+"""How messages are recognised: each phrase is a pattern and what it means. Also the pieces that many phrases share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.hazelcast.logs.lines.layout import to_address
+from quarterdeck.backend.hazelcast.logs.parsed_messages import MemberMention, NoEvent, ParsedMessage, Subject
+
+ADDRESS = r"(?:Address)?\[[^\]\s]{1,255}\]:\d{1,5}"
+UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+MEMBER = rf"(?:Member )?{ADDRESS}(?: - {UUID})?(?: this)?(?: lite)?"
+
+_MEMBER = re.compile(
+    rf"(?:Member )?(?:Address)?\[(?P<host>[^\]\s]{{1,255}})\]:(?P<port>\d{{1,5}})(?: - (?P<uuid>{UUID}))?"
+    r"(?P<this> this)?(?P<lite> lite)?(?: this)?"
+)
+_INFO = re.compile(
+    rf"MemberInfo\{{address=(?:Address)?\[(?P<host>[^\]\s]{{1,255}})\]:(?P<port>\d{{1,5}}), uuid='?(?P<uuid>{UUID})'?"
+    r"(?:(?!liteMember=)[^{}])*(?:liteMember=(?P<lite>true|false))?[^{}]*\}"
+)
+_VIEW = re.compile(r"MembersView\{version=(\d{1,9}), members=\[(.*?)\]\}", re.DOTALL)
+
+
+class PatternMismatch(ValueError):
+    """The text is like the phrase and yet cannot be what it means: an impossible port, say."""
+
+
+@dataclass(frozen=True)
+class LogPattern:
+    """Messages that contain `needle` and match `pattern` from their beginning mean what `meaning` makes of the match."""
+
+    subject: Subject
+    needle: str
+    pattern: re.Pattern[str]
+    meaning: Callable[[re.Match[str]], ParsedMessage]
+
+
+def log_pattern(
+    subject: Subject, needle: str, pattern: str, meaning: Callable[[re.Match[str]], ParsedMessage]
+) -> LogPattern:
+    return LogPattern(subject, needle, re.compile(pattern, re.DOTALL), meaning)
+
+
+def known(subject: Subject, beginnings: str) -> LogPattern:
+    """Messages that begin like one of these lines, and make no event. A ``*`` stands for a member or an address."""
+    lines = [line.strip() for line in beginnings.strip().splitlines()]
+    pattern = "|".join(re.escape(line).replace(r"\*", MEMBER) for line in lines)
+    return LogPattern(subject, "", re.compile(rf"(?:{pattern})"), lambda _: NoEvent())
+
+
+def address(text: str) -> Address:
+    """The address in a piece that `ADDRESS` or `MEMBER` matched. Raises `PatternMismatch`."""
+    return named(text).address
+
+
+def named(text: str) -> MemberMention:
+    """The member in a piece that `MEMBER` matched. Raises `PatternMismatch`."""
+    found = _MEMBER.match(text)
+    member = _named(found) if found else None
+    if member is None:
+        raise PatternMismatch(text)
+    return member
+
+
+def mentioned_members(text: str) -> tuple[MemberMention, ...]:
+    """Every member in `text`, be it printed as a member or as the product prints it inside views."""
+    pattern = _INFO if "MemberInfo{" in text else _MEMBER
+    return tuple(member for found in pattern.finditer(text) if (member := _named(found)) is not None)
+
+
+def view(text: str) -> tuple[int, tuple[MemberMention, ...]]:
+    """Version and members of the first ``MembersView{…}`` in `text`. Raises `PatternMismatch`."""
+    flat = text.replace("\n", "")
+    place = flat.find("MembersView{")
+    found = _VIEW.match(flat, place) if place >= 0 else None
+    if found is None:
+        raise PatternMismatch(text)
+    return int(found[1]), mentioned_members(found[2])
+
+
+def _named(found: re.Match[str]) -> MemberMention | None:
+    place = to_address(found["host"], found["port"])
+    if place is None:
+        return None
+    groups = found.groupdict()
+    return MemberMention(
+        place, (groups["uuid"] or "").lower(), groups["lite"] not in (None, "false"), bool(groups.get("this"))
+    )

@@ -1,0 +1,434 @@
+"""A real cluster on this machine: its members speak TCP on 127.0.0.1, whatever they run in (design section 2).
+
+Whoever watches never waits for it: commands are handed over to a background thread with an event loop of its own, records
+are picked up, as `backend.clusters.cluster` asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from random import Random
+from typing import Any, Literal, TypedDict
+from uuid import uuid4
+
+import msgspec
+
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.command_check import Condition, check
+from quarterdeck.backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
+    ChangeState,
+    Command,
+    CommandRefused,
+    KillAt,
+    KillMember,
+    Operate,
+    PauseMember,
+    ResumeMember,
+    SearchClusters,
+    SetJoinList,
+    SetProperties,
+    StartMember,
+    StopMember,
+)
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
+from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
+from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.live.cluster.addressing import HeldPorts, checked_join_lists, checked_labels
+from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
+from quarterdeck.backend.live.member.host import Host
+from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.transport.member_transport import DEFAULT_TIMEOUTS, Timeouts
+from quarterdeck.backend.live.transport.network import Network
+
+HOST = "127.0.0.1"
+BASE_PORT = 5701
+
+JOIN_WAIT_SECONDS = 3.0
+"""How long the next member's start waits for the one before it to join."""
+JOIN_LOOK_SECONDS = 0.01
+
+GOODBYE_TIMEOUT_SECONDS = 10.0
+"""How long a member that stops may take for its goodbye, besides the time for giving its data away."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class Options(TypedDict, total=False):
+    """What every `LiveCluster` takes besides its labels."""
+
+    name: str
+    settings: Settings | None
+    journal: JournalWriter | None
+    base_port: int
+    join_lists: Mapping[str, Sequence[str]] | None
+    late: Collection[str]
+    lite: Collection[str]
+    zones: Mapping[str, str] | None
+    seed: int | None
+    timeouts: Timeouts
+
+
+class LiveCluster(ABC):
+    """Members on ports from `base_port` up, started in the order of `labels`, each once the one before it has joined.
+
+    `labels` may be a number: 3 stands for n1, n2, n3. `join_lists` names, by label, whom a member asks for its cluster;
+    by default all. Who is `late` is started by a command only, who is `lite` holds no data; `zones` says where members
+    stand, for groups that are zone-aware. Records go to `drain` and to
+    `journal`, which names the run and stays the caller's to close. `seed` determines uuids, losses and duplicates.
+
+    Raises ValueError for labels that cannot be, `PortsExhausted` when there are not enough free ports. `started` is
+    done when these members have been started; it fails with OSError when a port was taken in the meantime.
+    """
+
+    source: Literal["live"] = "live"
+    writable = True
+
+    def __init__(
+        self,
+        labels: Sequence[str] | int = 3,
+        *,
+        name: str = "dev",
+        settings: Settings | None = None,
+        journal: JournalWriter | None = None,
+        base_port: int = BASE_PORT,
+        join_lists: Mapping[str, Sequence[str]] | None = None,
+        late: Collection[str] = (),
+        lite: Collection[str] = (),
+        zones: Mapping[str, str] | None = None,
+        seed: int | None = None,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    ) -> None:
+        self._labels = checked_labels(labels)
+        self._join_lists = checked_join_lists(join_lists or {}, self._labels)
+        self._prompt = tuple(label for label in self._labels if label not in late)
+        self._lite = frozenset(lite)
+        self._zones = zones or {}
+        self._ports = HeldPorts(len(self._labels), base_port, HOST)
+        self.addresses: Mapping[str, Address] = {
+            label: make_address(HOST, port) for label, port in zip(self._labels, self._ports.ports, strict=True)
+        }
+        self.run = uuid4().hex if journal is None else journal.run
+        self.journal_path = None if journal is None else journal.directory
+        """Where the run is recorded; None when it is not."""
+        self.started: Future[None] = Future()
+        self._name = name
+        self._settings = settings or Settings.of(preset="training")
+        self._seed = self.run if seed is None else str(seed)
+        self._timeouts = timeouts
+        self._clock = RunClock.started_now()
+        self._recorder = RunRecorder(self.run, name, self._clock, journal, legacy_lists=self._settings.legacy_list_text)
+        self._network = Network(self.addresses, Random(f"{self._seed}/network"))
+        self._hosts: dict[str, Host] = {}
+        self._incarnations: dict[str, int] = dict.fromkeys(self._labels, 0)
+        self._kill_points: dict[str, KillAt] = {}
+        """Where a member's present life is to end; its next life, while it is down."""
+        self._closing = threading.Lock()
+        self._closed = False
+        self._loop = asyncio.new_event_loop()
+        self._commands: asyncio.Queue[tuple[Command, Future[None]]] = asyncio.Queue()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping: dict[asyncio.Task[None], Future[None]] = {}
+        """The stops under way, and who waits for each."""
+        self._thread = threading.Thread(target=self._run_loop, name=f"cluster {name}", daemon=True)
+        self._thread.start()
+
+    @abstractmethod
+    def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
+        """A place for the `incarnation`-th life of the member that is born so; the first is 1. It may have to end at a named point."""
+
+    # What everybody may do, from any thread
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return self._labels
+
+    def now_us(self) -> int:
+        return self._clock.now_us()
+
+    def drain(self) -> list[Record]:
+        """The records since the last call, oldest first. For one reader."""
+        return self._recorder.drain()
+
+    def execute(self, command: Command) -> Future[None]:
+        """Do `command` after those given before it. The future fails with `CommandRefused` when it cannot be done.
+
+        A stop may take long, as the member gives its data away first: its future ends with it, but what is asked meanwhile of
+        this and other members does not wait.
+        """
+        done: Future[None] = Future()
+        self._hand_over(done, self._commands.put_nowait, (command, done))
+        return done
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        """Ask `member` for `operation` on a distributed map; calls wait for no commands. A `watched` one is recorded.
+
+        The future fails with `CommandRefused` when the member is not there to be asked. When it dies on the way, its answer
+        says so.
+        """
+        done: Future[Answer] = Future()
+        self._hand_over(done, self._begin_call, member, operation, watched, done)
+        return done
+
+    def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
+        """Let the cluster's thread `act`; if there is none any more, `done` says so."""
+        with self._closing:
+            if self._closed:
+                done.set_exception(CommandRefused(f"the cluster {self._name} is closed"))
+            else:
+                self._loop.call_soon_threadsafe(act, *arguments)
+
+    def close(self) -> None:
+        """Stop the members that run, kill the paused ones, flush the journal; returns when the ports are free again.
+
+        Closing twice is harmless. Raises `JournalFailed` when the journal could not be written, now or before.
+        """
+        with self._closing:
+            already, self._closed = self._closed, True
+        if not already:
+            try:
+                asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result()
+            finally:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._ports.release()
+        self._thread.join()
+        if not already:
+            self._recorder.flush()
+
+    # The thread and its tasks
+
+    def _run_loop(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._tasks = [self._loop.create_task(self._start_all()), self._loop.create_task(self._obey())]
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    async def _start_all(self) -> None:
+        try:
+            for label in self._prompt:
+                if label not in self._hosts:
+                    await self._start(label)
+                await self._wait_for_join(label)
+        except asyncio.CancelledError:
+            self.started.cancel()
+            raise
+        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+            self.started.set_exception(problem)
+        else:
+            self.started.set_result(None)
+
+    async def _wait_for_join(self, label: str) -> None:
+        """Looked at, not signalled: joining is the machine's affair, and looking costs nothing at this pace."""
+        limit = self._loop.time() + JOIN_WAIT_SECONDS
+        while self._is_joining(label) and self._loop.time() < limit:  # noqa: ASYNC110
+            await asyncio.sleep(JOIN_LOOK_SECONDS)
+
+    async def _obey(self) -> None:
+        while True:
+            command, done = await self._commands.get()
+            if not done.set_running_or_notify_cancel():
+                continue
+            if isinstance(command, StopMember):
+                stopping = self._loop.create_task(self._carry_out(command, done))
+                self._stopping[stopping] = done
+                stopping.add_done_callback(self._stopping.pop)
+                await asyncio.sleep(0)  # it has begun before the next command does
+            else:
+                await self._carry_out(command, done)
+
+    async def _carry_out(self, command: Command, done: Future[None]) -> None:
+        try:
+            check(command, self._labels, self._condition_of)
+            await self._do(command)
+        except asyncio.CancelledError:
+            done.set_exception(CommandRefused(f"the cluster {self._name} was closed"))
+            raise
+        except OSError as problem:
+            done.set_exception(CommandRefused(str(problem)))
+        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+            done.set_exception(problem)
+        else:
+            done.set_result(None)
+
+    def _begin_call(self, member: str, operation: Operation, watched: bool, done: Future[Answer]) -> None:
+        if not done.set_running_or_notify_cancel():
+            return
+        try:
+            check(CallMap(member, operation), self._labels, self._condition_of)
+        except CommandRefused as refusal:
+            done.set_exception(refusal)
+        else:
+            self._hosts[member].call(operation, watched, done.set_result)
+
+    async def _shut_down(self) -> None:
+        stops = dict(self._stopping)
+        running = (*self._tasks, *stops)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        closed = CommandRefused(f"the cluster {self._name} was closed")
+        for done in stops.values():
+            if not done.done():  # it had not even begun
+                done.set_exception(closed)
+        while not self._commands.empty():
+            _, done = self._commands.get_nowait()
+            if done.set_running_or_notify_cancel():
+                done.set_exception(closed)
+        hosts = list(self._hosts.values())
+        await asyncio.gather(*(self._end(host) for host in reversed(hosts)))
+        await asyncio.sleep(0)
+        for host in hosts:
+            await host.kill()  # cuts off what a stopped one has not got rid of
+        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.sleep(0)
+
+    async def _end(self, host: Host) -> None:
+        """Stop it; kill it when it is paused, or does not stop."""
+        if not host.paused:
+            try:
+                await host.execute(StopMember(host.label))
+                await host.execute(StopMember(host.label))  # asked twice, it does not wait to give its data away
+                async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
+                    await host.over()
+                return
+            except TimeoutError as late:
+                _LOG.warning("%s is killed, for it does not stop: %s", host.label, late)
+            except CommandRefused:  # it ended by itself meanwhile, and that is recorded
+                return
+        await host.kill()
+        self._recorder.record(ProcessKilled(host.label))
+
+    # Commands
+
+    def _condition_of(self, label: str) -> Condition:
+        host = self._hosts.get(label)
+        if host is None:
+            return "down"
+        return "paused" if host.paused else "running"
+
+    async def _do(self, command: Command) -> None:
+        match command:
+            case StartMember(label):
+                await self._start(label)
+            case StopMember(label):
+                await self._stop(self._hosts[label])
+            case (
+                ChangeState(label)
+                | SetProperties(label)
+                | SearchClusters(label)
+                | Operate(label)
+                | ArrangePartitions(label)
+                | CallMap(label)
+            ):
+                await self._hosts[label].execute(command)
+            case SetJoinList(label):
+                await self._hosts[label].execute(self._resolved(command))
+            case KillMember(label):
+                await self._kill(label)
+            case KillAt(label):
+                self._kill_points[label] = command
+                if label in self._hosts:
+                    await self._hosts[label].execute(command)
+            case PauseMember(label):
+                self._hosts[label].pause()
+                self._recorder.record(ProcessPaused(label))
+            case ResumeMember(label):
+                self._recorder.record(ProcessResumed(label))
+                self._hosts[label].resume()
+            case _:
+                self._change_links(command)
+
+    async def _kill(self, label: str) -> None:
+        host = self._hosts.pop(label, None)
+        if host is not None:  # one that stops may have ended in the meantime
+            await host.kill()
+            self._kill_points.pop(label, None)
+            self._recorder.record(ProcessKilled(label))
+
+    async def _stop(self, host: Host) -> None:
+        """Return when the member has said goodbye. Raises `CommandRefused` when it dies before, or takes too long."""
+        await host.execute(StopMember(host.label))
+        seconds = self._settings.graceful_shutdown_us / 1_000_000 + GOODBYE_TIMEOUT_SECONDS
+        try:
+            async with asyncio.timeout(seconds):
+                left = await host.over()
+        except TimeoutError as late:
+            raise CommandRefused(f"{host.label} has not left within {seconds:g} s; kill it") from late
+        if not left:
+            raise CommandRefused(f"{host.label} was killed before it had left")
+
+    async def _start(self, label: str) -> None:
+        """A new life for `label` at its address. Raises OSError, naming both, when the port is taken or there is no process."""
+        self._incarnations[label] += 1
+        configuration = MemberConfiguration(
+            run=self.run,
+            label=label,
+            address=self.addresses[label],
+            join_list=tuple(self.addresses[other] for other in self._join_lists.get(label, self._labels)),
+            settings=self._settings,
+            utc_origin_us=self._clock.utc_origin_us,
+            lite=label in self._lite,
+            zone=self._zones.get(label, ""),
+            cluster_name=self._name,
+        )
+        host = self._hosts[label] = self._host(configuration, self._incarnations[label], self._kill_points.get(label))
+        try:
+            await host.start()
+        except OSError as problem:
+            del self._hosts[label]
+            reason = problem.strerror or str(problem)
+            raise OSError(problem.errno, f"{label} cannot start at {configuration.address}: {reason}") from problem
+
+    def _resolved(self, command: SetJoinList) -> SetJoinList:
+        """The same with addresses instead of labels. Raises `CommandRefused`."""
+        try:
+            addresses = resolve_join_list(
+                command.addresses, self.addresses, port_try_count=self._settings.join_port_try_count
+            )
+        except BadJoinList as problem:
+            raise CommandRefused(str(problem)) from problem
+        return msgspec.structs.replace(command, addresses=addresses)
+
+    def _change_links(self, command: LinkCommand) -> None:
+        conditions = self._network.links.apply(command)
+        for condition in conditions:
+            self._recorder.record(condition)
+        for host in list(self._hosts.values()):
+            host.links_changed(conditions)
+
+    def _is_joining(self, label: str) -> bool:
+        host = self._hosts.get(label)
+        return host is not None and not host.joined
+
+    # What hosts tell it
+
+    def recorded(self, record: Record) -> None:
+        self._recorder.append(record)
+
+    def peer_rejected(self, remote: str, reason: str) -> None:
+        self._recorder.record(StrangerRefused(remote, reason))
+
+    def ended(self, host: Host, crashed: bool) -> None:
+        if self._hosts.get(host.label) is host:
+            del self._hosts[host.label]
+            self._kill_points.pop(host.label, None)
+        if crashed:
+            self._recorder.record(ProcessKilled(host.label))

@@ -1,0 +1,60 @@
+"""What a live cluster writes down: every event of its members, and what the operator and the network did to them."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.live.cluster.member_log import log_record
+from quarterdeck.backend.live.member.run_clock import RunClock
+
+_LOG = logging.getLogger(__name__)
+
+
+class RunRecorder:
+    """The records of the run `run` of the cluster `name`: for whoever watches, for the log, and for the journal."""
+
+    def __init__(
+        self, run: str, name: str, clock: RunClock, journal: JournalWriter | None, *, legacy_lists: bool
+    ) -> None:
+        """`legacy_lists`: lists of members are logged in the format without a version."""
+        self._run = run
+        self._name = name
+        self._clock = clock
+        self._journal = journal
+        self._failure: JournalFailed | None = None
+        self._legacy_lists = legacy_lists
+        self._own_seq = 0
+        self._records: deque[Record] = deque()
+
+    def append(self, record: Record) -> None:
+        """A member made an event. A journal that cannot be written any more is left alone from then on."""
+        self._records.append(record)
+        log_record(record, legacy=self._legacy_lists)
+        if self._journal is not None:
+            try:
+                self._journal.append(record)
+            except JournalFailed as failure:
+                _LOG.exception("the journal of run %s ends here; the cluster goes on without it", self._run)
+                self._journal, self._failure = None, failure
+
+    def record(self, event: Event) -> None:
+        """Record what the operator or the network did, under the name of the cluster."""
+        self._own_seq += 1
+        at = self._clock.now_us()
+        utc = self._clock.utc_origin_us + at
+        self.append(Record(self._run, self._name, self._run, self._own_seq, at, utc, event))
+
+    def drain(self) -> list[Record]:
+        """The records since the last call, oldest first. For one reader, in any thread."""
+        records = self._records
+        return [records.popleft() for _ in range(len(records))]
+
+    def flush(self) -> None:
+        """Have the journal on disk. Raises `JournalFailed` when it could not be written, now or before."""
+        if self._failure is not None:
+            raise self._failure
+        if self._journal is not None:
+            self._journal.flush()

@@ -1,0 +1,347 @@
+"""One member, running: its state machine, its connections and its timer, as a process would hold them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
+    ChangeState,
+    CommandRefused,
+    KillAt,
+    Operate,
+    SearchClusters,
+    SetJoinList,
+    SetProperties,
+    StopMember,
+)
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.effects import Answered, Effect, Halt, Happened, Reconnect, Transmit
+from quarterdeck.backend.core.events import Event, LinkChanged
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.properties import BadProperty, PropertyValue
+from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand
+from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits
+from quarterdeck.backend.live.transport.listener import HttpHandover
+from quarterdeck.backend.live.transport.member_transport import DEFAULT_TIMEOUTS, MemberTransport, Timeouts
+from quarterdeck.backend.live.transport.network import Network
+
+_LOG = logging.getLogger(__name__)
+
+
+class Machine(Protocol):
+    """The doors of a member's state machine (`backend.core.member.MemberMachine`)."""
+
+    @property
+    def uuid(self) -> str: ...
+    @property
+    def address(self) -> Address: ...
+    @property
+    def joined(self) -> bool: ...
+    @property
+    def next_deadline(self) -> int: ...
+    def start(self, now: int) -> Sequence[Effect]: ...
+    def receive(self, now: int, sender: Address, message: Message) -> Sequence[Effect]: ...
+    def unreachable(self, now: int, address: Address, reason: str) -> Sequence[Effect]: ...
+    def tick(self, now: int) -> Sequence[Effect]: ...
+    def stop(self, now: int) -> Sequence[Effect]: ...
+    def edit_join_list(self, now: int, addresses: tuple[Address, ...]) -> Sequence[Effect]: ...
+    def change_state(self, now: int, wanted: ClusterState) -> Sequence[Effect]: ...
+    def reconfigure(self, now: int, properties: Mapping[str, PropertyValue]) -> Sequence[Effect]: ...
+    def search(self, now: int) -> Sequence[Effect]: ...
+    def operate(self, now: int) -> Sequence[Effect]: ...
+    def arrange(self, now: int) -> Sequence[Effect]: ...
+    def call(self, now: int, call: int, operation: Operation, watched: bool) -> Sequence[Effect]: ...
+
+
+class MemberHost:
+    """Runs `machine` at its address on the running loop: a `Host`. All methods belong to that loop's thread."""
+
+    def __init__(
+        self,
+        label: str,
+        cluster: str,
+        machine: Machine,
+        clock: RunClock,
+        network: Network,
+        observer: HostObserver,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        kill_point: KillAt | None = None,
+        *,
+        http: HttpHandover | None = None,
+        security: WireSecurity = OPEN,
+        limits: Limits = DEFAULT_LIMITS,
+        bind_host: str = "",
+    ) -> None:
+        """`kill_point` is where this life is to end, if that was asked for before it began. The last four are as for
+        `MemberTransport`. Raises `BadCertificate`.
+        """
+        self.label = label
+        self.machine = machine
+        self.ended = False
+        self._kill_point = kill_point
+        self._clock = clock
+        self._observer = observer
+        self._network = network
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        self._left = False
+        self._numbers = itertools.count(1)
+        self._calls: dict[int, AnswerCallback] = {}
+        """Who waits for the answer to which call."""
+        self._transport = MemberTransport(
+            machine.address,
+            cluster,
+            lambda: machine.uuid,
+            network,
+            self,
+            timeouts,
+            http=http,
+            security=security,
+            limits=limits,
+            bind_host=bind_host,
+        )
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_us = 0
+        self._missed: list[tuple[Address, str]] = []
+
+    # What the operator does
+
+    async def start(self) -> None:
+        """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
+        await self._transport.listen()
+        self.step(self.machine.start)
+
+    async def listen_for_http(self, port: int) -> None:
+        """Serve HTTP, which goes to the same hands, at another port too. Raises OSError when the port is not to be had."""
+        await self._transport.listen_for_http(port)
+
+    async def execute(self, command: MemberCommand) -> None:
+        """Do it at once, or begin to. Raises `CommandRefused`, and then nothing was changed."""
+        machine = self.machine
+        match command:
+            case StopMember():
+                self.step(machine.stop)
+            case SetJoinList(_, addresses):
+                self.step(lambda now: machine.edit_join_list(now, tuple(map(Address, addresses))))
+            case ChangeState(_, state):
+                self.step(lambda now: machine.change_state(now, state))
+            case SetProperties(_, properties):
+                self._reconfigure(properties)
+            case SearchClusters():
+                self.step(machine.search)
+            case Operate():
+                self.step(machine.operate)
+            case ArrangePartitions():
+                self.step(machine.arrange)
+            case CallMap(_, operation):
+                self.call(operation, watched=True, on_answer=_forget)
+            case KillAt():
+                self._kill_point = command
+
+    def _reconfigure(self, properties: Mapping[str, PropertyValue]) -> None:
+        try:
+            self.step(lambda now: self.machine.reconfigure(now, properties))
+        except BadProperty as problem:
+            raise CommandRefused(str(problem)) from problem
+
+    def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
+        """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the member."""
+        if self.ended:
+            on_answer(Answer(problem=f"{self.label} has ended", untouched=True))
+            return
+        number = next(self._numbers)
+        self._calls[number] = on_answer
+        try:
+            self.step(lambda now: self.machine.call(now, number, operation, watched))
+        except CommandRefused as refusal:
+            self._answer(number, Answer(problem=str(refusal), untouched=True))
+
+    async def over(self) -> bool:
+        """Return when this life is over: whether it ended by its own decision."""
+        await self._over.wait()
+        return self._left
+
+    async def kill(self) -> None:
+        """End as a killed process ends: sockets broken off, nobody told."""
+        self._break_off()
+
+    def pause(self) -> None:
+        """Freeze: read nothing, send nothing, look at no clock. Sockets stay open and what arrives waits in them."""
+        self._transport.pause()
+        self._cancel_timer()
+
+    def resume(self) -> None:
+        """Go on: what has arrived meanwhile is handled, and what was due meanwhile is due now."""
+        self._transport.resume()
+        missed, self._missed = self._missed, []
+        for address, reason in missed:
+            self.unreachable(address, reason)
+        if not self.ended:
+            self._arm()
+
+    def links_changed(self, conditions: Sequence[LinkChanged]) -> None:
+        """The network, which has taken these already, now does so to what goes from here."""
+        for condition in conditions:
+            if condition.source == self.label:
+                self._transport.link_changed(condition, self._network.address_of(condition.target))
+
+    async def closed(self, within_seconds: float) -> None:
+        """Return when all its connections are closed, or the time is over."""
+        await self._transport.until_closed(within_seconds)
+
+    @property
+    def paused(self) -> bool:
+        return self._transport.paused
+
+    @property
+    def joined(self) -> bool:
+        return self.machine.joined
+
+    @property
+    def connected(self) -> frozenset[Address]:
+        """The addresses with which there is a connection."""
+        return self._transport.connected
+
+    # What the network brings
+
+    def received(self, sender: Address, message: Message) -> None:
+        if self.ended:
+            return
+        machine = self.machine
+        try:
+            effects = machine.receive(self._clock.now_us(), sender, message)
+            if effects:
+                self._apply(effects)
+        except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
+            self._crash()
+            return
+        if machine.next_deadline < self._timer_due_us and not self.ended:
+            self._arm()
+
+    def unreachable(self, address: Address, reason: str) -> None:
+        if self.paused:
+            self._missed.append((address, reason))
+        else:
+            self.step(lambda now: self.machine.unreachable(now, address, reason))
+
+    def peer_rejected(self, remote: str, reason: str) -> None:
+        self._observer.peer_rejected(remote, reason)
+
+    # Time
+
+    def _arm(self) -> None:
+        """Have the timer go off at the machine's next deadline."""
+        self._cancel_timer()
+        self._timer_due_us = self.machine.next_deadline
+        if self._timer_due_us < _FAR_AWAY_US:
+            self._timer = self._loop.call_at(self._clock.loop_time(self._timer_due_us), self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        """Deadlines that moved further away are only noticed here, so that receiving never has to move a timer."""
+        self._timer = None
+        if self.machine.next_deadline <= self._clock.now_us():
+            self.step(self.machine.tick)
+        else:
+            self._arm()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # Effects
+
+    def step(self, door: Callable[[int], Sequence[Effect]]) -> None:
+        """Use one of the machine's doors, and do what comes out of it. Raises `CommandRefused`; whatever else the machine
+        raises ends the member.
+        """
+        if self.ended:
+            return
+        try:
+            self._apply(door(self._clock.now_us()))
+        except CommandRefused:
+            raise
+        except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
+            self._crash()
+        if not self.ended and not self.paused:
+            self._arm()
+
+    def _apply(self, effects: Sequence[Effect]) -> None:
+        dies = False
+        for effect in effects:
+            if isinstance(effect, Transmit):
+                for address, message in effect.deliveries:
+                    self._transport.send(address, message)
+            elif isinstance(effect, Happened):
+                self._observer.recorded(effect.record)
+                if self._kill_point is not None and _tag(effect.record.event) == self._kill_point.event:
+                    dies = True
+                    if not self._kill_point.after:
+                        break
+            elif isinstance(effect, Answered):
+                self._answer(effect.call, effect.answer)
+            elif isinstance(effect, Reconnect):
+                self._transport.reconnect()
+            elif isinstance(effect, Halt):
+                if effect.failed:
+                    _LOG.warning("member %s ends: %s", self.label, effect.reason)
+                self._end(crashed=False)
+                return
+        if dies:
+            self._end(crashed=True)
+
+    def _answer(self, call: int, answer: Answer) -> None:
+        on_answer = self._calls.pop(call, None)
+        if on_answer is not None:
+            on_answer(answer)
+
+    def _crash(self) -> None:
+        """A state machine that raised cannot go on: it ends as a process that crashed; the others live on."""
+        _LOG.exception("member %s crashed", self.label)
+        self._end(crashed=True)
+
+    def _end(self, crashed: bool) -> None:
+        """Tell the keeper that this life is over, after closing or breaking off what it had to do with others."""
+        if self.ended:
+            return
+        if crashed:
+            self._break_off()
+        else:
+            self._left = True
+            self._finish()
+            self._transport.close()
+        self._observer.ended(self, crashed)
+
+    def _break_off(self) -> None:
+        self._finish()
+        self._transport.abort()
+
+    def _finish(self) -> None:
+        self.ended = True
+        self._cancel_timer()
+        self._over.set()
+        calls, self._calls = self._calls, {}
+        for on_answer in calls.values():
+            on_answer(Answer(problem=f"{self.label} has ended"))
+
+
+def _tag(event: Event) -> object:
+    return event.__struct_config__.tag
+
+
+def _forget(_: Answer) -> None:
+    """Nobody waits: how the call ends is told by events."""
+
+
+_FAR_AWAY_US = 2**62
+"""A deadline beyond this is none."""

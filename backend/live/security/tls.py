@@ -1,0 +1,205 @@
+"""TLS between members, and towards clients of the HTTP face: contexts made of files, and made anew when the files change.
+
+A member is asked for its certificate by whom it dials and, when that is `mutual`, by whom it calls; the certificate has to
+name the host of the member's address. Clients of the HTTP face need none. Nothing older than TLS 1.2 is spoken.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from asyncio.sslproto import SSLProtocol
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+LOOK_SECONDS = 2.0
+"""How often, at most, the files are looked at; it is done when a connection begins."""
+
+READ_BYTES = 32 * 1024
+"""How much an encrypted connection reads at a time. asyncio gives each of them a buffer of 256 KiB from its first byte on, be it
+a stranger's, although TLS packs no more than 16 KiB together; it has no argument for that, only this number for all."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class BadCertificate(ValueError):
+    """Files of which no TLS can be made. The message names the field and the file, and says what to do."""
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """Where a member's certificate lies, as PEM: `certificate` with all between it and its authority, and its `key`.
+
+    `authority` signs the certificates of the members; without it the authorities that the system trusts do.
+    """
+
+    certificate: Path
+    key: Path
+    authority: Path | None = None
+    mutual: bool = True
+    """Members have to show a certificate to the one they call."""
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        return (self.certificate, self.key) if self.authority is None else (self.certificate, self.key, self.authority)
+
+
+class Tls:
+    """The two contexts of one member, always made of the latest good files.
+
+    Raises `BadCertificate` when made of bad files; files that become bad later are logged, and the last good ones stay.
+    """
+
+    def __init__(self, files: TlsFiles, seconds: Callable[[], float] = time.monotonic) -> None:
+        self.files = files
+        self._seconds = seconds
+        self._stamps = _stamps(files)
+        self._looked_at = seconds()
+        self._accepting, self._dialling = _contexts(files)
+        SSLProtocol.max_size = min(SSLProtocol.max_size, READ_BYTES)
+
+    @property
+    def accepting(self) -> ssl.SSLContext:
+        """For somebody who has called us."""
+        self._look()
+        return self._accepting
+
+    @property
+    def dialling(self) -> ssl.SSLContext:
+        """For a member that we call; its certificate has to name the host that we called."""
+        self._look()
+        return self._dialling
+
+    def _look(self) -> None:
+        now = self._seconds()
+        if now - self._looked_at < LOOK_SECONDS:
+            return
+        self._looked_at = now
+        stamps = _stamps(self.files)
+        if stamps == self._stamps:
+            return
+        self._stamps = stamps
+        try:
+            self._accepting, self._dialling = _contexts(self.files)
+        except BadCertificate as problem:
+            _LOG.warning("the certificate has changed but cannot be used; the last good one stays: %s", problem)
+        else:
+            _LOG.info("the certificate was loaded anew from %s", self.files.certificate)
+
+
+def certificate_mismatch(certificate: Mapping[str, Any] | None, host: str) -> str | None:
+    """Why the one who shows `certificate` cannot be the member at `host`, or None when it can.
+
+    `certificate` as `ssl.SSLSocket.getpeercert` gives it, already proven to be signed by the authority; None or empty when
+    none was shown.
+    """
+    if not certificate:
+        return "showed no certificate"
+    names = certificate.get("subjectAltName", ())
+    if any(_names(kind, name, host) for kind, name in names):
+        return None
+    shown = ", ".join(name for _, name in names[:5]) or "nobody"
+    return f"gives an address on {host}, but its certificate is for {shown}"
+
+
+def tls_reason(problem: ssl.SSLError) -> str:
+    """What has failed, in words: the system's, without the place in its source."""
+    if isinstance(problem, ssl.SSLCertVerificationError):
+        return f"TLS: its certificate is not accepted: {problem.verify_message}"
+    return f"TLS: {(problem.reason or str(problem)).replace('_', ' ').lower()}"
+
+
+def _names(kind: str, name: str, host: str) -> bool:
+    if kind == "IP Address":
+        with suppress(ValueError):
+            return ip_address(name.strip()) == ip_address(host)
+        return False
+    if kind != "DNS" or _is_ip(host):
+        return False
+    name, host = name.lower().rstrip("."), host.lower().rstrip(".")
+    if name.startswith("*."):
+        return "." in name[2:] and host.partition(".")[2] == name[2:]
+    return name == host
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _stamps(files: TlsFiles) -> Sequence[tuple[int, int, int] | None]:
+    """By what one sees that a file was replaced or rewritten; None for one that is not there."""
+    stamps: list[tuple[int, int, int] | None] = []
+    for path in files.all:
+        try:
+            state = path.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((state.st_mtime_ns, state.st_size, state.st_ino))
+    return stamps
+
+
+def _contexts(files: TlsFiles) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    accepting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    dialling = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for context in (accepting, dialling):
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        _load_certificate(context, files)
+        _load_authority(context, files)
+    accepting.verify_mode = ssl.CERT_OPTIONAL if files.mutual else ssl.CERT_NONE
+    return accepting, dialling
+
+
+def _load_certificate(context: ssl.SSLContext, files: TlsFiles) -> None:
+    for setting, path in (("certificate", files.certificate), ("key", files.key)):
+        if not path.is_file():
+            raise BadCertificate(f"network.ssl.{setting}: there is no file {path}")
+    try:
+        context.load_cert_chain(files.certificate, files.key, password=lambda: b"")
+    except ssl.SSLError as problem:
+        if problem.reason == "KEY_VALUES_MISMATCH":
+            raise BadCertificate(
+                f"network.ssl.key: {files.key} is not the key of {files.certificate}; give the two that belong together"
+            ) from problem
+        raise BadCertificate(
+            f"network.ssl.certificate: {files.certificate} with {files.key} cannot be read: give PEM files, the key"
+            " without a password"
+        ) from problem
+    except OSError as problem:
+        raise BadCertificate(f"network.ssl.key: {files.key} cannot be read: {problem.strerror}") from problem
+
+
+def _load_authority(context: ssl.SSLContext, files: TlsFiles) -> None:
+    if files.authority is None:
+        context.load_default_certs()
+        return
+    try:
+        context.load_verify_locations(files.authority)
+    except ssl.SSLError as problem:
+        raise BadCertificate(
+            f"network.ssl.authority: {files.authority} holds no certificate; give a PEM file"
+        ) from problem
+    except OSError as problem:
+        raise BadCertificate(f"network.ssl.authority: {files.authority}: {problem.strerror}") from problem
+
+
+@dataclass(frozen=True)
+class WireSecurity:
+    """Everything empty: any member of a cluster with our name is one of us, and what is said can be read on the way."""
+
+    secret: str = field(default="", repr=False)
+    """Shared by all members of the cluster; proven by challenge and response, never sent (`backend.live.security.cluster_secret`)."""
+    tls: TlsFiles | None = None
+    """All connections are encrypted, HTTP too."""
+
+
+OPEN = WireSecurity()

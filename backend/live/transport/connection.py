@@ -1,0 +1,380 @@
+"""One TCP connection between two members: its bytes, its handshake, its end. Which to keep is decided elsewhere.
+
+Who closes a connection on purpose says goodbye first, with a frame of no bytes. An end without a goodbye is a fault, and
+evidence against the other side: its process died, or the network broke the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.live.security.tls import tls_reason
+from quarterdeck.backend.live.transport.frames import (
+    MAX_FRAME_BYTES,
+    MAX_HANDSHAKE_BYTES,
+    PREFIX_BYTES,
+    BadFrame,
+    FrameParser,
+    content_of,
+    frame_of,
+)
+from quarterdeck.backend.live.transport.handshake import Agreement, HandshakeRefused, Initiator, PeerRejected, Responder
+
+MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+
+WRITE_BACKLOG_BYTES = 1024 * 1024
+"""A receiver that leaves this much of what is urgent unread is not sent anything more until it reads again."""
+
+BULK_AHEAD_BYTES = 256 * 1024
+"""Bulk waits for its turn while more than this is on its way to the system, so that this is all that urgent frames wait for."""
+
+BULK_BACKLOG_BYTES = 64 * 1024 * 1024
+"""How much bulk waits for its turn at most: more than one frame of any size, and than what all migrations send at a time."""
+
+UNSENT_BYTES = 128 * 1024
+"""How much the system takes from us before it can send it, where it can be told."""
+
+
+GOODBYE = bytes(PREFIX_BYTES)
+
+
+def reason_of(problem: Exception | None) -> str:
+    """Why a connection ended or could not be made, in the system's words; without a problem the other side ended it."""
+    if problem is None:
+        return CLOSED
+    if isinstance(problem, ssl.SSLError):
+        return tls_reason(problem)
+    number = problem.errno if isinstance(problem, OSError) else None
+    return os.strerror(number).lower() if number else str(problem) or CLOSED
+
+
+CLOSED = "connection closed by the other side"
+
+
+class ConnectionOwner(Protocol):
+    """Whoever keeps the connections of one member."""
+
+    paused: bool
+    hello_timeout_seconds: float
+    frame_timeout_seconds: float
+    buffer: memoryview
+
+    def initiator(self, connection: Connection) -> Initiator: ...
+    def responder(self, connection: Connection) -> Responder: ...
+    def opened(self, connection: Connection) -> None: ...
+    def agreed(self, connection: Connection) -> None: ...
+    def received(self, connection: Connection, message: Message) -> None: ...
+    def protocol_error(self, connection: Connection, reason: str, hostile: bool = True) -> None:
+        """Somebody is no member, or no longer behaves as one; `hostile` when that was not just a mistake about the cluster."""
+
+    def lost(self, connection: Connection, reason: str) -> None:
+        """It is over. `reason` says what befell it; empty when one of the two sides ended it on purpose."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """`dialled` is the address we dialled, None when the other side did. `peer` is None until both have agreed."""
+
+    __slots__ = (
+        "_bulk",
+        "_bulk_ahead_bytes",
+        "_bulk_bytes",
+        "_fault",
+        "_frame_timer",
+        "_handshake",
+        "_hello_by",
+        "_hello_timer",
+        "_owner",
+        "_parser",
+        "_remote",
+        "_transport",
+        "closed",
+        "dialled",
+        "outcome",
+        "peer",
+        "peer_uuid",
+        "settled",
+        "write_paused",
+    )
+
+    def __init__(self, owner: ConnectionOwner, dialled: Address | None = None, hello_by: float = 0.0) -> None:
+        """`hello_by` is until when, in loop time, the one who has dialled us may take to introduce itself."""
+        self.dialled = dialled
+        self.peer: Address | None = None
+        self.peer_uuid = ""
+        self.write_paused = False
+        self.closed = False
+        self.outcome: asyncio.Future[None] | None = asyncio.get_running_loop().create_future() if dialled else None
+        self.settled: Callable[[], None] | None = None
+        """To be called when it is no stranger's any more, or over."""
+        self._owner = owner
+        self._handshake: Initiator | Responder | None = None
+        self._bulk: deque[bytes] = deque()
+        self._bulk_bytes = 0
+        self._bulk_ahead_bytes = 0
+        """The last frame of bulk that was written."""
+        self._parser = FrameParser(MAX_HANDSHAKE_BYTES)
+        self._transport: asyncio.Transport | None = None
+        self._hello_by = hello_by
+        self._hello_timer: asyncio.TimerHandle | None = None
+        self._frame_timer: asyncio.TimerHandle | None = None
+        self._remote = ""
+        self._fault = ""
+
+    @property
+    def remote(self) -> str:
+        """Where the other end is, as text for people."""
+        return self._remote or self.dialled or "somebody"
+
+    @property
+    def host(self) -> str:
+        """The host of the other end, as the system knows it."""
+        return self._remote.rpartition(":")[0]
+
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """What the other side has shown of itself, as `ssl.SSLSocket.getpeercert` gives it."""
+        return self._transport.get_extra_info("peercert") if self._transport is not None else None
+
+    # What the owner does with it
+
+    def send(self, frame: bytes) -> None:
+        """Write one frame, ahead of the bulk that waits; dropped when the other side has long ceased to read."""
+        transport = self._transport
+        if transport is None or self.closed or transport.is_closing():
+            return
+        if not self.write_paused or transport.get_write_buffer_size() <= WRITE_BACKLOG_BYTES + self._bulk_ahead_bytes:
+            transport.write(frame)
+
+    def send_bulk(self, frame: bytes) -> None:
+        """Write one frame after all bulk before it, as soon as the other side has read enough; dropped when too much waits."""
+        if self._transport is None or self.closed or self._transport.is_closing():
+            return
+        if not self.write_paused and not self._bulk:
+            self._write_bulk(self._transport, frame)
+        elif self._bulk_bytes + len(frame) <= BULK_BACKLOG_BYTES:
+            self._bulk.append(frame)
+            self._bulk_bytes += len(frame)
+
+    def _write_bulk(self, transport: asyncio.Transport, frame: bytes) -> None:
+        """Hand it to asyncio, which may choke the connection; what is urgent has its own room behind it."""
+        self._bulk_ahead_bytes = len(frame)
+        transport.write(frame)
+
+    def abort(self) -> None:
+        """End it at once; what was not yet written is lost."""
+        self._end()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self) -> None:
+        """End it after everything written so far is under way, saying goodbye."""
+        if self._transport is not None and not self.closed:
+            while self._bulk:
+                self._transport.write(self._bulk.popleft())
+            if self.peer is not None:
+                self._transport.write(GOODBYE)
+        self._hang_up()
+
+    def reset(self, reason: str) -> None:
+        """End it at once as something that has happened to it: its owner is told that it was lost, and why."""
+        self._fault = reason
+        self.abort()
+
+    def pause(self) -> None:
+        """Read no more; what arrives waits in the kernel, as for a frozen process."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+            if self.dialled and self.peer is None and self._handshake is None:
+                self._say_hello()
+
+    # What asyncio tells it
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=BULK_AHEAD_BYTES)
+        _limit_unsent(transport)
+        name = transport.get_extra_info("peername")
+        self._remote = f"{name[0]}:{name[1]}" if name else ""
+        if self.closed:
+            transport.abort()
+            return
+        self._owner.opened(self)
+        if self.dialled is None:
+            self._await_hello()
+        if self._owner.paused:
+            transport.pause_reading()
+        elif self.dialled is not None:
+            self._say_hello()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """One buffer serves all connections of a member, for it is read out before anything else is received."""
+        return self._owner.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.take(self._owner.buffer[:nbytes])
+
+    def take(self, data: memoryview) -> None:
+        """Hear what the other side has said."""
+        try:
+            for payload in self._parser.feed(data):
+                if self.closed:
+                    return
+                if self.peer is None:
+                    self._shake_hands(payload)
+                elif payload:
+                    self._owner.received(self, content_of(MESSAGE, payload))
+                else:
+                    self._hang_up()
+        except BadFrame as problem:
+            self._protocol_error(str(problem))
+        else:
+            if self._parser.pending_bytes and self._frame_timer is None and self.peer is not None:
+                self._await_frame(self._parser.completed)
+
+    def eof_received(self) -> None:
+        if self._parser.pending_bytes and self.peer is None and not self.closed:
+            self._protocol_error("hung up in the middle of a frame")
+
+    def pause_writing(self) -> None:
+        self.write_paused = True
+
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        while self._bulk and not self.write_paused and not self.closed and self._transport is not None:
+            frame = self._bulk.popleft()
+            self._bulk_bytes -= len(frame)
+            self._write_bulk(self._transport, frame)
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        reason = self._fault or ("" if self.closed else reason_of(problem))
+        self._end()
+        self._settle()
+        during = (
+            reason_of(problem)
+            if isinstance(problem, ssl.SSLError)
+            else "the connection was closed during the handshake"
+        )
+        self._fail(ConnectionResetError(during))
+        self._transport = None
+        self._owner.lost(self, reason)
+
+    # The handshake
+
+    def _say_hello(self) -> None:
+        handshake = self._handshake = self._owner.initiator(self)
+        self.send(frame_of(handshake.hello))
+
+    def _await_hello(self) -> None:
+        self._handshake = self._owner.responder(self)
+        self._hello_timer = asyncio.get_running_loop().call_at(self._hello_by, self._hello_is_late)
+
+    def _hello_is_late(self) -> None:
+        if self._owner.paused:
+            seconds = self._owner.hello_timeout_seconds
+            self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
+        else:
+            self._protocol_error(f"said no hello within {self._owner.hello_timeout_seconds:g} s")
+
+    def _shake_hands(self, payload: memoryview) -> None:
+        handshake = self._handshake
+        assert handshake is not None
+        try:
+            answer = handshake.take(payload)
+        except HandshakeRefused as refusal:
+            self._fail(refusal)
+            self.abort()
+        except PeerRejected as peer_rejected:
+            if not peer_rejected.answer.crossed:
+                self._owner.protocol_error(self, peer_rejected.answer.reason, peer_rejected.hostile)
+            self.send(frame_of(peer_rejected.answer))
+            self.close()
+        else:
+            if answer is not None:
+                self.send(frame_of(answer))
+            if handshake.agreement is not None:
+                self._agree(handshake.agreement)
+
+    def _agree(self, agreement: Agreement) -> None:
+        self.peer, self.peer_uuid = agreement.address, agreement.uuid
+        self._handshake = None
+        self._parser.limit = MAX_FRAME_BYTES
+        self._forget_hello_timer()
+        self._settle()
+        if self.outcome is not None and not self.outcome.done():
+            self.outcome.set_result(None)
+        self._owner.agreed(self)
+
+    def _settle(self) -> None:
+        if self.settled is not None:
+            self.settled()
+            self.settled = None
+
+    def _await_frame(self, completed: int) -> None:
+        """The frame after so many others is here in part. One timer at most, and none for frames that come at once."""
+        seconds = self._owner.frame_timeout_seconds
+        self._frame_timer = asyncio.get_running_loop().call_later(seconds, self._frame_is_late, completed)
+
+    def _frame_is_late(self, completed: int) -> None:
+        self._frame_timer = None
+        if not self._parser.pending_bytes or self.closed:
+            return
+        if self._parser.completed != completed or self._owner.paused:
+            self._await_frame(self._parser.completed)
+        else:
+            self._protocol_error(f"did not finish a frame within {self._owner.frame_timeout_seconds:g} s")
+
+    def _protocol_error(self, reason: str) -> None:
+        handshaking = self.dialled is not None and self.peer is None
+        self._fail(HandshakeRefused(f"no member answers there: it {reason}"))
+        if not handshaking:
+            self._owner.protocol_error(self, reason)
+        if self.peer is None:
+            self.abort()
+        else:
+            self.reset(f"the other side {reason}")
+
+    def _fail(self, problem: ConnectionError) -> None:
+        if self.outcome is not None and not self.outcome.done():
+            self.outcome.set_exception(problem)
+
+    def _hang_up(self) -> None:
+        self._end()
+        if self._transport is not None:
+            self._transport.close()
+
+    def _end(self) -> None:
+        self.closed = True
+        self._handshake = None
+        self._bulk.clear()
+        self._forget_hello_timer()
+        if self._frame_timer is not None:
+            self._frame_timer.cancel()
+            self._frame_timer = None
+
+    def _forget_hello_timer(self) -> None:
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+            self._hello_timer = None
+
+
+def _limit_unsent(transport: asyncio.Transport) -> None:
+    """Have the system not take more than a little ahead: what it has taken, nothing urgent can overtake."""
+    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
+    own = transport.get_extra_info("socket")
+    if option is not None and own is not None:
+        own.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)

@@ -1,0 +1,166 @@
+"""The two sides of a handshake, as state machines without a socket: what was said goes in, what to say comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct, structs
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.live.security.cluster_secret import NONCE_BYTES, ClusterSecret, Exchange, new_nonce
+from quarterdeck.backend.live.transport.frames import BadFrame, content_of
+from quarterdeck.backend.live.transport.handshake_messages import (
+    ANSWER,
+    HELLO,
+    NO_SECRET_HERE,
+    NO_SECRET_THERE,
+    PROOF,
+    QUOTED_CHARACTERS,
+    WRONG_SECRET,
+    Challenge,
+    HandshakeRejection,
+    Hello,
+    Proof,
+    Welcome,
+    impostor_reason,
+    refusal_of,
+)
+
+
+class HandshakeRefused(ConnectionError):
+    """The other side will not talk to us, or we not to it. `crossed` when its own dial takes precedence over ours."""
+
+    def __init__(self, reason: str, crossed: bool = False) -> None:
+        super().__init__(reason)
+        self.crossed = crossed
+
+
+class PeerRejected(Exception):
+    """Who has called us is refused. `answer` is what to tell it; `hostile` when it has failed at proving what it claims."""
+
+    def __init__(self, answer: HandshakeRejection, hostile: bool = False) -> None:
+        super().__init__(answer.reason)
+        self.answer = answer
+        self.hostile = hostile
+
+
+class Agreement(Struct, frozen=True):
+    """Who the other side is."""
+
+    address: Address
+    uuid: str
+
+
+AdmissionCheck = Callable[[Hello], HandshakeRejection | None]
+"""What else there is to be said against somebody who is no stranger by its hello."""
+
+
+class Initiator:
+    """The side that has dialled `dialled`. Begins with `hello`; `agreement` is set when all is said."""
+
+    def __init__(self, ours: Hello, dialled: Address, secret: ClusterSecret | None) -> None:
+        self.hello = ours if secret is None else structs.replace(ours, nonce=new_nonce())
+        self.agreement: Agreement | None = None
+        self._dialled = dialled
+        self._secret = secret
+        self._exchange: Exchange | None = None
+
+    def take(self, payload: memoryview) -> Proof | None:
+        """What to say to the answer `payload`, if anything. Raises `HandshakeRefused` and `BadFrame`."""
+        answer = content_of(ANSWER, payload)
+        if isinstance(answer, HandshakeRejection):
+            raise HandshakeRefused(f"refused: {answer.reason[: 3 * QUOTED_CHARACTERS]}", answer.crossed)
+        impostor = impostor_reason(answer, self._dialled)
+        if impostor is not None:
+            raise HandshakeRefused(f"refused: {impostor}")
+        if isinstance(answer, Challenge):
+            return self._prove(answer)
+        self._check(answer)
+        self.agreement = Agreement(answer.address, answer.uuid)
+        return None
+
+    def _prove(self, challenge: Challenge) -> Proof:
+        if self._secret is None:
+            raise HandshakeRefused(f"refused: it {NO_SECRET_HERE}")
+        if self._exchange is not None:
+            raise BadFrame("asked for proof of the secret twice")
+        self._exchange = _exchange(self.hello, challenge)
+        return Proof(self._secret.proof("calls", self._exchange))
+
+    def _check(self, welcome: Welcome) -> None:
+        if self._secret is None:
+            return
+        exchange = self._exchange
+        if exchange is None or not welcome.proof:
+            raise HandshakeRefused(f"refused: it {NO_SECRET_THERE}")
+        if welcome.uuid != exchange.called_uuid or not self._secret.proven("answers", exchange, welcome.proof):
+            raise HandshakeRefused(f"refused: it {WRONG_SECRET}")
+
+
+class Responder:
+    """The side that was dialled. `agreement` is set as soon as what `take` returns is a welcome."""
+
+    def __init__(
+        self, ours: Callable[[], Hello], secret: ClusterSecret | None, admission_check: AdmissionCheck
+    ) -> None:
+        self.agreement: Agreement | None = None
+        self._ours = ours
+        self._secret = secret
+        self._admission_check = admission_check
+        self._hello: Hello | None = None
+        self._exchange: Exchange | None = None
+
+    def take(self, payload: memoryview) -> Challenge | Welcome:
+        """What to say to `payload`. Raises `PeerRejected` and `BadFrame`; then nothing more is to be taken."""
+        if self._hello is None:
+            return self._take_hello(content_of(HELLO, payload))
+        return self._take_proof(self._hello, content_of(PROOF, payload))
+
+    def _take_hello(self, hello: Hello) -> Challenge | Welcome:
+        ours = self._ours()
+        if self._secret is not None:
+            ours = structs.replace(ours, nonce=new_nonce())
+        reason = refusal_of(hello, ours)
+        if reason is not None:
+            raise PeerRejected(HandshakeRejection(reason), hostile=reason == NO_SECRET_THERE)
+        if self._secret is None:
+            return self._welcome(hello, Welcome(ours.address, ours.uuid))
+        if len(hello.nonce) != NONCE_BYTES:
+            raise BadFrame(f"sent a nonce of {len(hello.nonce)} bytes, not {NONCE_BYTES}")
+        self._require_admission(hello)
+        challenge = Challenge(ours.address, ours.uuid, ours.nonce)
+        self._hello, self._exchange = hello, _exchange(hello, challenge)
+        return challenge
+
+    def _take_proof(self, hello: Hello, answer: Proof) -> Welcome:
+        secret, exchange = self._secret, self._exchange
+        assert secret is not None and exchange is not None
+        if not secret.proven("calls", exchange, answer.proof):
+            raise PeerRejected(HandshakeRejection(WRONG_SECRET), hostile=True)
+        if self._ours().uuid != exchange.called_uuid:
+            raise PeerRejected(HandshakeRejection("has called while we took a new uuid; it may call again"))
+        return self._welcome(hello, Welcome(exchange.called, exchange.called_uuid, secret.proof("answers", exchange)))
+
+    def _welcome(self, hello: Hello, welcome: Welcome) -> Welcome:
+        self._require_admission(hello)
+        self.agreement = Agreement(hello.address, hello.uuid)
+        return welcome
+
+    def _require_admission(self, hello: Hello) -> None:
+        """Asked before and after the proof: meanwhile our own dial may have begun."""
+        refused = self._admission_check(hello)
+        if refused is not None:
+            raise PeerRejected(refused)
+
+
+def _exchange(hello: Hello, challenge: Challenge) -> Exchange:
+    return Exchange(
+        protocol=hello.protocol,
+        cluster=hello.cluster,
+        caller=hello.address,
+        caller_uuid=hello.uuid,
+        caller_nonce=hello.nonce,
+        called=challenge.address,
+        called_uuid=challenge.uuid,
+        called_nonce=challenge.nonce,
+    )

@@ -1,0 +1,99 @@
+"""The handshake: what is said first on a connection, and the rules by which strangers are refused.
+
+The caller says `Hello`, the called one `Welcome` or `HandshakeRejection`. When they share a secret, there are a `Challenge` and a
+`Proof` in between, and the welcome has a proof as well.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+
+PROTOCOL_VERSION = 1
+"""Raised whenever members of the old and of the new version could not understand one another."""
+
+NO_SECRET_THERE = "does not prove that it knows the secret of the cluster"
+NO_SECRET_HERE = "asks for proof of a cluster secret, and no secret is configured here"
+WRONG_SECRET = "does not know the secret of the cluster"
+
+
+class Hello(Struct, frozen=True, tag="quarterdeck-hello", array_like=True):
+    """The one who dialled introduces itself. `address` is where it listens, `uuid` its present life."""
+
+    protocol: int
+    cluster: str
+    address: Address
+    uuid: str
+    nonce: bytes = b""
+    """For the proof of the cluster's secret, when there is one."""
+
+
+class Challenge(Struct, frozen=True, tag="quarterdeck-challenge", array_like=True):
+    """The one who was dialled says who it is and asks for the proof of the cluster's secret."""
+
+    address: Address
+    uuid: str
+    nonce: bytes
+
+
+class Proof(Struct, frozen=True, tag="quarterdeck-proof", array_like=True):
+    """The one who dialled proves that it knows the secret."""
+
+    proof: bytes
+
+
+class Welcome(Struct, frozen=True, tag="quarterdeck-welcome", array_like=True):
+    """The one who was dialled agrees, and says who it is."""
+
+    address: Address
+    uuid: str
+    proof: bytes = b""
+    """That it knows the secret as well, when there is one."""
+
+
+class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_like=True):
+    """The one who was dialled will not talk. `crossed` when only because its own dial to the other side is under way
+    and takes precedence, so that the other side should wait for that instead of giving up."""
+
+    reason: str
+    crossed: bool = False
+
+
+HELLO = msgspec.msgpack.Decoder(Hello)
+PROOF = msgspec.msgpack.Decoder(Proof)
+ANSWER: msgspec.msgpack.Decoder[Welcome | HandshakeRejection | Challenge] = msgspec.msgpack.Decoder(
+    Welcome | HandshakeRejection | Challenge
+)
+
+QUOTED_CHARACTERS = 100
+"""How much of what a stranger has said is repeated to people."""
+
+
+def refusal_of(hello: Hello, ours: Hello) -> str | None:
+    """Why somebody who says `hello` is a stranger to the member that would say `ours`, or None when it is welcome."""
+    if hello.protocol != ours.protocol:
+        return f"speaks protocol version {hello.protocol}, not {ours.protocol}"
+    if hello.cluster != ours.cluster:
+        return f"belongs to the cluster {hello.cluster[:QUOTED_CHARACTERS]!r}, not {ours.cluster!r}"
+    try:
+        canonical = parse_address(hello.address)
+    except BadAddress as problem:
+        return f"gives an address that is none: {str(problem)[: 2 * QUOTED_CHARACTERS]}"
+    if canonical != hello.address:
+        return f"gives the address {hello.address[:QUOTED_CHARACTERS]!r} instead of {canonical!r}"
+    if hello.address == ours.address:
+        return f"claims to be {ours.address} itself"
+    if not hello.uuid:
+        return "has no uuid"
+    if bool(hello.nonce) != bool(ours.nonce):
+        return NO_SECRET_THERE if ours.nonce else NO_SECRET_HERE
+    return None
+
+
+def impostor_reason(welcome: Welcome | Challenge, dialled: Address) -> str | None:
+    """Why the one who answered at `dialled` is not the member that was looked for, or None when it is."""
+    if welcome.address != dialled:
+        return f"{welcome.address[:QUOTED_CHARACTERS]} answered instead"
+    return None if welcome.uuid else "answered without a uuid"

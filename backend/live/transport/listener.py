@@ -1,0 +1,342 @@
+"""A member's port: who comes in, within which limits, and whether as a member or as a client of the HTTP face.
+
+Both come to one port. A frame begins with a byte of 0, for no frame is that long; a request begins with an upper-case
+letter. So the first byte, after TLS if there is any, tells who is there. Until it has said enough, a stranger costs one
+place, of which there are so many, and must be quick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from typing import Protocol
+
+from quarterdeck.backend.live.security.tls import Tls, tls_reason
+from quarterdeck.backend.live.transport.connection import Connection
+from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, Limits
+
+HttpHandover = Callable[[asyncio.Transport, bytes], asyncio.Protocol]
+"""Makes the protocol that takes over a connection which has begun to speak HTTP, as these bytes show. It is made the
+transport's protocol, is told ``connection_made``, and is then given the bytes."""
+
+FIRST_LETTERS = frozenset(range(ord("A"), ord("Z") + 1))
+TLS_BEGINS = 0x16
+
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+HTTP_READ_BYTES = 64 * 1024
+"""How much is read at a time from somebody who speaks HTTP."""
+
+TLS_SHUTDOWN_SECONDS = 2.0
+
+_LOG = logging.getLogger(__name__)
+
+
+class ListenerOwner(Protocol):
+    """Who lives behind the door."""
+
+    paused: bool
+    hello_timeout_seconds: float
+    buffer: memoryview
+
+    def new_connection(self, until: float) -> Connection:
+        """A connection for somebody who speaks in frames and has until then, in loop time, to say hello."""
+        ...
+
+    def peer_rejected(self, remote: str, reason: str) -> None: ...
+
+
+class Listener:
+    """Everybody who has come in and whom nobody has taken over yet."""
+
+    def __init__(self, owner: ListenerOwner, http: HttpHandover | None, tls: Tls | None, limits: Limits) -> None:
+        self.owner = owner
+        self.http = http
+        self.tls = tls
+        self.limits = limits
+        self.slots = ConnectionSlots(limits.pending_per_host, limits.strangers)
+        self.failures = HandshakeFailures(limits)
+        self._http_slots = ConnectionSlots(limits.http_per_host, limits.http)
+        self._servers: list[asyncio.Server] = []
+        self._waiting: set[PendingConnection] = set()
+        self._http_connections: dict[asyncio.Transport, Callable[[], None]] = {}
+        """Connections handed over as HTTP, with what gives their place back."""
+
+    async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
+        """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not to be had."""
+        loop = asyncio.get_running_loop()
+        self._servers.append(await loop.create_server(lambda: PendingConnection(self, frames), host, port, backlog=256))
+
+    def pause(self) -> None:
+        for pending in self._waiting:
+            pending.pause()
+
+    def resume(self) -> None:
+        for pending in tuple(self._waiting):
+            pending.resume()
+
+    def close(self) -> None:
+        """Let nobody in any more, and send away who still waits; HTTP connections are their new owner's to end."""
+        for server in self._servers:
+            server.close()
+        for pending in tuple(self._waiting):
+            pending.abort()
+
+    def abort(self) -> None:
+        """Break everything off, HTTP too."""
+        self.close()
+        for transport in self._http_connections:
+            transport.abort()
+
+    def failed(self, remote: str, host: str, reason: str) -> None:
+        """Somebody has failed to be a member: tell of it, and count it against the host."""
+        unheard = self.failures.failed(host)
+        more = f"; {unheard} more from {host} were hung up on unheard" if unheard else ""
+        self.owner.peer_rejected(remote, reason + more)
+
+    def track(self, pending: PendingConnection) -> None:
+        self._waiting.add(pending)
+
+    def untrack(self, pending: PendingConnection) -> None:
+        self._waiting.discard(pending)
+
+    def take_http_slot(self, transport: asyncio.Transport, host: str) -> bool:
+        """Whether there is one, and then it is taken for as long as `transport` is open."""
+        for http_transport in [
+            http_transport for http_transport in self._http_connections if http_transport.is_closing()
+        ]:
+            self._http_connections.pop(http_transport)()
+        release_slot = self._http_slots.take(host)
+        if release_slot is None:
+            return False
+        self._http_connections[transport] = release_slot
+        return True
+
+
+class PendingConnection(asyncio.BufferedProtocol):
+    """One connection, from its beginning until it is known whom it is for."""
+
+    def __init__(self, listener: Listener, frames: bool) -> None:
+        self._listener = listener
+        self._frames = frames
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._said = bytearray()
+        self._secured = listener.tls is None
+        self._securing: asyncio.Task[None] | None = None
+        self._release_slot: Callable[[], None] | None = None
+        self._release_when_closed: Callable[[], None] | None = None
+        """Gives the place back of somebody who was sent away and is not gone yet."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._host = self._remote = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        name = transport.get_extra_info("peername")
+        self._host, self._remote = (str(name[0]), f"{name[0]}:{name[1]}") if name else ("", "")
+        self._release_slot = self._listener.slots.take(self._host)
+        if self._release_slot is None:
+            self._reject("too many strangers at a time")
+            return
+        self._listener.track(self)
+        self._timer = self._loop.call_later(self._listener.owner.hello_timeout_seconds, self._on_timeout)
+        if self._frozen:
+            transport.pause_reading()
+        else:
+            self._begin()
+
+    @property
+    def _frozen(self) -> bool:
+        """Whether nothing is heard: the member stands still, and there is no HTTP by which it could be told to go on."""
+        return self._listener.owner.paused and self._listener.http is None
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """The one that all connections of the member share, as what strangers say is better not given memory of its own."""
+        return self._listener.owner.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._release_slot is not None:
+            self._said += self._listener.owner.buffer[:nbytes]
+            self._dispatch()
+
+    def eof_received(self) -> None:
+        """Nothing was said yet that anybody could answer; asyncio closes the connection."""
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._detach()
+        self._transport = None
+        if self._release_when_closed is not None:
+            self._release_when_closed()
+
+    # What the door asks of it
+
+    def pause(self) -> None:
+        if self._transport is not None and self._securing is None and self._frozen:
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._transport is not None and self._securing is None:
+            self._transport.resume_reading()
+            self._begin()
+
+    def abort(self) -> None:
+        self._detach()
+        if self._transport is not None:
+            self._transport.abort()
+
+    # TLS
+
+    def _begin(self) -> None:
+        if self._secured:
+            self._dispatch()
+        elif self._securing is None:
+            assert self._transport is not None and self._listener.tls is not None
+            self._transport.pause_reading()
+            self._securing = self._loop.create_task(self._secure(self._transport, self._listener.tls.accepting))
+
+    async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        """Shake hands; what is said before this returns is only collected."""
+        try:
+            secure = await self._loop.start_tls(
+                transport,
+                self,
+                context,
+                server_side=True,
+                ssl_handshake_timeout=self._listener.owner.hello_timeout_seconds + 1,
+                ssl_shutdown_timeout=TLS_SHUTDOWN_SECONDS,
+            )
+        except ssl.SSLError as problem:
+            _drop_traceback(problem)
+            self._detach()
+            self._report_rejection(tls_reason(problem))
+            return
+        except OSError as problem:
+            _drop_traceback(problem)
+            self._detach()
+            _LOG.debug("%s hung up before TLS was agreed: %s", self._remote, problem)
+            return
+        if secure is None or self._release_slot is None:
+            self._detach()
+            return
+        self._transport, self._secured, self._securing = secure, True, None
+        if self._frozen:
+            secure.pause_reading()
+        else:
+            self._dispatch()
+
+    # Whom it is for
+
+    def _dispatch(self) -> None:
+        if not self._said or not self._secured or self._frozen or self._release_slot is None:
+            return
+        if self._listener.http is not None and self._said[0] in FIRST_LETTERS:
+            if _head_is_complete(self._said) or len(self._said) >= self._listener.limits.http_head_bytes:
+                self._hand_to_http(self._listener.http)
+        elif not self._frames:
+            self._reject("speaks no HTTP, on a port that is for HTTP only")
+        elif self._said[0] == TLS_BEGINS:
+            self._reject("speaks TLS, which is not switched on here")
+        elif self._listener.failures.unheard(self._host):
+            self._reject("")
+        elif self._listener.owner.paused:
+            assert self._transport is not None
+            self._transport.pause_reading()  # a member, which waits until this one goes on
+        else:
+            self._hand_to_member()
+
+    def _hand_to_http(self, http: HttpHandover) -> None:
+        transport, said = self._transport, bytes(self._said)
+        self._transport = None
+        assert transport is not None
+        self._detach()
+        if not self._listener.take_http_slot(transport, self._host):
+            transport.write(TOO_MANY)
+            transport.close()
+            return
+        _limit_read_size(transport)
+        protocol = http(transport, said)
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        protocol.data_received(said)
+
+    def _hand_to_member(self) -> None:
+        transport, timer, release_slot = self._transport, self._timer, self._release_slot
+        self._transport = None
+        assert transport is not None and timer is not None and release_slot is not None
+        self._release_slot = None
+        connection = self._listener.owner.new_connection(timer.when())
+        connection.settled = release_slot
+        self._detach()
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+        connection.take(memoryview(self._said))
+
+    # Who is sent away
+
+    def _on_timeout(self) -> None:
+        owner = self._listener.owner
+        if owner.paused:
+            self._timer = self._loop.call_later(owner.hello_timeout_seconds, self._on_timeout)
+            return
+        spoke_http = bool(self._said)
+        if not self._secured:
+            reason = f"agreed on no TLS within {owner.hello_timeout_seconds:g} s"
+        elif spoke_http:
+            reason = f"did not finish its request within {owner.hello_timeout_seconds:g} s"
+        else:
+            reason = f"said no hello within {owner.hello_timeout_seconds:g} s"
+        self._reject(reason, TOO_SLOW if self._secured and spoke_http else b"")
+
+    def _reject(self, reason: str, last_words: bytes = b"") -> None:
+        """Hang up, after `last_words`; without a reason nobody is told."""
+        securing, transport = self._securing is not None, self._transport
+        assert transport is not None
+        if not securing:
+            self._release_when_closed, self._release_slot = self._release_slot, None
+        self._detach()
+        if securing:
+            transport.abort()
+        else:
+            if last_words:
+                transport.write(last_words)
+            transport.close()
+        if reason:
+            self._report_rejection(reason)
+
+    def _report_rejection(self, reason: str) -> None:
+        if not self._listener.failures.unheard(self._host):
+            self._listener.failed(self._remote, self._host, reason)
+
+    def _detach(self) -> None:
+        """It is nobody's concern here any more."""
+        self._listener.untrack(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._release_slot is not None:
+            self._release_slot()
+            self._release_slot = None
+        securing, self._securing = self._securing, None
+        if securing is not None and securing is not asyncio.current_task():
+            securing.cancel()
+
+
+def _drop_traceback(problem: Exception) -> None:
+    """Cut the circle from the problem over the frames that it went through to itself: in it hang the buffers of the
+    connection, until somebody happens to look for circles."""
+    problem.__traceback__ = None
+
+
+def _limit_read_size(transport: asyncio.Transport) -> None:
+    """By default asyncio asks for 256 KiB for each read and gives most of it back, which in the long run wears out the heap:
+    after 50,000 bad requests it was 9 MB larger, although nothing was kept."""
+    if hasattr(transport, "max_size"):
+        transport.max_size = HTTP_READ_BYTES
+
+
+def _head_is_complete(said: bytearray) -> bool:
+    return b"\n\r\n" in said or b"\n\n" in said

@@ -1,0 +1,435 @@
+"""The connections of one member: it listens, dials, keeps one connection per pair, and applies the link conditions.
+
+No task is made per message. Two lanes lead to each address: what is said about tables and data may be long and waits, in
+order, for the receiver to read; whatever keeps the cluster together goes ahead of it. A message to an address without a
+connection waits, in a bounded queue, for the dial that it started; when the dial fails, what waited is dropped and the
+member is told why. It is told as well, once, when the connection of a pair ends without a goodbye. A blackhole is nothing
+but silence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
+from quarterdeck.backend.live.security.tls import OPEN, Tls, WireSecurity, certificate_mismatch
+from quarterdeck.backend.live.transport.connection import Connection, reason_of
+from quarterdeck.backend.live.transport.handshake import HandshakeRefused, Initiator, Responder
+from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeRejection, Hello
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits
+from quarterdeck.backend.live.transport.listener import TLS_SHUTDOWN_SECONDS, HttpHandover, Listener
+from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.peer import NO_FRAME, Peer, QueuedFrame, queued_frame_of
+
+BUFFER_BYTES = 64 * 1024
+"""How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""
+
+
+RESET = "connection reset by the network"
+
+CLOSED_LOOK_SECONDS = 0.005
+
+
+class Timeouts(Struct, frozen=True):
+    """How long a member waits for others, in seconds."""
+
+    connect_seconds: float = 5.0
+    """For a dial to succeed, handshake included."""
+    hello_seconds: float = 5.0
+    """For somebody who has dialled us to introduce itself."""
+    frame_seconds: float = 120.0
+    """For a member to finish a frame: longer than any member may be silent without being suspected."""
+
+
+DEFAULT_TIMEOUTS = Timeouts()
+
+
+class Receiver(Protocol):
+    """Who is told what the network brings."""
+
+    def received(self, sender: Address, message: Message) -> None: ...
+    def unreachable(self, address: Address, reason: str) -> None: ...
+    def peer_rejected(self, remote: str, reason: str) -> None: ...
+
+
+class MemberTransport:
+    """The network side of the member at `address`. `uuid` is asked at each handshake, as it changes with a merge."""
+
+    def __init__(
+        self,
+        address: Address,
+        cluster: str,
+        uuid: Callable[[], str],
+        network: Network,
+        receiver: Receiver,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        *,
+        http: HttpHandover | None = None,
+        security: WireSecurity = OPEN,
+        limits: Limits = DEFAULT_LIMITS,
+        bind_host: str = "",
+    ) -> None:
+        """`http` takes over who speaks HTTP on the member's port; without it that is a stranger like others.
+
+        `bind_host` is where to listen when that is not the host of `address`. Raises `BadCertificate`.
+        """
+        self.address = address
+        self.paused = False
+        self.buffer = memoryview(bytearray(BUFFER_BYTES))
+        self.hello_timeout_seconds = timeouts.hello_seconds
+        self.frame_timeout_seconds = timeouts.frame_seconds
+        self._cluster = cluster
+        self._uuid = uuid
+        self._network = network
+        self._receiver = receiver
+        self._connect_timeout_seconds = timeouts.connect_seconds
+        self._loop = asyncio.get_running_loop()
+        self._bind_host = bind_host or host_of(address)
+        self._secret = ClusterSecret(security.secret, cluster) if security.secret else None
+        self._tls = Tls(security.tls) if security.tls is not None else None
+        self._listener = Listener(self, http, self._tls, limits)
+        self._peers: dict[Address, Peer] = {}
+        self._connections: set[Connection] = set()
+        self._closed = False
+        self._last_message: Message | None = None
+        self._last_frame = NO_FRAME
+
+    # What the member does
+
+    async def listen(self) -> None:
+        """Bind and accept. Raises OSError when the port is not to be had."""
+        await self._listener.listen(self._bind_host, port_of(self.address))
+
+    async def listen_for_http(self, port: int) -> None:
+        """Bind another port, for HTTP only. Raises OSError when it is not to be had."""
+        await self._listener.listen(self._bind_host, port, frames=False)
+
+    def send(self, address: Address, message: Message) -> None:
+        """Send `message`, dialling first if need be. Raises `FrameTooLarge`; nothing else is known of its fate."""
+        if self._closed:
+            return
+        peer = self._peers.get(address) or self._peer(address)
+        queued_frame = self._queued_frame(peer, message)
+        condition = None if self._network.plain else self._network.condition(self.address, address)
+        copies = 1 if condition is None else self._network.copies(condition, message)
+        for _ in range(copies):
+            if peer.delayed or (condition is not None and condition.delay):
+                self._send_late(peer, queued_frame, condition.delay if condition else 0)
+            elif condition is not None and condition.blocked:
+                self._send_blocked(peer, condition)
+            else:
+                self._put(peer, queued_frame)
+
+    def link_changed(self, condition: LinkChanged, target: Address) -> None:
+        """The link to `target` is now in `condition`: break what a reset breaks, release what a delay held."""
+        peer = self._peers.get(target)
+        if peer is None:
+            return
+        if condition.blocked == "reset" and peer.connection is not None:
+            peer.connection.reset(RESET)
+        if not condition.delay:
+            self._release(peer, everything=True)
+
+    def pause(self) -> None:
+        """Neither read nor answer; sockets stay open and the kernel goes on accepting, as for a frozen process."""
+        self.paused = True
+        self._listener.pause()
+        for connection in self._connections:
+            connection.pause()
+
+    def resume(self) -> None:
+        self.paused = False
+        self._listener.resume()
+        for connection in tuple(self._connections):
+            connection.resume()
+
+    def reconnect(self) -> None:
+        """Part from everybody after what was sent so far is under way; who is sent anything from now on is dialled anew.
+
+        So everybody gets to know the uuid that holds now. Nobody is reported as unreachable for it.
+        """
+        for peer in self._peers.values():
+            if peer.connection is not None:
+                peer.connection.close()
+                peer.connection = None
+            self._forget_attempt(peer)
+            if peer.queue:
+                self._begin_dial(peer)
+
+    def close(self) -> None:
+        """Stop listening, let go of everybody after what was sent so far is under way; who speaks HTTP is let be."""
+        self._listener.close()
+        self._shut(Connection.close)
+
+    async def until_closed(self, within_seconds: float) -> None:
+        """Return when no connection is left, or the time is over."""
+        limit = self._loop.time() + within_seconds
+        while self._connections and self._loop.time() < limit:  # noqa: ASYNC110 - short, and once in a life
+            await asyncio.sleep(CLOSED_LOOK_SECONDS)
+
+    def abort(self) -> None:
+        """Stop listening and break everything off, as when a process dies."""
+        self._listener.abort()
+        self._shut(Connection.abort)
+
+    @property
+    def connected(self) -> frozenset[Address]:
+        """The addresses with an agreed connection."""
+        return frozenset(
+            peer.address for peer in self._peers.values() if peer.connection and not peer.connection.closed
+        )
+
+    # What connections tell it
+
+    def new_connection(self, until: float) -> Connection:
+        return Connection(self, hello_by=until)
+
+    def initiator(self, connection: Connection) -> Initiator:
+        assert connection.dialled is not None
+        return Initiator(self._hello(), connection.dialled, self._secret)
+
+    def responder(self, connection: Connection) -> Responder:
+        return Responder(self._hello, self._secret, partial(self._admission_check, connection))
+
+    def opened(self, connection: Connection) -> None:
+        if self._closed:
+            connection.abort()
+        else:
+            self._connections.add(connection)
+
+    def agreed(self, connection: Connection) -> None:
+        """Take it as the pair's connection.
+
+        Whoever dials holds no connection, so a new one always replaces an old one, with one exception: a dial of the
+        higher address that crossed ours may reach us just after ours was agreed, and is then about to be given up. It
+        takes the place only when something is said on it.
+        """
+        assert connection.peer is not None
+        present = self._peer(connection.peer).connection
+        crossed = (
+            present is not None
+            and present.dialled is not None
+            and connection.dialled is None
+            and present.peer_uuid == connection.peer_uuid
+            and self._precedes(connection.peer)
+        )
+        if not crossed:
+            self._attach(connection)
+
+    def received(self, connection: Connection, message: Message) -> None:
+        sender = connection.peer
+        assert sender is not None
+        if self._peer(sender).connection is not connection:
+            self._attach(connection)
+        self._receiver.received(sender, message)
+
+    def protocol_error(self, connection: Connection, reason: str, hostile: bool = True) -> None:
+        if hostile and connection.peer is None:
+            self._listener.failed(connection.remote, connection.host, reason)
+        else:
+            self.peer_rejected(connection.remote, reason)
+
+    def peer_rejected(self, remote: str, reason: str) -> None:
+        self._receiver.peer_rejected(remote, reason)
+
+    def lost(self, connection: Connection, reason: str) -> None:
+        """Report the end of the pair's connection when nobody wanted it, unless a blackhole keeps us from noticing."""
+        self._connections.discard(connection)
+        if connection.peer is None:
+            return
+        peer = self._peers.get(connection.peer)
+        if peer is not None and peer.connection is connection:
+            peer.connection = None
+            self._forget_idle(peer)
+            if reason and not self._network.hides_loss(peer.address, self.address):
+                self._unreachable(peer.address, reason)
+
+    # Sending
+
+    def _peer(self, address: Address) -> Peer:
+        peer = self._peers.get(address)
+        if peer is None:
+            peer = self._peers[address] = Peer(address)
+        return peer
+
+    def _forget_idle(self, peer: Peer) -> None:
+        """Let go of an address with which there is nothing under way, so that those of long ago do not pile up."""
+        if peer.idle:
+            del self._peers[peer.address]
+
+    def _hello(self) -> Hello:
+        return Hello(PROTOCOL_VERSION, self._cluster, self.address, self._uuid())
+
+    def _admission_check(self, connection: Connection, hello: Hello) -> HandshakeRejection | None:
+        """Refuse who stands elsewhere than its certificate says, and the dial that crosses ours when ours precedes."""
+        if self._tls is not None and self._tls.files.mutual:
+            reason = certificate_mismatch(connection.certificate, host_of(hello.address))
+            if reason is not None:
+                return HandshakeRejection(reason)
+        peer = self._peers.get(hello.address)
+        if peer is not None and peer.dial is not None and self._precedes(hello.address):
+            return HandshakeRejection("our own dial is under way", crossed=True)
+        return None
+
+    def _precedes(self, other: Address) -> bool:
+        return numeric_order(self.address) < numeric_order(other)
+
+    def _queued_frame(self, peer: Peer, message: Message) -> QueuedFrame:
+        """The parcel of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
+        if message is not peer.message:
+            if message is not self._last_message:
+                self._last_frame = queued_frame_of(message)
+                self._last_message = message
+            peer.message, peer.queued_frame = message, self._last_frame
+        return peer.queued_frame
+
+    def _put(self, peer: Peer, queued_frame: QueuedFrame) -> None:
+        connection = peer.connection
+        if connection is not None and not connection.closed:
+            queued_frame.write_to(connection)
+            return
+        peer.queue.append(queued_frame)
+        if peer.attempt is None:
+            self._begin_dial(peer)
+
+    def _send_late(self, peer: Peer, queued_frame: QueuedFrame, delay_us: int) -> None:
+        due = self._loop.time() + delay_us / 1_000_000
+        if peer.delayed:
+            due = max(due, peer.delayed[-1][0])
+        peer.delayed.append((due, queued_frame))
+        if peer.timer is None:
+            peer.timer = self._loop.call_at(due, self._release, peer)
+
+    def _release(self, peer: Peer, everything: bool = False) -> None:
+        """Send the delayed parcels that are due, in order; a link that was cut meanwhile swallows them."""
+        if peer.timer is not None:
+            peer.timer.cancel()
+            peer.timer = None
+        now = self._loop.time()
+        while peer.delayed and (everything or peer.delayed[0][0] <= now):
+            _, queued_frame = peer.delayed.popleft()
+            condition = self._network.condition(self.address, peer.address)
+            if condition is not None and condition.blocked:
+                self._send_blocked(peer, condition)
+            else:
+                self._put(peer, queued_frame)
+        if peer.delayed:
+            peer.timer = self._loop.call_at(peer.delayed[0][0], self._release, peer)
+
+    def _send_blocked(self, peer: Peer, condition: LinkChanged) -> None:
+        """Drop the message; let the sender notice as it would notice on a real network."""
+        if condition.blocked == "reset":
+            self._loop.call_soon(self._unreachable, peer.address, RESET)
+        elif peer.attempt is None and peer.blackhole is None and (peer.connection is None or peer.connection.closed):
+            seconds = self._connect_timeout_seconds
+            peer.blackhole = self._loop.call_later(seconds, self._blackhole_is_over, peer)
+
+    # Dialling
+
+    def _begin_dial(self, peer: Peer) -> None:
+        self._forget_blackhole(peer)
+        peer.attempt = self._loop.create_task(self._dial(peer))
+
+    async def _dial(self, peer: Peer) -> None:
+        """Connect and shake hands. Success is seen by `agreed`; here, failure is reported."""
+        connection = peer.dial = Connection(self, peer.address)
+        assert connection.outcome is not None
+        reason, crossed = "", False
+        try:
+            async with asyncio.timeout(self._connect_timeout_seconds):
+                host, port = host_of(peer.address), port_of(peer.address)
+                if self._tls is None:
+                    await self._loop.create_connection(lambda: connection, host, port)
+                else:
+                    await self._dial_with_tls(connection, self._tls, host, port)
+                await connection.outcome
+        except HandshakeRefused as problem:
+            reason, crossed = str(problem), problem.crossed
+        except TimeoutError:
+            reason = self._timed_out()
+        except OSError as problem:
+            reason = reason_of(problem)
+        finally:
+            if connection.peer is None:
+                connection.abort()
+            if peer.dial is connection:
+                peer.dial = None
+        if crossed and peer.attempt is asyncio.current_task():
+            await asyncio.sleep(self._connect_timeout_seconds)
+            reason = "it preferred its own dial, which never came"
+        if reason and peer.attempt is asyncio.current_task():
+            peer.attempt = None
+            self._give_up(peer, reason)
+
+    async def _dial_with_tls(self, connection: Connection, tls: Tls, host: str, port: int) -> None:
+        await self._loop.create_connection(
+            lambda: connection,
+            host,
+            port,
+            ssl=tls.dialling,
+            server_hostname=host,
+            ssl_handshake_timeout=self._connect_timeout_seconds,
+            ssl_shutdown_timeout=TLS_SHUTDOWN_SECONDS,
+        )
+
+    def _blackhole_is_over(self, peer: Peer) -> None:
+        peer.blackhole = None
+        self._give_up(peer, self._timed_out())
+
+    def _forget_blackhole(self, peer: Peer) -> None:
+        if peer.blackhole is not None:
+            peer.blackhole.cancel()
+            peer.blackhole = None
+
+    def _timed_out(self) -> str:
+        return f"timed out after {self._connect_timeout_seconds:g} s"
+
+    def _give_up(self, peer: Peer, reason: str) -> None:
+        peer.queue.clear()
+        self._unreachable(peer.address, reason)
+
+    def _unreachable(self, address: Address, reason: str) -> None:
+        if not self._closed:
+            self._receiver.unreachable(address, reason)
+
+    # One connection per pair
+
+    def _attach(self, connection: Connection) -> None:
+        """Make `connection` the one of its pair; any other, and any dial under way, is dropped."""
+        assert connection.peer is not None
+        peer = self._peer(connection.peer)
+        replaced, peer.connection = peer.connection, connection
+        if replaced is not None and replaced is not connection:
+            replaced.abort()
+        self._forget_attempt(peer, but=connection)
+        while peer.queue:
+            peer.queue.popleft().write_to(connection)
+
+    def _forget_attempt(self, peer: Peer, but: Connection | None = None) -> None:
+        """Give up whatever dial is under way; `but` is the connection that it has just made, if it has."""
+        self._forget_blackhole(peer)
+        attempt, dial = peer.attempt, peer.dial
+        peer.attempt = peer.dial = None
+        if attempt is not None and (but is None or dial is not but):
+            attempt.cancel()
+            if dial is not None:
+                dial.abort()
+
+    def _shut(self, end: Callable[[Connection], None]) -> None:
+        self._closed = True
+        for peer in self._peers.values():
+            self._forget_attempt(peer)
+            if peer.timer is not None:
+                peer.timer.cancel()
+            peer.delayed.clear()
+            peer.queue.clear()
+        for connection in tuple(self._connections):
+            end(connection)

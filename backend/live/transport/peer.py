@@ -1,0 +1,70 @@
+"""All that a member's transport keeps of one other address, and the frames that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple, get_args
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.messages import DataMessage
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.partitions.messages import PartitionMessage
+from quarterdeck.backend.live.transport.connection import Connection
+from quarterdeck.backend.live.transport.frames import frame_of
+
+QUEUE_MESSAGES = 256
+"""How many messages to one address wait for its dial; the oldest give way."""
+
+
+BULK = frozenset((*get_args(PartitionMessage), *get_args(DataMessage)))
+"""What is said about tables and data. It may be long, and stays in order among itself; everything else goes ahead of it."""
+
+
+class QueuedFrame(NamedTuple):
+    """An encoded message that waits to be written; `is_bulk` names its lane of the connection."""
+
+    frame: bytes
+    is_bulk: bool
+
+    def write_to(self, connection: Connection) -> None:
+        if self.is_bulk:
+            connection.send_bulk(self.frame)
+        else:
+            connection.send(self.frame)
+
+
+NO_FRAME = QueuedFrame(b"", is_bulk=False)
+
+
+def queued_frame_of(message: Message) -> QueuedFrame:
+    """Raises `FrameTooLarge`."""
+    return QueuedFrame(frame_of(message), type(message) in BULK)
+
+
+@dataclass(eq=False)
+class Peer:
+    """All there is to know of one other address."""
+
+    address: Address
+    connection: Connection | None = None
+    attempt: asyncio.Task[None] | None = None
+    """Our dial, or the wait for the other side's dial when the two have crossed."""
+    dial: Connection | None = None
+    """The connection that our dial is making."""
+    blackhole: asyncio.TimerHandle | None = None
+    """A dial that the link conditions let run into nothing."""
+    queue: deque[QueuedFrame] = field(default_factory=lambda: deque(maxlen=QUEUE_MESSAGES))
+    delayed: deque[tuple[float, QueuedFrame]] = field(default_factory=deque)
+    """Frames under a delay, in order, each with the loop time at which it is due."""
+    timer: asyncio.TimerHandle | None = None
+    message: Message | None = None
+    """The last message sent, and its frame."""
+    queued_frame: QueuedFrame = NO_FRAME
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way with it."""
+        busy = self.connection or self.attempt or self.blackhole or self.queue or self.delayed or self.timer
+        return not busy

@@ -1,0 +1,279 @@
+"""The beliefs of all members side by side, as a table to paint: who sees whom how, and where they disagree.
+
+Rows are observers, columns are members. Every state is a glyph and a word, never colour alone (design section 8). Cells
+are made one by one on demand, so that a painter of a large cluster pays only for what it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.text.formatting import one_line, with_names
+
+BeliefState = Literal["member", "master", "suspected", "removed", "held", "unknown"]
+
+GLYPHS: dict[BeliefState, str] = {
+    "member": "●",
+    "master": "▲",
+    "suspected": "?",
+    "removed": "✕",
+    "held": "⊘",
+    "unknown": "·",
+}
+
+DISSENT_GLYPH = "≠"
+
+LISTS_SPELT_OUT = 3
+"""How many different lists a sentence spells out before it only counts the rest."""
+
+NAMES_SPELT_OUT = 7
+"""How many members of one list a sentence names before it only counts the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefCell:
+    """How one observer sees one member."""
+
+    glyph: str
+    word: BeliefState
+
+    @property
+    def text(self) -> str:
+        return f"{self.glyph} {self.word}"
+
+
+BELIEF_CELLS: dict[BeliefState, BeliefCell] = {state: BeliefCell(glyph, state) for state, glyph in GLYPHS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ListBelief:
+    """One list, and the labels of the running members that believe in it."""
+
+    version: int
+    lineage: str
+    """Changes with each mastership: two lists of one lineage are of one cluster, and one of them is behind."""
+    master: Address | None
+    members: tuple[Member, ...]
+    held_by: tuple[str, ...]
+    state: str
+    """The state of the cluster as those believe it to be, with names where they differ; empty when it is ACTIVE."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefSummary:
+    """Where the running members stand: the lists they hold, the most widely held first, and who differs from it."""
+
+    lists: tuple[ListBelief, ...]
+    dissenters: frozenset[str]
+    sentence: str
+    apart: tuple[str, ...]
+    """While there are several lists: why each master that said so is not merging, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverFacts:
+    """The part of a row that speaks of the observer itself."""
+
+    label: str
+    master: str
+    list_version: str
+    """Version of its list, after the word for its state when that is not simply a member's."""
+    table_version: str
+    """Version of its partition table, after a mark when its master has another one; empty while it has none."""
+    table_differs: bool
+    greyed: bool
+    """Whether this is only what it believed last, for it runs no more or stands still."""
+
+
+def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
+    """What the row of `observer` says of itself; a label never seen in any record is "not up"."""
+    belief = picture.members.get(observer)
+    if belief is None:
+        return ObserverFacts(one_line(observer), "", "not up", "", table_differs=False, greyed=True)
+    state = state_word(belief)
+    version = f"v{belief.version}" if belief.version else ""
+    master = one_line(picture.label_of(belief.master)) if belief.master else ""
+    greyed = belief.status in ("paused", "stopped", "killed")
+    differs = differs_from_master(picture, belief)
+    table = f"t{belief.table.version}" if belief.table is not None else "none" if differs else ""
+    table = f"{DISSENT_GLYPH} {table}" if differs else table
+    return ObserverFacts(one_line(observer), master, f"{state} {version}".strip(), table, differs, greyed)
+
+
+def differs_from_master(picture: Picture, belief: Belief) -> bool:
+    """Whether the member's partition table is not the one that its master has. False while no master is seen."""
+    master = picture.master_of(belief.label)
+    if master is None or master.table is None or not belief.running:
+        return False
+    return belief.table is None or belief.table.digest != master.table.digest
+
+
+def state_word(belief: Belief) -> str:
+    """What the member is doing in a word; empty when it is simply a member of its cluster."""
+    if belief.status == "joining":
+        return "merging" if belief.merging else "held back" if belief.delay else "joining"
+    if not belief.running:
+        return belief.status
+    return "claiming" if belief.claiming else "merging" if belief.merging else ""
+
+
+def cell(picture: Picture, observer: str, member: str) -> BeliefCell:
+    """How `observer` sees `member`, in its present life. One that was never heard of may go by its address."""
+    belief = picture.members.get(observer)
+    address = picture.address_of(member) or Address(member)
+    if belief is None:
+        return BELIEF_CELLS["unknown"]
+    return BELIEF_CELLS[_state(belief, address)]
+
+
+def summarize_beliefs(picture: Picture) -> BeliefSummary:
+    """Compare the lists of the running members.
+
+    The most widely held list is the majority; of equally many holders the first in order of appearance. Frozen and
+    ended members do not count: they cannot agree to anything new.
+    """
+    groups: list[tuple[Belief, list[str]]] = []
+    by_version: dict[tuple[str, int, Address | None], list[int]] = {}
+    for label, belief in picture.members.items():
+        if not belief.running or not belief.version:
+            continue
+        places = by_version.setdefault((belief.lineage, belief.version, belief.master), [])
+        place = next((place for place in places if _alike(groups[place][0], belief)), None)
+        if place is None:
+            places.append(len(groups))
+            groups.append((belief, [label]))
+        else:
+            groups[place][1].append(label)
+    groups.sort(key=lambda group: -len(group[1]))
+    lists = tuple(_list_of(picture, belief, holders) for belief, holders in groups)
+    dissenters = frozenset(label for one in lists[1:] for label in one.held_by)
+    return BeliefSummary(lists, dissenters, _sentence(picture, lists), _apart(picture) if len(lists) > 1 else ())
+
+
+def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
+    """In what the list of `label` is another one than most hold; empty when it is not."""
+    if label not in survey.dissenters:
+        return ""
+    most = survey.lists[0]
+    own = next(one for one in survey.lists[1:] if label in one.held_by)
+    which = (
+        f"v{own.version} where most hold v{most.version}"
+        if own.lineage == most.lineage
+        else f"v{own.version} of another lineage than most"
+    )
+    follows = f" (master {_name(picture, own.master)})" if own.master != most.master else ""
+    return f"{one_line(label)} holds {which}{follows}: {_difference(picture, most, own)}"
+
+
+def _alike(one: Belief, other: Belief) -> bool:
+    """Whether two lists of one version hold the same; those that came by one message share their addresses."""
+    return one.listed is other.listed or one.members == other.members
+
+
+def _list_of(picture: Picture, belief: Belief, holders: Sequence[str]) -> ListBelief:
+    state = _cluster_state(picture, holders)
+    return ListBelief(belief.version, belief.lineage, belief.master, belief.members, tuple(holders), state)
+
+
+def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
+    by_state: dict[str, list[str]] = {}
+    for label in holders:
+        by_state.setdefault(picture.members[label].cluster_state, []).append(one_line(label))
+    if len(by_state) == 1:
+        return "".join(state for state in by_state if state != "ACTIVE")
+    return ", ".join(f"{state} at {_names(names)}" for state, names in by_state.items() if state != "ACTIVE")
+
+
+def _apart(picture: Picture) -> tuple[str, ...]:
+    told = []
+    for label in picture.masters():
+        belief = picture.members[label]
+        if belief.merging:
+            told.append(f"{one_line(label)} is merging into the cluster of {_name(picture, belief.merging)}")
+        elif belief.not_merging:
+            told.append(one_line(f"{label} is not merging: {with_names(belief.not_merging, picture.label_of)}"))
+    return tuple(told)
+
+
+def _state(belief: Belief, address: Address) -> BeliefState:
+    if address in belief.suspicions and address in belief.listed:
+        return "suspected"
+    if address == belief.master:
+        return "master"
+    if address in belief.listed:
+        return "member"
+    if address in belief.held_back:
+        return "held"
+    return "removed" if address in belief.ever_listed else "unknown"
+
+
+def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
+    """Each lineage by the list that most of it hold, and how those differ from it who are ahead or behind."""
+    if not lists:
+        return "no running member holds a list"
+    if len(lists) == 1:
+        only = lists[0]
+        size = len(only.members)
+        return f"1 list: v{only.version} of {size} member{'s' if size != 1 else ''} {_leadership(picture, only)}"
+    lineages: dict[str, list[ListBelief]] = {}
+    for one in lists:
+        lineages.setdefault(one.lineage, []).append(one)
+    several = len(lineages) > 1
+    spelt = [
+        _spell_out(picture, of_one, several) for of_one in list(lineages.values())[: LISTS_SPELT_OUT if several else 1]
+    ]
+    if len(lineages) > LISTS_SPELT_OUT:
+        spelt.append(f"{len(lineages) - LISTS_SPELT_OUT} more")
+    what = f"{len(lineages)} lineages" if several else f"{len(lists)} lists of 1 lineage"
+    return f"{what}: {' / '.join(spelt)}"
+
+
+def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> str:
+    """One lineage. Where it is the only one there is room for how each list differs; else the others are short."""
+    most, others = lists[0], lists[1:]
+    content = [_name(picture, member.address) for member in most.members]
+    holders = [one_line(label) for label in most.held_by]
+    text = f"v{most.version} {_names(content)} {_leadership(picture, most)}"
+    if set(content) != set(holders):
+        text += f" held by {_names(holders)}"
+    room = 1 if several else LISTS_SPELT_OUT - 1
+    parts = [text, *(_spell_out_other(picture, most, one) for one in others[:room])]
+    if len(others) > room:
+        parts.append(f"{len(others) - room} more")
+    return "; ".join(parts)
+
+
+def _spell_out_other(picture: Picture, most: ListBelief, one: ListBelief) -> str:
+    standing = "ahead at" if one.version > most.version else "behind at" if one.version < most.version else "at another"
+    holders = _names([one_line(label) for label in one.held_by])
+    leads = "" if one.master == most.master else f" {_leadership(picture, one)}"
+    return f"{holders} {standing} v{one.version}{leads}: {_difference(picture, most, one)}"
+
+
+def _difference(picture: Picture, most: ListBelief, one: ListBelief) -> str:
+    """Who is missing on `one` and who is there besides, seen from `most`."""
+    theirs = {member.address: member.uuid for member in most.members}
+    own = {member.address: member.uuid for member in one.members}
+    missing = [_name(picture, address) for address in theirs if address not in own]
+    extra = [_name(picture, address) for address in own if address not in theirs]
+    lives = [_name(picture, address) for address, uuid in own.items() if theirs.get(address, uuid) != uuid]
+    parts = ((missing, "without"), (extra, "with"), (lives, "with another life of"))
+    return ", ".join(f"{word} {_names(names)}" for names, word in parts if names) or "the same members"
+
+
+def _leadership(picture: Picture, one: ListBelief) -> str:
+    return f"(master {', '.join(filter(None, (_name(picture, one.master), one.state)))})"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SPELT_OUT
+    return ",".join(names) if more <= 0 else f"{','.join(names[:NAMES_SPELT_OUT])} and {more} more"
+
+
+def _name(picture: Picture, address: Address | None) -> str:
+    return one_line(picture.label_of(address)) if address else "unknown"

@@ -1,0 +1,243 @@
+"""The members, one a row: who each is, what it believes, what it holds, and how close it is to being suspected.
+
+Rows are made one by one on demand, so that a painter of a large cluster pays only for what it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, state_word
+from quarterdeck.backend.picture.fold.belief import Belief, Silence
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+
+OBSERVERS_NAMED = 3
+"""How many observers a text names before it only says that there are more."""
+
+UUID_SHOWN = 8
+
+ROLES = {"master": "▲ master", "next": "△ next", "member": "● member"}
+"""The one that follows when the master goes is the oldest of the others."""
+
+STATE_GLYPHS = {
+    "joining": "○", "merging": "○", "held back": "⊘", "claiming": "△", "paused": "‖", "stopped": "✕", "killed": "✕", "": "",
+}  # fmt: skip
+
+STATE_TONES: dict[str, Tone] = {
+    "": "plain", "joining": "warning", "merging": "warning", "held back": "warning", "claiming": "warning",
+    "paused": "warning", "stopped": "faint", "killed": "bad",
+}  # fmt: skip
+
+
+class Heartbeat(NamedTuple):
+    """How the others hear a member."""
+
+    text: str
+    tone: Tone
+    left_us: int | None
+    """How long until somebody suspects it, if nothing is heard; 0 when somebody does already; None when nobody is near it."""
+    sentence: str
+    """The same at length, naming observers."""
+
+
+class HeartbeatObservers(NamedTuple):
+    """The running members that have anything to say against others; of a healthy cluster nobody."""
+
+    suspicious: tuple[Belief, ...]
+    waiting: tuple[Belief, ...]
+
+
+NOT_WATCHED = Heartbeat("", "faint", None, "")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """What is known of one member, each text one line."""
+
+    label: str
+    role: str
+    state: str
+    """Glyph and word when it is not simply a member."""
+    state_tone: Tone
+    heartbeat: Heartbeat
+    list_version: str
+    table_version: str
+    table_differs: bool
+    owned: int
+    backups: int
+    age: str
+    """How long this life is known."""
+    order: int
+    """Its place by age among the members of its list, the oldest first; 0 when it is not on it."""
+    kind: str
+    zone: str
+    address: str
+    uuid: str
+    tone: Tone
+    """Of what is told of no consequence: faint when the member is gone."""
+
+
+class ListOrder:
+    """Finds members on their lists; all members of a cluster hold the same list, so it is looked through once."""
+
+    def __init__(self) -> None:
+        self._by_list: dict[int, tuple[tuple[Member, ...], dict[str, int]]] = {}
+
+    def entry(self, belief: Belief) -> tuple[int, Member | None]:
+        """The place of `belief` on its own list, from 1 on, and its entry there; 0 and None when it is not on it."""
+        members = belief.members
+        known = self._by_list.get(id(members))
+        if known is None or known[0] is not members:
+            if len(self._by_list) > len(members) + 16:
+                self._by_list.clear()
+            known = self._by_list[id(members)] = (members, {one.uuid: place for place, one in enumerate(members)})
+        place = known[1].get(belief.uuid, -1)
+        return place + 1, members[place] if place >= 0 else None
+
+
+def heartbeat_observers(picture: Picture) -> HeartbeatObservers:
+    """Whoever has something to say against others now."""
+    running = [belief for belief in picture.members.values() if belief.running]
+    return HeartbeatObservers(
+        tuple(belief for belief in running if belief.suspicions), tuple(belief for belief in running if belief.silences)
+    )
+
+
+def member_row(
+    picture: Picture, label: str, observed_by: HeartbeatObservers, places: ListOrder, now_us: int
+) -> MemberRow:
+    """The row of a member; of one that was never heard of nearly nothing."""
+    belief = picture.members.get(label)
+    if belief is None:
+        return MemberRow(
+            one_line(label), "", "not up", "faint", NOT_WATCHED, "", "", False, 0, 0, "", 0, "", "", "", "", "faint"
+        )
+    state = state_word(belief)
+    gone = belief.status in ("stopped", "killed")
+    order, entry = places.entry(belief)
+    differs = differs_from_master(picture, belief)
+    table = f"v{belief.table.version}" if belief.table is not None else "none" if differs else ""
+    master = picture.master_of(label)
+    held = master.table if master is not None and master.table is not None else belief.table
+    counts = (held.owned_by(belief.uuid), held.backed_up_by(belief.uuid)) if held is not None and not gone else (0, 0)
+    return MemberRow(
+        label=one_line(label),
+        role=_role(belief, order),
+        state=f"{STATE_GLYPHS.get(state, '')} {state}".strip(),
+        state_tone=STATE_TONES.get(state, "plain"),
+        heartbeat=heartbeat(picture, belief, observed_by, now_us),
+        list_version=f"v{belief.version}" if belief.version else "",
+        table_version=f"{DISSENT_GLYPH} {table}" if differs else table,
+        table_differs=differs,
+        owned=counts[0],
+        backups=counts[1],
+        age=age_text((belief.at if gone else now_us) - belief.started_us),
+        order=order,
+        kind="" if entry is None else "lite" if entry.lite else "data",
+        zone=one_line(entry.zone) if entry is not None else "",
+        address=one_line(belief.address),
+        uuid=one_line(belief.uuid[:UUID_SHOWN]),
+        tone="faint" if gone or belief.status == "paused" else "plain",
+    )
+
+
+def heartbeat(picture: Picture, belief: Belief, observed_by: HeartbeatObservers, now_us: int) -> Heartbeat:
+    """How the others hear the member: suspected, close to it, in time, or not listened to any more."""
+    if belief.status in ("stopped", "killed") or not belief.address:
+        return NOT_WATCHED
+    suspecting = _first_to_suspect(observed_by, belief.address)
+    if suspecting:
+        who = _names(suspecting)
+        return Heartbeat("? suspected", "warning", 0, f"suspected by {who}")
+    late = [
+        (silence, observer.label)
+        for observer in observed_by.waiting
+        if (silence := observer.silences.get(belief.address)) is not None
+    ]
+    if late:
+        late.sort(key=lambda one: one[0].heard_us + one[0].timeout_us)
+        silence = late[0][0]
+        left_us = _left_us(silence, now_us)
+        silent = f"silent {age_text(now_us - silence.heard_us)}"
+        near = f"suspected in {age_text(left_us)}" if left_us else "to be suspected now"
+        by = _names([label for _, label in late])
+        return Heartbeat(f"◔ {silent}, {near}", "warning", left_us, f"{silent} to {by}, {near}")
+    if belief.status == "joining":
+        return NOT_WATCHED
+    master = picture.master_of(belief.label)
+    if master is not None and belief.address not in master.listed:
+        return Heartbeat("⊘ off the list", "warning", None, f"{one_line(master.label)} has it on its list no more")
+    return Heartbeat("✓ in time", "good", None, "every heartbeat of it that is waited for came in time")
+
+
+def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
+    """The members in a line: how many there are in which state, and how many are late."""
+    states: dict[str, int] = {}
+    for belief in picture.members.values():
+        state = state_word(belief) or "running"
+        states[state] = states.get(state, 0) + 1
+    yield Fact("", counted(len(picture.members), "member"), "strong")
+    for state, count in states.items():
+        yield Fact("", f"{STATE_GLYPHS.get(state, '●')} {count} {state}", STATE_TONES.get(state, "good"))
+    observed_by = heartbeat_observers(picture)
+    suspected = {address for belief in observed_by.suspicious for address in belief.suspicions}
+    late = {address for belief in observed_by.waiting for address in belief.silences} - suspected
+    if suspected:
+        yield Fact("", f"? {len(suspected)} suspected", "warning")
+    if late:
+        soonest = min(
+            _left_us(silence, now_us) for belief in observed_by.waiting for silence in belief.silences.values()
+        )
+        yield Fact("", f"◔ {len(late)} late, the next suspicion in {age_text(soonest)}", "warning")
+
+
+def member_sentence(picture: Picture, label: str, row: MemberRow) -> str:
+    """One member at length, for the line below the table."""
+    belief = picture.members.get(label)
+    if belief is None:
+        return f"nothing was ever heard of {row.label}"
+    suspects = ", ".join(one_line(picture.label_of(address)) for address in list(belief.suspicions)[:OBSERVERS_NAMED])
+    more = len(belief.suspicions) - OBSERVERS_NAMED
+    said = [
+        f"{row.label}: {row.state or row.role}",
+        row.heartbeat.sentence,
+        f"suspects {suspects}{f' and {more} more' if more > 0 else ''}" if suspects else "suspects nobody",
+        f"list {row.list_version}" if row.list_version else "no list yet",
+        f"life {one_line(belief.uuid)}",
+    ]
+    return "; ".join(filter(None, said))
+
+
+def _role(belief: Belief, order: int) -> str:
+    if not belief.running:
+        return ""
+    if belief.is_master:
+        return ROLES["master"]
+    heirs = [member for member in belief.members if not (member.address == belief.master)][:1]
+    return ROLES["next"] if order and heirs and heirs[0].uuid == belief.uuid else ROLES["member"]
+
+
+def _first_to_suspect(observed_by: HeartbeatObservers, address: Address) -> list[str]:
+    """One more than are named at most."""
+    found: list[str] = []
+    for observer in observed_by.suspicious:
+        if address in observer.suspicions:
+            found.append(observer.label)
+            if len(found) > OBSERVERS_NAMED:
+                break
+    return found
+
+
+def _left_us(silence: Silence, now_us: int) -> int:
+    return max(0, silence.heard_us + silence.timeout_us - now_us)
+
+
+def _names(labels: Sequence[str]) -> str:
+    named = ", ".join(map(one_line, labels[:OBSERVERS_NAMED]))
+    return named + (" and others" if len(labels) > OBSERVERS_NAMED else "")

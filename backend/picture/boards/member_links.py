@@ -1,0 +1,47 @@
+"""The links of one member, and who hears it or is late to be heard, as facts to paint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from quarterdeck.backend.picture.boards.member_board import heartbeat, heartbeat_observers
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.event_description import condition_text
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import age_text, counted
+
+LINKS_SPELT_OUT = 12
+"""How many links are told of before the rest is only counted."""
+
+
+def heartbeat_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+    """How the others hear it, and whom it waits for."""
+    heard = heartbeat(picture, belief, heartbeat_observers(picture), now_us)
+    if heard.left_us is not None:
+        yield Fact("heartbeat", f"{heard.text.split()[0]} {heard.sentence}", heard.tone)
+    heading = "waits for"
+    for address, silence in belief.silences.items():
+        left = age_text(silence.heard_us + silence.timeout_us - now_us)
+        text = f"◔ {picture.label_of(address)}, silent for {age_text(now_us - silence.heard_us)}; suspects it in {left}"
+        yield Fact(heading, text, "warning")
+        heading = ""
+
+
+def link_facts(picture: Picture, belief: Belief) -> Iterator[Fact]:
+    """Its links that are not plain, both ways. What is wrong with a link is known when somebody made it so."""
+    ends = belief.label
+    touched = [link for (source, target), link in picture.links.items() if ends in (source, target)]
+    others = sum(other.running and other is not belief for other in picture.members.values())
+    if not touched:
+        yield Fact("links", f"✓ plain to {counted(others, 'running member')}: none was cut, slowed down or made lossy")
+        return
+    heading = "links"
+    for link in islice(touched, LINKS_SPELT_OUT):
+        way = f"→ {link.target}" if link.source == ends else f"← {link.source}"
+        glyph = "✂" if link.blocked else "~"
+        yield Fact(heading, f"{glyph} {way} {condition_text(link)}", "bad" if link.blocked else "warning")
+        heading = ""
+    if len(touched) > LINKS_SPELT_OUT:
+        yield Fact("", f"and {len(touched) - LINKS_SPELT_OUT} more")

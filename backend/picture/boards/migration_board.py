@@ -1,0 +1,272 @@
+"""The migrations of every cluster in sight as a table to paint: what runs, what is planned, what failed, what is done.
+
+Every state is a glyph and a word. Of long queues only the beginning becomes rows; the head counts them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Literal, NamedTuple
+
+from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
+from quarterdeck.backend.picture.boards.migration_progress import plan_text
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.migrations import CopiedData, EndedMigration, PartitionLoss, RunningMigration
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.formatting import (
+    age_text,
+    bytes_text,
+    counted,
+    duration_text,
+    names_text,
+    one_line,
+    with_names,
+)
+from quarterdeck.backend.picture.text.partition_event_description import NOBODY_TEXT, migration_path_text
+
+Entry = RunningMigration | PlannedMigration | PartitionLoss | EndedMigration
+"""What one row is about."""
+
+RowState = Literal["copying", "committing", "planned", "failed", "lost", "done"]
+
+GLYPHS: dict[RowState, str] = {
+    "copying": "▶",
+    "committing": "◆",
+    "planned": "○",
+    "failed": "✕",
+    "lost": "∅",
+    "done": "✓",
+}
+
+TONES: dict[RowState, Tone] = {
+    "copying": "strong",
+    "committing": "strong",
+    "planned": "plain",
+    "failed": "bad",
+    "lost": "bad",
+    "done": "good",
+}
+
+PLANNED_SHOWN = 50
+"""Rows of what is planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationRow:
+    """One migration, or one partition that was lost. Texts are one line each."""
+
+    key: str
+    """That of a migration which has begun stays the same to its end and beyond."""
+    state: RowState
+    partition: str
+    kind: str
+    destination: str
+    index: str
+    """The replica index at which the destination arrives, after the one from which it comes."""
+    displaced: str
+    """Whose place that was, and where that one goes."""
+    age_us: int | None
+    """How long it runs, or how long ago it ended; None while it is only planned."""
+    note: str
+    sentence: str
+    """All of it in words."""
+
+    @property
+    def state_text(self) -> str:
+        return f"{GLYPHS[self.state]} {self.state}"
+
+    @property
+    def age(self) -> str:
+        return age_text(self.age_us) if self.age_us is not None else ""
+
+
+class Head(NamedTuple):
+    """One sentence on what one master leads, and how grave that is."""
+
+    text: str
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationBoard:
+    """Heads of all masters that have something to say, then rows: running, planned, lost, failed, done, the latest first.
+
+    Rows are made one by one on demand: of the hundreds that there may be a screen shows a few.
+    """
+
+    heads: tuple[Head, ...]
+    entries: Mapping[str, Entry]
+    """What the rows are made of, by key."""
+    picture: Picture
+    now_us: int
+
+    def row(self, key: str) -> MigrationRow:
+        """The row of this key. Raises KeyError."""
+        picture, now_us = self.picture, self.now_us
+        match self.entries[key]:
+            case RunningMigration() as running:
+                return _running_row(picture, running, now_us)
+            case PlannedMigration() as planned:
+                return _planned_row(picture, planned, key)
+            case PartitionLoss() as lost:
+                return _lost_row(lost, key, now_us)
+            case ended:
+                return _ended_row(picture, ended, now_us)
+
+    @property
+    def rows(self) -> tuple[MigrationRow, ...]:
+        """All of them."""
+        return tuple(map(self.row, self.entries))
+
+
+def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
+    """What is known of migrations at `now_us` on the run's clock."""
+    masters = [picture.members[label] for label in picture.masters()]
+    heads = [
+        Head(one_line(f"{master.label}: {text}"), tone)
+        for master in masters
+        for text, tone in led_by(picture, master, now_us)
+    ]
+    history = picture.history
+    if history.lost_count:
+        heads.append(Head(f"∅ {counted(history.lost_count, 'partition')} lost with all replicas", "bad"))
+    if history.failed:
+        failed = history.failed[-1]
+        told = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
+        heads.append(Head(one_line(with_names(told, picture.label_of)), "bad"))
+    entries: dict[str, Entry] = {}
+    for master in masters:
+        entries |= master.leading.running
+    for master in masters:
+        for place, planned in enumerate(islice(master.leading.queue(), PLANNED_SHOWN)):
+            entries[f"planned {master.label} {place}"] = planned
+    for back, lost in enumerate(reversed(history.lost)):
+        entries[f"lost {history.lost_count - back}"] = lost
+    for ended in chain(reversed(history.failed), reversed(history.done)):
+        entries[ended.begun.migration_id] = ended
+    return MigrationBoard(tuple(heads) or (Head(_silence(picture), "faint"),), entries, picture, now_us)
+
+
+def led_by(picture: Picture, master: Belief, now_us: int) -> list[Head]:
+    """What a master leads, a sentence each; none when it has not led anything yet."""
+    leading, name_of = master.leading, picture.label_of
+    heads: list[Head] = []
+    if leading.recovering is not None:
+        asked, since_us = leading.recovering
+        since = age_text(now_us - since_us)
+        heads.append(Head(f"asks {names_text(asked, name_of)} for the latest table since {since}", "warning"))
+    for address, since_us in leading.draining.items():
+        since = age_text(now_us - since_us)
+        heads.append(Head(f"moves all data off {name_of(address)} since {since}, so that it may leave", "warning"))
+    if leading.busy or leading.done or leading.failed or leading.ever_planned:
+        running, ended = f"{len(leading.running)} running, {leading.waiting} planned", f"{leading.done} done"
+        rest = (
+            "; nothing is left of its plan"
+            if leading.ever_planned and not leading.busy and not leading.cancelled
+            else ""
+        )
+        heads.append(Head(f"{running}, {ended}, {leading.failed} failed{rest}", "plain"))
+    progress = plan_text(leading, picture, now_us)
+    if progress:
+        heads.append(Head(progress, "strong"))
+    why = with_names(leading.why, name_of)
+    if leading.cancelled:
+        heads.append(Head(f"dropped {leading.cancelled} planned: {why}", "warning"))
+    elif leading.moves or why:
+        copies = f"{counted(leading.moves, 'replica')} to copy, {leading.lower_bound} places to fill at least"
+        heads.append(Head(f"latest plan, {copies}: {why}", "plain"))
+    return heads
+
+
+def progress_text(picture: Picture) -> str:
+    """How much is under way, in a few words; empty when nothing is."""
+    leading = [picture.members[label].leading for label in picture.masters()]
+    running, waiting = sum(len(one.running) for one in leading), sum(one.waiting for one in leading)
+    recovering = "searching the latest table" if any(one.recovering for one in leading) else ""
+    moving = f"{running} migrating, {waiting} planned" if running or waiting else ""
+    return ", ".join(filter(None, (recovering, moving)))
+
+
+def _silence(picture: Picture) -> str:
+    if any(belief.table for belief in picture.members.values()):
+        return "no master has migrated anything yet"
+    return "no partitions yet: they are arranged at the first use of data, or when asked for"
+
+
+def _running_row(picture: Picture, one: RunningMigration, now_us: int) -> MigrationRow:
+    begun = one.begun
+    source = f"data from {picture.label_of(begun.owner)}"
+    copied = picture.history.copied.get(begun.migration_id)
+    note = _with_size("lowers the replicas, unavoidably" if begun.unavoidable else source, copied)
+    return _row(picture, begun, one.phase, now_us - one.since_us, note)
+
+
+def _ended_row(picture: Picture, ended: EndedMigration, now_us: int) -> MigrationRow:
+    note = _with_size(f"{duration_text(ended.took_us)}, led by {ended.leader}", ended.copied)
+    if ended.reason:
+        note = f"{with_names(ended.reason, picture.label_of)} ({note})"
+    return _row(picture, ended.begun, "done" if ended.committed else "failed", now_us - ended.at_us, note)
+
+
+def _with_size(note: str, copied: CopiedData | None) -> str:
+    if copied is None:
+        return note
+    return f"{note}, {bytes_text(copied.bytes)} copied in {duration_text(copied.took_us)}"
+
+
+def _row(picture: Picture, begun: MigrationStarted, state: RowState, age_us: int, note: str) -> MigrationRow:
+    before = f"{begun.destination_current}→" if begun.destination_current >= 0 else ""
+    after = f"→{begun.source_new}" if begun.source_new >= 0 else ""
+    name_of = picture.label_of
+    return MigrationRow(
+        key=begun.migration_id,
+        state=state,
+        partition=f"p{begun.partition}",
+        kind=begun.type,
+        destination=one_line(name_of(begun.destination)),
+        index=f"{before}{begun.destination_new}",
+        displaced=one_line(f"{name_of(begun.source)}{after}") if begun.source else "",
+        age_us=age_us,
+        note=one_line(note),
+        sentence=one_line(f"p{begun.partition} {begun.type}: {migration_path_text(begun, name_of)}; {state}, {note}"),
+    )
+
+
+def _planned_row(picture: Picture, one: PlannedMigration, key: str) -> MigrationRow:
+    source = one_line(picture.label_of(one.source)) if one.source else ""
+    destination = one_line(picture.label_of(one.destination)) if one.destination else NOBODY_TEXT
+    index = str(one.replica_index)
+    note = "lowers the replicas, unavoidably" if one.unavoidable else ""
+    instead = f" in place of {source}" if source else ""
+    sentence = f"p{one.partition} {one.type}: {destination} to {index}{instead}"
+    return MigrationRow(
+        key=key,
+        state="planned",
+        partition=f"p{one.partition}",
+        kind=one.type,
+        destination=destination,
+        index=index,
+        displaced=source,
+        age_us=None,
+        note=note,
+        sentence="; ".join(filter(None, (sentence, "planned", note))),
+    )
+
+
+def _lost_row(lost: PartitionLoss, key: str, now_us: int) -> MigrationRow:
+    note = f"no replica was left, told by {one_line(lost.leader)}"
+    return MigrationRow(
+        key=key,
+        state="lost",
+        partition=f"p{lost.partition}",
+        kind="",
+        destination="",
+        index="",
+        displaced="",
+        age_us=now_us - lost.at_us,
+        note=note,
+        sentence=f"p{lost.partition} lost all replicas and begins empty; {note}",
+    )

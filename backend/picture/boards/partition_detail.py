@@ -1,0 +1,66 @@
+"""What is known of one member's partitions: its table, what it holds, its part in migrations, and what it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master
+from quarterdeck.backend.picture.boards.migration_board import led_by
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import age_text, counted, with_names
+
+PARTITIONS_NAMED = 12
+"""How many partitions a fact names before it only counts the rest."""
+
+BACKUPS_EXPLAINED = 3
+"""How many backups that are out of step are told of with their reasons."""
+
+
+def partition_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+    """Nothing as long as neither the member nor its master has a table."""
+    yield from _table(picture, belief, now_us)
+    master = picture.master_of(belief.label)
+    if master is not None and belief.address in master.leading.draining:
+        since = age_text(now_us - master.leading.draining[belief.address])
+        yield Fact("leaves", f"{master.label} moves all data off it since {since}", "warning")
+    if belief.taking_part:
+        parts = [f"p{one.partition} ({one.endpoint})" for one in islice(belief.taking_part.values(), PARTITIONS_NAMED)]
+        more = len(belief.taking_part) - len(parts)
+        yield Fact("migrates", ", ".join(parts) + (f" and {more} more" if more else ""))
+    yield from _out_of_step(picture, belief)
+    heading = "leads"
+    for text, tone in led_by(picture, belief, now_us) if belief.is_master else ():
+        yield Fact(heading, text, tone)
+        heading = ""
+
+
+def _table(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+    master = picture.master_of(belief.label)
+    differs = differs_from_master(picture, belief)
+    its_master = f"{DISSENT_GLYPH} its master {master.label} has " if master is not None else ""
+    table = belief.table
+    if table is None:
+        if differs and master is not None and master.table is not None:
+            yield Fact("table", f"none yet; {its_master}v{master.table.version}", "warning")
+        return
+    text = f"v{table.version} since {age_text(now_us - table.since_us)} ({table.cause}), digest {table.digest}"
+    if differs and master is not None and master.table is not None:
+        same = " too, with other content" if master.table.version == table.version else ""
+        text += f"; {its_master}v{master.table.version}{same}"
+    yield Fact("table", text, "warning" if differs else "plain")
+    owned, backed_up = table.owned_by(belief.uuid), table.backed_up_by(belief.uuid)
+    yield Fact("partitions", f"owns {owned} of {table.partitions}, keeps {counted(backed_up, 'backup')}")
+
+
+def _out_of_step(picture: Picture, belief: Belief) -> Iterator[Fact]:
+    heading = "out of step"
+    for partition, (owner, reason) in islice(belief.out_of_step.items(), BACKUPS_EXPLAINED):
+        why = with_names(reason, picture.label_of)
+        yield Fact(heading, f"✕ backup of p{partition} with its owner {picture.label_of(owner)}: {why}", "bad")
+        heading = ""
+    more = len(belief.out_of_step) - BACKUPS_EXPLAINED
+    if more > 0:
+        yield Fact("", f"and {counted(more, 'backup')} more", "bad")

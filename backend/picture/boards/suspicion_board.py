@@ -1,0 +1,153 @@
+"""Who suspects whom, side by side: observers by suspects, with ages and reasons.
+
+Cells are made one by one on demand, so that a painter of a large cluster pays only for what it shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line, with_names
+
+SUSPECTS_GLYPH = "?"
+MUTUAL_GLYPH = "⇄"
+TRUST_GLYPH = "·"
+SELF_GLYPH = "—"
+
+MOST_WHOLE = 16
+"""Up to so many members all of them are shown; of more only those who suspect or are suspected."""
+
+REASONS_SHOWN = 8
+
+MUTUALS_COUNTED = 20_000
+"""Of more suspicions it is not counted how many are mutual."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspicionCell:
+    """How one observer sees one member: `? 12 s`, or `⇄ 12 s` when that one suspects it too."""
+
+    text: str
+    tone: Tone
+    since_us: int | None = None
+
+
+TRUSTED = SuspicionCell(TRUST_GLYPH, "faint")
+ITSELF = SuspicionCell(SELF_GLYPH, "faint")
+NOT_LISTED = SuspicionCell("", "faint")
+
+
+@dataclass(frozen=True, slots=True)
+class SuspicionSummary:
+    """All suspicions in force, counted."""
+
+    observers: tuple[str, ...]
+    """Who has a row."""
+    suspects: tuple[str, ...]
+    """Who has a column."""
+    raised: int
+    mutual: int | None
+    """How many pairs suspect each other; None when they were not counted."""
+    sentence: str
+    """The whole of it in words."""
+
+
+def summarize_suspicions(picture: Picture, *, everybody: bool) -> SuspicionSummary:
+    """Who suspects and who is suspected; with `everybody`, members that have no part in it have rows and columns too."""
+    suspicious: list[Belief] = []
+    suspected: set[Address] = set()
+    raised = 0
+    for belief in picture.members.values():
+        if belief.running and belief.suspicions:
+            suspicious.append(belief)
+            suspected.update(belief.suspicions)
+            raised += len(belief.suspicions)
+    mutual = _mutual_pairs(picture, suspicious) if raised <= MUTUALS_COUNTED else None
+    labels = {picture.label_of(address) for address in suspected}
+    observers = {belief.label for belief in suspicious}
+    order = list(picture.members) + [label for label in sorted(labels) if label not in picture.members]
+    return SuspicionSummary(
+        observers=tuple(order if everybody else (label for label in order if label in observers)),
+        suspects=tuple(order if everybody else (label for label in order if label in labels)),
+        raised=raised,
+        mutual=mutual,
+        sentence=_sentence(raised, len(suspicious), len(suspected), mutual),
+    )
+
+
+def suspicion_cell(picture: Picture, observer: str, suspect: str, now_us: int) -> SuspicionCell:
+    """How `observer` sees `suspect` at `now_us`."""
+    if observer == suspect:
+        return ITSELF
+    belief = picture.members.get(observer)
+    if belief is None:
+        return NOT_LISTED
+    address = picture.address_of(suspect) or Address(suspect)
+    suspicion = belief.suspicions.get(address)
+    if suspicion is None:
+        return TRUSTED if address in belief.listed else NOT_LISTED
+    glyph = MUTUAL_GLYPH if is_mutual(picture, belief, address) else SUSPECTS_GLYPH
+    tone: Tone = "warning" if belief.running else "faint"
+    return SuspicionCell(f"{glyph} {age_text(now_us - suspicion.since_us)}", tone, suspicion.since_us)
+
+
+def is_mutual(picture: Picture, belief: Belief, suspect: Address) -> bool:
+    """Whether the member at `suspect` suspects that one too."""
+    other = picture.members.get(picture.label_of(suspect))
+    return other is not None and other.running and belief.address in other.suspicions
+
+
+def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact, ...]:
+    """Whom `observer` suspects, since when and why; and who suspects it."""
+    belief = picture.members.get(observer)
+    if belief is None:
+        return ()
+    facts: list[Fact] = []
+    for place, (address, (reason, since_us)) in enumerate(list(belief.suspicions.items())[:REASONS_SHOWN]):
+        glyph = MUTUAL_GLYPH if is_mutual(picture, belief, address) else SUSPECTS_GLYPH
+        told = f"{glyph} {picture.label_of(address)} for {age_text(now_us - since_us)}: {with_names(reason, picture.label_of)}"
+        facts.append(Fact("" if place else "suspects", one_line(told), "warning"))
+    if len(belief.suspicions) > REASONS_SHOWN:
+        facts.append(Fact("", f"and {len(belief.suspicions) - REASONS_SHOWN} more", "warning"))
+    if not belief.suspicions:
+        word = "nobody; a master removes whom it does not hear" if belief.is_master else "nobody"
+        facts.append(Fact("suspects", word))
+    by = [other.label for other in picture.members.values() if other.running and belief.address in other.suspicions]
+    if by:
+        named = ", ".join(by[:REASONS_SHOWN]) + (
+            f" and {len(by) - REASONS_SHOWN} more" if len(by) > REASONS_SHOWN else ""
+        )
+        facts.append(Fact("suspected by", one_line(named), "warning"))
+    return tuple(facts)
+
+
+def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
+    """The same in one line, the first reasons only."""
+    belief = picture.members.get(observer)
+    if belief is None:
+        return f"{one_line(observer)} was never heard of"
+    told = [
+        f"{MUTUAL_GLYPH + ' ' if is_mutual(picture, belief, address) else ''}{picture.label_of(address)} for "
+        f"{age_text(now_us - since_us)} ({with_names(reason, picture.label_of)})"
+        for address, (reason, since_us) in list(belief.suspicions.items())[:REASONS_SHOWN]
+    ]
+    more = len(belief.suspicions) - len(told)
+    return one_line(f"{observer} suspects {'; '.join(told) or 'nobody'}{f'; and {more} more' if more > 0 else ''}")
+
+
+def _mutual_pairs(picture: Picture, suspicious: list[Belief]) -> int:
+    return sum(is_mutual(picture, belief, address) for belief in suspicious for address in belief.suspicions) // 2
+
+
+def _sentence(raised: int, observers: int, suspects: int, mutual: int | None) -> str:
+    if not raised:
+        return "nobody suspects anybody"
+    both = f", {counted(mutual, 'pair')} of them mutual" if mutual else ""
+    return (
+        f"{counted(observers, 'member')} {'suspects' if observers == 1 else 'suspect'} {counted(suspects, 'member')}: "
+        f"{counted(raised, 'suspicion')}{both}"
+    )

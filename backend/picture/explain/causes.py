@@ -1,0 +1,66 @@
+"""Why something happened: from an event back to what brought it about, link by link, each with its reason.
+
+A link is drawn only where two records name the same thing: a list, a claim, a migration, a suspect, a link of the network. That
+one thing happened before another is never reason enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, EventIndex, Identity, identity
+from quarterdeck.backend.picture.explain.healing_causes import HEALING_RULES
+from quarterdeck.backend.picture.explain.membership_causes import MEMBERSHIP_RULES
+from quarterdeck.backend.picture.explain.partition_causes import PARTITION_RULES
+from quarterdeck.backend.picture.text.formatting import NameOf
+
+RULES = {**MEMBERSHIP_RULES, **HEALING_RULES, **PARTITION_RULES}
+
+MOST_CAUSES = 200
+"""Links of one chain; what lies behind them is left out."""
+
+
+class Cause(NamedTuple):
+    """One link of the chain behind an event: `effect` happened because of `record`."""
+
+    record: Record
+    reason: str
+    effect: Record
+    depth: int
+    """1 for the direct causes of the event that was asked about."""
+    message: bool
+    """Whether it took a message from one member to another."""
+
+
+def causes(records: Iterable[Record] | EventIndex, record: Record, name_of: NameOf = str) -> tuple[Cause, ...]:
+    """All that led to `record`, as far as `records` reach: each cause stands behind what it explains, and only once.
+
+    Empty when nothing that was recorded brought it about, or when `record` is not among the records.
+    """
+    event_index = records if isinstance(records, EventIndex) else EventIndex(records, name_of)
+    found: list[Cause] = []
+    seen: set[Identity] = {identity(record)}
+    pending = [(record, 1, because) for because in reversed(direct_causes(event_index, record))]
+    while pending and len(found) < MOST_CAUSES:
+        effect, depth, because = pending.pop()
+        if identity(because.record) in seen:
+            continue
+        seen.add(identity(because.record))
+        found.append(Cause(because.record, because.reason, effect, depth, because.message))
+        if because.deeper:
+            pending += [
+                (because.record, depth + 1, one) for one in reversed(direct_causes(event_index, because.record))
+            ]
+    return tuple(found)
+
+
+def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
+    """What `record` follows from at one remove, the most telling first."""
+    place = event_index.place_of(record)
+    rule = RULES.get(type(record.event))
+    if place is None or rule is None:
+        return []
+    found = rule(Effect(event_index, place, record), record.event)
+    return [one._replace(message=one.message and one.record.member != record.member) for one in found]

@@ -1,0 +1,74 @@
+"""Which events a reader wants to see, as one line of text: words, phrases, kinds and members, each of them also turned around."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from quarterdeck.backend.core.events import Record
+
+TERM = re.compile(r'(?P<turned>!?)(?:(?P<field>kind|member|life):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S*))')
+"""A term of a selection. A quote that is not closed yet holds the rest: somebody is still typing."""
+
+
+def kind_of(record: Record) -> str:
+    """The name of the kind of event, as journals have it."""
+    return str(type(record.event).__struct_config__.tag)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterTerm:
+    """One condition: `wanted` is looked for in `field`, or in the whole line; `negated` takes what does not meet it."""
+
+    field: str
+    wanted: tuple[str, ...]
+    negated: bool
+
+    def accepts(self, record: Record, words: Callable[[], str]) -> bool:
+        """Whether `record`, whose line reads `words`, meets the condition."""
+        return self._meets(record, words) is not self.negated
+
+    def _meets(self, record: Record, words: Callable[[], str]) -> bool:
+        match self.field:
+            case "kind":
+                return _one_fits(kind_of(record), self.wanted)
+            case "member":
+                return _one_fits(record.member.casefold(), self.wanted)
+            case "life":
+                return any(record.uuid.startswith(one) for one in self.wanted)
+            case _:
+                return self.wanted[0] in words()
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """What a line of text selects: records that meet every one of its terms."""
+
+    terms: tuple[FilterTerm, ...]
+
+    @classmethod
+    def of(cls, text: str) -> EventFilter:
+        """Read ``suspects "no heartbeat" !cyrene kind:suspicion* member:athens,delphi``. Every text means something."""
+        return cls(tuple(filter(None, map(_term, TERM.finditer(text)))))
+
+    def accepts(self, record: Record, words: Callable[[], str]) -> bool:
+        """Whether `record` is selected; `words` gives its line in lower case, and is called only when that is needed."""
+        return all(term.accepts(record, words) for term in self.terms)
+
+
+def _term(found: re.Match[str]) -> FilterTerm | None:
+    text = found["phrase"] if found["phrase"] is not None else found["word"] or ""
+    field = found["field"] or ""
+    if field:
+        wanted = tuple(filter(None, (one if field == "life" else one.casefold() for one in text.split(","))))
+    else:
+        wanted = tuple(filter(None, (text.casefold(),)))
+    if not wanted or (not field and not found["phrase"] and text == "!"):
+        return None
+    return FilterTerm(field, wanted, bool(found["turned"]))
+
+
+def _one_fits(text: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(text, pattern) for pattern in patterns)

@@ -1,0 +1,186 @@
+"""The records of a run, arranged so that one can look back from any of them: who did what before."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event, MemberStarted, OperatorAsked, Record
+from quarterdeck.backend.picture.text.formatting import NameOf
+
+LOOK_BACK = 2_000
+"""Records of one kind and one member that are looked at, latest first, before a search is given up."""
+
+EventType = TypeVar("EventType")
+
+Accepts = Callable[[Any], bool]
+"""Whether an event of a certain kind is the one looked for."""
+
+
+class Identity(NamedTuple):
+    """What tells a record from every other one of its run."""
+
+    uuid: str
+    seq: int
+
+
+def identity(record: Record) -> Identity:
+    """The identity of `record`."""
+    return Identity(record.uuid, record.seq)
+
+
+class EventIndex:
+    """Records in the order in which they were told, no effect before its cause. Grows at the end.
+
+    `name_of` knows the labels of members whose start is not among the records.
+    """
+
+    def __init__(self, records: Iterable[Record] = (), name_of: NameOf = str) -> None:
+        self.records: list[Record] = []
+        self._name_of = name_of
+        self._places: dict[Identity, int] = {}
+        self._of_member: defaultdict[tuple[type, str], list[int]] = defaultdict(list)
+        self._of_kind: defaultdict[type, list[int]] = defaultdict(list)
+        self._of_migration: defaultdict[str, list[int]] = defaultdict(list)
+        self._labels: dict[Address, str] = {}
+        self._label_of_life: dict[str, str] = {}
+        self.extend(records)
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Take in `records`, which come after those that are here."""
+        for record in records:
+            place = len(self.records)
+            self.records.append(record)
+            event = record.event
+            kind = type(event)
+            self._places[Identity(record.uuid, record.seq)] = place
+            self._of_member[kind, record.member].append(place)
+            self._of_kind[kind].append(place)
+            self._label_of_life[record.uuid] = record.member
+            migration_id = getattr(event, "migration_id", None)
+            if migration_id is not None:
+                self._of_migration[migration_id].append(place)
+            elif kind is MemberStarted:
+                self._labels[event.address] = record.member  # type: ignore[union-attr]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def place_of(self, record: Record) -> int | None:
+        """Where `record` stands; None when it is not here."""
+        return self._places.get(identity(record))
+
+    def label_of(self, address: Address) -> str:
+        """What people call the member at `address`."""
+        return self._labels.get(address) or self._name_of(address)
+
+    def label_of_incarnation(self, uuid: str) -> str:
+        """The member whose life `uuid` is; empty when nothing was heard of it."""
+        return self._label_of_life.get(uuid, "")
+
+    def by(self, label: str, kind: type[Event], before: int) -> Iterator[Record]:
+        """What `label` did of this kind before the place `before`, the latest first."""
+        return self._backwards(self._of_member.get((kind, label), ()), before)
+
+    def all_of(self, kind: type[Event], before: int) -> Iterator[Record]:
+        """What anybody did of this kind before the place `before`, the latest first."""
+        return self._backwards(self._of_kind.get(kind, ()), before)
+
+    def of_migration(self, migration_id: str, before: int | None = None) -> Iterator[Record]:
+        """What was said of a migration, the latest first."""
+        return self._backwards(self._of_migration.get(migration_id, ()), len(self) if before is None else before)
+
+    def _backwards(self, places: Sequence[int], before: int) -> Iterator[Record]:
+        end = bisect_left(places, before)
+        for position in range(end - 1, max(-1, end - 1 - LOOK_BACK), -1):
+            yield self.records[places[position]]
+
+
+class DirectCause(NamedTuple):
+    """A record that another one follows directly from, and why that is so.
+
+    `message`: what follows came over the network from the member of this record. `deeper` is false for what had to be so, but
+    did not bring it about: where that came from is another story.
+    """
+
+    record: Record
+    reason: str
+    message: bool = False
+    deeper: bool = True
+
+
+class Effect(NamedTuple):
+    """A record whose causes are looked for."""
+
+    event_index: EventIndex
+    place: int
+    record: Record
+
+    def own(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+        """The latest of this kind that the same life has told before."""
+        return next(self.all_own(kind, accepts), None)
+
+    def all_own(self, kind: type[Event], accepts: Accepts | None = None) -> Iterator[Record]:
+        """All of this kind that the same life has told before, the latest first."""
+        uuid = self.record.uuid
+        for one in self.event_index.by(self.record.member, kind, self.place):
+            if one.uuid != uuid:
+                return
+            if accepts is None or accepts(one.event):
+                yield one
+
+    def of(self, label: str, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+        """The latest of this kind that the member `label` has told before."""
+        return first(self.event_index.by(label, kind, self.place), accepts)
+
+    def at(self, address: Address, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+        """The latest of this kind that the member at `address` has told before."""
+        return self.of(self.name(address), kind, accepts)
+
+    def anywhere(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+        """The latest of this kind that anybody has told before."""
+        return first(self.event_index.all_of(kind, self.place), accepts)
+
+    def name(self, address: Address) -> str:
+        return self.event_index.label_of(address)
+
+    def is_own(self, address: Address) -> bool:
+        """Whether the member that tells this is the one at `address`."""
+        return self.event_index.label_of(address) == self.record.member
+
+
+def event_of(kind: type[EventType], record: Record) -> EventType:
+    """The event of `record`, which is of this kind."""
+    event = record.event
+    assert isinstance(event, kind)
+    return event
+
+
+def first(records: Iterable[Record], accepts: Accepts | None) -> Record | None:
+    """The first of `records` whose event is accepted."""
+    return next((one for one in records if accepts is None or accepts(one.event)), None)
+
+
+def local_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Iterator[DirectCause]:
+    """`record`, if there is one, as a cause that needed no message."""
+    if record is not None:
+        yield DirectCause(record, reason, False, deeper)
+
+
+def message_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Iterator[DirectCause]:
+    """`record`, if there is one, as a cause that arrived as a message, unless the same member told it."""
+    if record is not None:
+        yield DirectCause(record, reason, True, deeper)
+
+
+def command_cause(effect: Effect, word: str) -> Iterator[DirectCause]:
+    """What an operator asked this member for, if `word` is in the command."""
+    asked = effect.of(effect.record.member, OperatorAsked, lambda one: one.granted and word in one.command)
+    yield from local_cause(asked, "an operator asked for it")
+
+
+Rule = Callable[[Effect, Any], Iterator[DirectCause]]
+"""Gives the direct causes of an event of one kind, the most telling first."""

@@ -1,0 +1,205 @@
+"""Everything that belongs to one subject, from all members, in order: a member, a migration, a claim of mastership, a merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.partitions.events import MigrationStarted
+from quarterdeck.backend.picture.explain.causes import direct_causes
+from quarterdeck.backend.picture.explain.event_index import EventIndex, Identity, event_of, identity
+from quarterdeck.backend.picture.text.formatting import counted, duration_text, names_text
+from quarterdeck.backend.picture.text.partition_event_description import migration_path_text
+
+SubjectKind = Literal["migration", "claim", "merge", "member"]
+
+ABOUT = (
+    "suspect",
+    "address",
+    "to",
+    "sender",
+    "stranger",
+    "by",
+    "reporter",
+    "remote",
+    "target",
+    "destination",
+    "source",
+)
+"""Fields that name another member than the one that tells, by address or by label."""
+
+
+class Subject(NamedTuple):
+    """What a story is about. `key`: the migration's id, the member's label, or the event that the claim or merge began with."""
+
+    kind: SubjectKind
+    key: str | Identity
+
+
+class EventTrace(NamedTuple):
+    """A heading in words, and all records that belong to it, in order."""
+
+    heading: str
+    records: tuple[Record, ...]
+
+
+def subjects_of(event_index: EventIndex, record: Record) -> tuple[Subject, ...]:
+    """The stories that `record` is part of, the narrowest first; the story of its member is always the last."""
+    found: list[Subject] = []
+    migration_id = getattr(record.event, "migration_id", None)
+    if migration_id is not None:
+        found.append(Subject("migration", migration_id))
+    for kind, begins in (("claim", events.ClaimStarted), ("merge", events.MergeStarted)):
+        begun = _beginning(event_index, record, begins, CLAIM_KINDS if kind == "claim" else MERGE_KINDS)
+        if begun is not None:
+            found.append(Subject("claim" if kind == "claim" else "merge", identity(begun)))
+    concerned = _labels_named(event_index, record.event) if isinstance(record.event, FROM_OUTSIDE) else [record.member]
+    return (*found, *(Subject("member", label) for label in concerned))
+
+
+def event_trace(event_index: EventIndex, subject: Subject) -> EventTrace:
+    """The story of `subject`, as far as `event_index` reaches."""
+    match subject.kind:
+        case "migration":
+            return _migration(event_index, str(subject.key))
+        case "member":
+            return _member(event_index, str(subject.key))
+        case "claim" | "merge":
+            begun = next((one for one in event_index.records if identity(one) == subject.key), None)
+            if begun is None:
+                return EventTrace(f"the {subject.kind} is not among the records any more", ())
+            return _claim(event_index, begun) if subject.kind == "claim" else _merge(event_index, begun)
+
+
+CLAIM_KINDS = (events.ClaimStarted, events.ClaimAnswered, events.ClaimFinished, events.ClaimAbandoned, events.MasterChanged,
+               events.ListInstalled)  # fmt: skip
+MERGE_KINDS = (events.MergeStarted, events.MergeAbandoned, events.MemberMerging, events.ClusterStateChanged,
+               events.MemberStarted, events.MergeVerdict, EntriesMerged)  # fmt: skip
+FROM_OUTSIDE = (events.ProcessKilled, events.ProcessPaused, events.ProcessResumed, events.LinkChanged)
+
+
+def _beginning(
+    event_index: EventIndex, record: Record, begins: type[Event], kinds: tuple[type[Event], ...], depth: int = 4
+) -> Record | None:
+    """The event of the kind `begins` that `record` goes back to in a few steps, each of them one of `kinds`."""
+    if isinstance(record.event, begins):
+        return record
+    if not isinstance(record.event, kinds) or not depth:
+        return None
+    for because in direct_causes(event_index, record):
+        found = _beginning(event_index, because.record, begins, kinds, depth - 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _migration(event_index: EventIndex, migration_id: str) -> EventTrace:
+    records = tuple(reversed(list(event_index.of_migration(migration_id))))
+    started = next((one for one in records if isinstance(one.event, MigrationStarted)), None)
+    if started is None:
+        return EventTrace(f"migration {migration_id}: its beginning is not among the records", records)
+    event = event_of(MigrationStarted, started)
+    what = f"migration of p{event.partition}, {event.type}: {migration_path_text(event, event_index.label_of)}"
+    return EventTrace(f"{what}; {_span(records)}", records)
+
+
+def _claim(event_index: EventIndex, begun: Record) -> EventTrace:
+    """From the suspicions that made the member claim to the lists that came of it."""
+    led = [because.record for because in direct_causes(event_index, begun)]
+    records = [*sorted(led, key=lambda one: event_index.place_of(one) or 0), begun]
+    lineage, ended, outcome = "", False, "its end is not known"
+    claimant = begun.member
+    for record in _after(event_index, begun):
+        event = record.event
+        if record.uuid == begun.uuid and not ended:
+            if isinstance(event, events.ClaimAnswered):
+                records.append(record)
+            elif isinstance(event, events.ClaimFinished | events.ClaimAbandoned):
+                records.append(record)
+                ended = True
+                if isinstance(event, events.ClaimFinished):
+                    lineage, outcome = event.lineage, f"list v{event.version} comes of it"
+                else:
+                    outcome = f"abandoned: {event.reason}"
+        if isinstance(event, events.MasterChanged) and not ended:
+            if event.reason == "its mastership claim is accepted" and event_index.label_of(event.master) == claimant:
+                records.append(record)
+        elif isinstance(event, events.ListInstalled) and lineage and event.lineage == lineage:
+            if event.cause in ("mastership claim", "published") and event.version == _version(begun, records):
+                records.append(record)
+    return EventTrace(f"claim of {claimant}; {outcome}; {_span(records)}", tuple(records))
+
+
+def _version(begun: Record, records: list[Record]) -> int:
+    """The version of the list that a claim came to."""
+    return next((one.event.version for one in records if isinstance(one.event, events.ClaimFinished)), -1)
+
+
+def _merge(event_index: EventIndex, begun: Record) -> EventTrace:
+    """From the verdicts of both masters to the arrival of the last member."""
+    event = event_of(events.MergeStarted, begun)
+    movers = {event_index.label_of(address) for address in event.merging}
+    verdicts = [because.record for because in direct_causes(event_index, begun)]
+    records = [*sorted(verdicts, key=lambda one: event_index.place_of(one) or 0), begun]
+    lives: set[str] = set()
+    arrived: set[str] = set()
+    outcome = "not all have arrived"
+    for record in _after(event_index, begun):
+        said = record.event
+        if isinstance(said, events.MergeAbandoned) and record.uuid == begun.uuid:
+            records.append(record)
+            outcome = f"given up: {said.reason}"
+            break
+        if isinstance(said, events.MemberMerging) and record.member in movers and said.target == event.target:
+            lives.add(said.next_uuid)
+            records.append(record)
+        elif isinstance(said, events.ClusterStateChanged) and record.member in movers and said.state == "FROZEN":
+            records.append(record)
+        elif record.uuid in lives and isinstance(said, events.MemberStarted | events.JoinRequested | EntriesMerged):
+            records.append(record)
+        elif record.uuid in lives and isinstance(said, events.ListInstalled) and said.cause == "joined":
+            records.append(record)
+            arrived.add(record.uuid)
+        elif (
+            isinstance(said, events.MemberAdmitted | events.MemberHeldBack)
+            and event_index.label_of(said.address) in movers
+        ):
+            records.append(record)
+        if len(arrived) == len(movers) and not isinstance(said, EntriesMerged):
+            outcome = "all have arrived"
+            if record.uuid in arrived:
+                break
+    names = names_text(event.merging, event_index.label_of)
+    heading = f"merge of {names} into the cluster of {event_index.label_of(event.target)}; {outcome}; {_span(records)}"
+    return EventTrace(heading, tuple(records))
+
+
+def _member(event_index: EventIndex, label: str) -> EventTrace:
+    """What it told, and what others told about it."""
+    records = tuple(
+        one for one in event_index.records if one.member == label or label in _labels_named(event_index, one.event)
+    )
+    lives = len(dict.fromkeys(one.uuid for one in records if one.member == label))
+    return EventTrace(f"{label} in {counted(lives, 'life', 'lives')}; {_span(records)}", records)
+
+
+def _labels_named(event_index: EventIndex, event: Event) -> list[str]:
+    named = (getattr(event, field, None) for field in ABOUT)
+    return list(dict.fromkeys(event_index.label_of(Address(one)) for one in named if isinstance(one, str)))
+
+
+def _after(event_index: EventIndex, begun: Record) -> Iterator[Record]:
+    place = event_index.place_of(begun)
+    for following in range((place if place is not None else len(event_index)) + 1, len(event_index)):
+        yield event_index.records[following]
+
+
+def _span(records: tuple[Record, ...] | list[Record]) -> str:
+    if not records:
+        return "nothing is known of it"
+    took = duration_text(records[-1].at - records[0].at)
+    return f"{counted(len(records), 'event')} in {took}"

@@ -1,0 +1,200 @@
+"""What healing follows from, kind by kind: partial disconnections, merges, edits of join lists, the state of the cluster.
+
+Seeds 001 and 002; see `causes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.explain.event_index import (
+    DirectCause,
+    Effect,
+    Rule,
+    command_cause,
+    event_of,
+    local_cause,
+    message_cause,
+)
+
+# Partial disconnections
+
+
+def _held_back(effect: Effect, event: events.MemberHeldBack) -> Iterator[DirectCause]:
+    label = effect.name(event.address)
+    settled = effect.own(events.DisconnectionResolved, lambda one: event.address in one.remove)
+    yield from local_cause(settled, f"{label} had to go for links that were down")
+    yield from message_cause(effect.of(label, events.MasterChanged), f"{label} wants in", deeper=settled is None)
+
+
+def _join_delayed(effect: Effect, event: events.JoinDelayed) -> Iterator[DirectCause]:
+    held = effect.at(event.master, events.MemberHeldBack, lambda one: effect.is_own(one.address))
+    yield from message_cause(held, f"{effect.name(event.master)} holds it back")
+
+
+def _reported(effect: Effect, event: events.DisconnectionReported) -> Iterator[DirectCause]:
+    reporter = effect.name(event.reporter)
+    for suspect in event.suspects:
+        raised = effect.of(reporter, events.SuspicionRaised, partial(_is_about, suspect))
+        yield from message_cause(raised, f"{reporter} suspects {effect.name(suspect)}")
+    if not event.suspects:
+        yield from message_cause(effect.of(reporter, events.SuspicionCleared), f"{reporter} suspects nobody any more")
+
+
+def _is_about(suspect: Address, raised: events.SuspicionRaised) -> bool:
+    return raised.suspect == suspect
+
+
+def _resolved(effect: Effect, event: events.DisconnectionResolved) -> Iterator[DirectCause]:
+    before = effect.own(events.DisconnectionResolved)
+    told: set[Address] = set()
+    for report in effect.all_own(events.DisconnectionReported):
+        if before is not None and report.seq < before.seq:
+            return
+        said = event_of(events.DisconnectionReported, report)
+        if said.reporter not in told and said.suspects:
+            concerns = said.reporter in event.remove or any(one in event.remove for one in said.suspects)
+            if concerns:
+                yield from local_cause(report, f"{effect.name(said.reporter)} cannot reach some of them")
+        told.add(said.reporter)
+
+
+# Merges
+
+
+def _search_planned(effect: Effect, event: events.SearchPlanned) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.NotMerging), "it waits with merging", deeper=False)
+    yield from local_cause(effect.own(events.MasterChanged), "a master looks for other clusters")
+
+
+def _verdict(effect: Effect, event: events.MergeVerdict) -> Iterator[DirectCause]:
+    theirs = effect.at(event.remote, events.ListInstalled)
+    there = _listed(theirs) or {event.remote}
+    edited = effect.own(events.JoinListChanged, lambda one: not there.isdisjoint(one.addresses))
+    yield from local_cause(edited, "its join list names somebody there")
+    mine = effect.own(events.ListInstalled)
+    here = {effect.record.member, *map(effect.name, _listed(mine))}
+    healed = _healed_between(effect, here, set(map(effect.name, there)))
+    if healed is not None and (mine is None or theirs is None or healed.at >= max(mine.at, theirs.at)):
+        yield from local_cause(healed, "the two sides reach one another again")
+    yield from message_cause(
+        theirs, f"{effect.name(event.remote)} leads a cluster of its own", deeper=edited is healed is None
+    )
+
+
+def _listed(installed: Record | None) -> set[Address]:
+    """The addresses on a list that was installed."""
+    if installed is None:
+        return set()
+    return {one.address for one in event_of(events.ListInstalled, installed).members}
+
+
+def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record | None:
+    """The latest link between two sides to become plain."""
+
+    def mended(link: events.LinkChanged) -> bool:
+        joins = (link.source in here and link.target in there) or (link.source in there and link.target in here)
+        return joins and link == events.LinkChanged(link.source, link.target)
+
+    return effect.anywhere(events.LinkChanged, mended)
+
+
+def _not_merging(effect: Effect, event: events.NotMerging) -> Iterator[DirectCause]:
+    if event.remote is not None:
+        verdict = effect.own(events.MergeVerdict, lambda one: one.remote == event.remote and one.why == event.reason)
+        yield from local_cause(verdict, "that is what it found")
+        abandoned = effect.own(events.MergeAbandoned, lambda one: one.reason == event.reason)
+        yield from local_cause(abandoned, "it had begun, and gave up")
+    elif not event.reason:
+        before = effect.own(events.NotMerging)
+        edited = effect.own(events.JoinListChanged)
+        if before is not None and edited is not None and edited.at >= before.at:
+            yield from local_cause(edited, "its join list was edited")
+
+
+def _merge_started(effect: Effect, event: events.MergeStarted) -> Iterator[DirectCause]:
+    decided = effect.own(events.MergeVerdict, lambda one: one.remote == event.target and one.decision == "local-merges")
+    yield from local_cause(decided, "it is the one that has to go")
+    theirs = effect.at(
+        event.target, events.MergeVerdict, lambda one: effect.is_own(one.remote) and one.decision == "remote-merges"
+    )
+    yield from message_cause(theirs, f"{effect.name(event.target)} found the same", deeper=decided is None)
+
+
+def _merge_abandoned(effect: Effect, event: events.MergeAbandoned) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.ClusterStateRefused), "its cluster could not be frozen")
+    yield from local_cause(effect.own(events.MergeStarted), "it had begun to merge")
+
+
+def _member_merging(effect: Effect, event: events.MemberMerging) -> Iterator[DirectCause]:
+    own = effect.own(events.MergeStarted, lambda one: one.target == event.target)
+    yield from local_cause(own, "it leads its cluster there")
+    if own is None:
+        led = effect.anywhere(
+            events.MergeStarted, lambda one: one.target == event.target and any(map(effect.is_own, one.merging))
+        )
+        yield from message_cause(led, "its master leads its cluster there")
+
+
+def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Iterator[DirectCause]:
+    if effect.is_own(event.author):
+        yield from command_cause(effect, "member-list")
+        return
+    author = effect.name(event.author)
+    edited = effect.of(author, events.JoinListChanged, lambda one: one.edition == event.edition)
+    yield from message_cause(edited, f"the edit was handed to {author}")
+
+
+# The state of the cluster, and what was asked for
+
+
+def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Iterator[DirectCause]:
+    leads = effect.own(events.MasterChanged)
+    master = effect.name(event_of(events.MasterChanged, leads).master) if leads is not None else ""
+    if master == effect.record.member:
+        if event.state == "FROZEN":
+            yield from local_cause(effect.own(events.MergeStarted), "it is frozen for the merge")
+        elif event.state == "ACTIVE":
+            yield from local_cause(effect.own(events.MergeAbandoned), "the merge that it was frozen for is given up")
+        yield from command_cause(effect, "state")
+        return
+    decided = effect.of(master, events.ClusterStateChanged, lambda one: one.state == event.state)
+    yield from message_cause(decided, f"{master} decided it")
+    if decided is None and event.state == "FROZEN":
+        yield from message_cause(effect.of(master, events.MergeStarted), f"{master} freezes its cluster for the merge")
+
+
+def _state_refused(effect: Effect, event: events.ClusterStateRefused) -> Iterator[DirectCause]:
+    return command_cause(effect, "state")
+
+
+def _protection(effect: Effect, event: events.ProtectionChanged) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.ListInstalled), "its list has another length")
+
+
+def _settings(effect: Effect, event: events.SettingsChanged) -> Iterator[DirectCause]:
+    return command_cause(effect, "config")
+
+
+HEALING_RULES: Mapping[type, Rule] = {
+    events.DisconnectionReported: _reported,
+    events.DisconnectionResolved: _resolved,
+    events.MemberHeldBack: _held_back,
+    events.JoinDelayed: _join_delayed,
+    events.SearchPlanned: _search_planned,
+    events.MergeVerdict: _verdict,
+    events.NotMerging: _not_merging,
+    events.MergeStarted: _merge_started,
+    events.MergeAbandoned: _merge_abandoned,
+    events.MemberMerging: _member_merging,
+    events.JoinListChanged: _join_list_changed,
+    events.ClusterStateChanged: _state_changed,
+    events.ClusterStateRefused: _state_refused,
+    events.ProtectionChanged: _protection,
+    events.SettingsChanged: _settings,
+}
+"""What follows from what, by kind of event."""

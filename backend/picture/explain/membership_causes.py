@@ -1,0 +1,305 @@
+"""What the events of membership follow from, kind by kind, as the records tell it (seeds 000 and 003); see `causes`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import DrainFinished
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.explain.event_index import (
+    DirectCause,
+    Effect,
+    Rule,
+    command_cause,
+    event_of,
+    local_cause,
+    message_cause,
+)
+from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silence, causes_of_suspicion
+
+NAMES_IT = " names it"
+
+
+# The life of a member, and joining
+
+
+def _started(effect: Effect, event: events.MemberStarted) -> Iterator[DirectCause]:
+    if event.merged_from:
+        left = effect.of(effect.record.member, events.MemberMerging, lambda one: one.next_uuid == effect.record.uuid)
+        yield from local_cause(left, "its life before ended in a merge")
+
+
+def _join_requested(effect: Effect, event: events.JoinRequested) -> Iterator[DirectCause]:
+    follows = effect.own(events.MasterChanged, lambda one: one.master == event.master)
+    yield from local_cause(follows, f"it takes {effect.name(event.master)} for the master")
+    if follows is None:
+        yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
+
+
+def _join_failed(effect: Effect, event: events.JoinFailed) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.JoinDelayed), "it was held back")
+    yield from local_cause(effect.own(events.JoinRequested), "it asked and was not let in")
+
+
+def _stopped(effect: Effect, event: events.MemberStopped) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.JoinFailed), "it could not join")
+    drained = effect.anywhere(DrainFinished, lambda one: effect.is_own(one.address))
+    if event.reason == "asked to stop" and drained is not None:
+        yield from message_cause(drained, f"{drained.member} lets it go")
+    yield from command_cause(effect, "shutdown")
+
+
+def _admitted(effect: Effect, event: events.MemberAdmitted) -> Iterator[DirectCause]:
+    label = effect.name(event.address)
+    asked = effect.of(label, events.JoinRequested)
+    if asked is not None and asked.uuid == event.joined_uuid:
+        yield from message_cause(asked, f"{label} asked to be let in")
+    listed = effect.own(events.ListInstalled, lambda one: one.version == event.version)
+    yield from local_cause(listed, f"{label} is on the list, and the others know or had time to")
+
+
+# Lists and masters
+
+
+def _list_installed(effect: Effect, event: events.ListInstalled) -> Iterator[DirectCause]:
+    if not effect.is_own(event.author):
+        yield from _list_received(effect, event)
+    elif event.cause == "join":
+        yield from _newcomers(effect, event)
+    elif event.cause == "removal":
+        before = effect.own(events.ListInstalled)
+        for removed in effect.all_own(events.MemberRemoved):
+            if before is not None and removed.seq < before.seq:
+                return
+            label = effect.name(event_of(events.MemberRemoved, removed).address)
+            yield from local_cause(removed, f"{label} was taken off it")
+    elif event.cause == "mastership claim":
+        claimed = effect.own(events.ClaimFinished, lambda one: one.lineage == event.lineage)
+        yield from local_cause(claimed, "it is the list that its claim came to")
+    else:
+        yield from local_cause(effect.own(events.MasterChanged), "it forms a cluster")
+
+
+def _list_received(effect: Effect, event: events.ListInstalled) -> Iterator[DirectCause]:
+    author = effect.name(event.author)
+    admitted = None
+    if event.cause == "joined":
+        uuid = effect.record.uuid
+        admitted = effect.of(author, events.MemberAdmitted, lambda one: one.joined_uuid == uuid)
+        yield from message_cause(admitted, f"{author} let it in")
+    if admitted is None:
+
+        def same(one: events.ListInstalled) -> bool:
+            return (one.lineage, one.version) == (event.lineage, event.version)
+
+        yield from message_cause(effect.of(author, events.ListInstalled, same), f"{author} published it")
+
+
+def _newcomers(effect: Effect, event: events.ListInstalled) -> Iterator[DirectCause]:
+    before = effect.own(events.ListInstalled)
+    known = {one.uuid for one in event_of(events.ListInstalled, before).members} if before is not None else set()
+    for member in event.members:
+        if member.uuid not in known and member.uuid != effect.record.uuid:
+            label = effect.name(member.address)
+            asked = effect.of(label, events.JoinRequested)
+            if asked is not None and asked.uuid == member.uuid:
+                yield from message_cause(asked, f"{label} asked to be let in")
+
+
+def _list_rejected(effect: Effect, event: events.ListRejected) -> Iterator[DirectCause]:
+    sender = effect.name(event.sender)
+    sent = effect.of(sender, events.ListInstalled, lambda one: one.version == event.version)
+    yield from message_cause(sent, f"{sender} published it")
+    yield from local_cause(effect.own(events.MasterChanged), "it follows another master", deeper=False)
+
+
+def _master_changed(effect: Effect, event: events.MasterChanged) -> Iterator[DirectCause]:
+    master = effect.name(event.master)
+    if event.reason == "its mastership claim is accepted":
+        yield from message_cause(effect.of(master, events.ClaimStarted), f"{master} claims mastership")
+        yield from _suspicions(effect, lambda one: one != event.master)
+    elif event.reason == "it suspects every older member":
+        yield from _suspicions(effect, lambda _: True)
+    elif event.reason.endswith(NAMES_IT):
+        yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
+        informant = Address(event.reason.removesuffix(NAMES_IT))
+        told = effect.at(informant, events.MasterChanged, lambda one: one.master == event.master)
+        says = "said that it leads" if informant == event.master else f"named {master}"
+        yield from message_cause(told, f"{effect.name(informant)} {says}", deeper=False)
+    else:
+        yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
+
+
+def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Iterator[DirectCause]:
+    """The suspicions that the member holds, the latest first: those that it has not taken back."""
+    seen: set[Address] = set()
+    cleared: dict[Address, int] = {}
+    for one in effect.all_own(events.SuspicionCleared):
+        cleared.setdefault(event_of(events.SuspicionCleared, one).suspect, one.seq)
+    for raised in effect.all_own(events.SuspicionRaised):
+        suspect = event_of(events.SuspicionRaised, raised).suspect
+        if suspect in seen or raised.seq < cleared.get(suspect, 0):
+            continue
+        seen.add(suspect)
+        if wanted(suspect):
+            yield from local_cause(raised, f"it suspects {effect.name(suspect)}")
+
+
+def _remembered(effect: Effect, event: events.AddressesRemembered) -> Iterator[DirectCause]:
+    if event.addresses:
+        yield from local_cause(effect.own(events.ListInstalled), "they are on its list no more")
+
+
+# Suspicion
+
+
+def _removed(effect: Effect, event: events.MemberRemoved) -> Iterator[DirectCause]:
+    return causes_of_suspicion(effect, event.address, event.removed_uuid, event.reason)
+
+
+def _raised(effect: Effect, event: events.SuspicionRaised) -> Iterator[DirectCause]:
+    yield from causes_of_suspicion(effect, event.suspect, event.suspect_uuid, event.reason)
+    late = effect.own(events.HeartbeatLate, lambda one: one.address == event.suspect)
+    if late is not None and not event_of(events.HeartbeatLate, late).over:
+        yield from local_cause(late, "its heartbeat was late already", deeper=False)
+
+
+def _cleared(effect: Effect, event: events.SuspicionCleared) -> Iterator[DirectCause]:
+    label = effect.name(event.suspect)
+    if event.reason == "its mastership claim is accepted":
+        yield from message_cause(effect.of(label, events.ClaimStarted), f"{label} claims mastership")
+    elif event.reason == "it sent a member list as master":
+        yield from message_cause(effect.of(label, events.ListInstalled), f"{label} publishes its list", deeper=False)
+    else:
+        raised = effect.own(events.SuspicionRaised, lambda one: one.suspect == event.suspect)
+        yield from _heard_again(effect, label, raised)
+        yield from local_cause(raised, "it suspected that one until then", deeper=False)
+
+
+def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Iterator[DirectCause]:
+    """What ended the silence of `label` since it was `noticed`."""
+    observer = effect.record.member
+    plain = {events.LinkChanged(label, observer), events.LinkChanged(observer, label)}
+    resumed = effect.anywhere(events.ProcessResumed, lambda one: one.target == label)
+    mended = effect.anywhere(events.LinkChanged, lambda one: one in plain)
+    for healed, why in ((resumed, f"{label} runs on"), (mended, "the link between the two is plain again")):
+        if healed is not None and noticed is not None and healed.at >= noticed.at:
+            yield from local_cause(healed, why)
+
+
+def _explicit_sent(effect: Effect, event: events.ExplicitSuspicionSent) -> Iterator[DirectCause]:
+    label = effect.name(event.to)
+    if event.reason == "the master asked for it":
+        follows = effect.own(events.MasterChanged)
+        if follows is not None:
+            master = effect.name(event_of(events.MasterChanged, follows).master)
+            asked = effect.of(master, events.ExplicitSuspicionSent, lambda one: one.to == event.to)
+            yield from message_cause(asked, f"{master} wants {label} to go its own way")
+    elif event.reason.startswith("a heartbeat complaint"):
+        complaint = effect.anywhere(
+            events.ComplaintSent, lambda one: effect.is_own(one.master) and one.stranger == event.to
+        )
+        complaint = complaint or effect.of(label, events.ComplaintSent, lambda one: effect.is_own(one.master))
+        yield from message_cause(complaint, "a complaint about heartbeats came")
+    elif event.reason.startswith("it published a list"):
+        rejected = effect.own(events.ListRejected, lambda one: one.sender == event.to)
+        yield from local_cause(rejected, f"{label} published a list without being its master")
+    removed = effect.own(events.MemberRemoved, lambda one: one.address == event.to)
+    yield from local_cause(removed, f"{label} is on its list no more")
+    if removed is None:
+        claimed = effect.own(events.ClaimFinished, lambda one: event.to not in one.accepted)
+        yield from local_cause(claimed, f"{label} is not on the list that its claim came to")
+
+
+def _explicit_received(effect: Effect, event: events.ExplicitSuspicionReceived) -> Iterator[DirectCause]:
+    sent = effect.at(event.sender, events.ExplicitSuspicionSent, lambda one: effect.is_own(one.to))
+    yield from message_cause(sent, f"{effect.name(event.sender)} told it to")
+
+
+def _complaint(effect: Effect, event: events.ComplaintSent) -> Iterator[DirectCause]:
+    stranger, own = effect.name(event.stranger), effect.record.member
+
+    def holds_both(one: events.ListInstalled) -> bool:
+        return any(effect.name(member.address) == own for member in one.members)
+
+    beats = effect.of(stranger, events.ListInstalled, holds_both)
+    yield from message_cause(beats, f"{stranger} has {own} on its list, and so sends it heartbeats")
+    mine = effect.own(events.ListInstalled)
+    yield from local_cause(mine, f"{stranger} is not on the list of {own}", deeper=False)
+
+
+def _observer_paused(effect: Effect, event: events.ObserverPaused) -> Iterator[DirectCause]:
+    paused = effect.anywhere(events.ProcessPaused, lambda one: one.target == effect.record.member)
+    yield from local_cause(paused, "it was frozen")
+
+
+def _late(effect: Effect, event: events.HeartbeatLate) -> Iterator[DirectCause]:
+    if not event.over:
+        silence = f"no heartbeat for {event.silence / SECOND_US:.1f} s"
+        yield from causes_of_silence(effect, effect.name(event.address), event.late_uuid, silence)
+        return
+    late = effect.own(events.HeartbeatLate, lambda one: one.address == event.address)
+    if event.silence:
+        yield from _heard_again(effect, effect.name(event.address), late)
+    yield from local_cause(late, "it was late until then", deeper=False)
+
+
+# Claims
+
+
+def _claim_started(effect: Effect, event: events.ClaimStarted) -> Iterator[DirectCause]:
+    yield from _suspicions(effect, lambda one: one in event.suspected)
+
+
+def _claim_answered(effect: Effect, event: events.ClaimAnswered) -> Iterator[DirectCause]:
+    own = effect.record.member
+    if event.answer == "accepted":
+        follows = effect.at(event.by, events.MasterChanged, lambda one: effect.name(one.master) == own)
+        yield from message_cause(follows, f"{effect.name(event.by)} follows it from now on")
+    else:
+        yield from local_cause(effect.own(events.ClaimStarted), "it claims mastership and asked")
+
+
+def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Iterator[DirectCause]:
+    started = effect.own(events.ClaimStarted)
+    yield from local_cause(started, "it claims mastership")
+    if started is not None:
+        for answer in reversed(list(effect.all_own(events.ClaimAnswered))):
+            said = event_of(events.ClaimAnswered, answer)
+            if answer.seq > started.seq and said.answer == "accepted" and said.by in event.accepted:
+                yield from local_cause(answer, f"{effect.name(said.by)} accepts it")
+
+
+def _claim_abandoned(effect: Effect, event: events.ClaimAbandoned) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.ClaimStarted), "it had claimed mastership")
+    if "merge" in event.reason:
+        yield from local_cause(effect.own(events.MergeStarted), "it merges")
+
+
+MEMBERSHIP_RULES: Mapping[type, Rule] = {
+    events.MemberStarted: _started,
+    events.JoinRequested: _join_requested,
+    events.JoinFailed: _join_failed,
+    events.MemberStopped: _stopped,
+    events.ListInstalled: _list_installed,
+    events.ListRejected: _list_rejected,
+    events.MasterChanged: _master_changed,
+    events.AddressesRemembered: _remembered,
+    events.MemberAdmitted: _admitted,
+    events.MemberRemoved: _removed,
+    events.HeartbeatLate: _late,
+    events.SuspicionRaised: _raised,
+    events.SuspicionCleared: _cleared,
+    events.ExplicitSuspicionSent: _explicit_sent,
+    events.ExplicitSuspicionReceived: _explicit_received,
+    events.ComplaintSent: _complaint,
+    events.ObserverPaused: _observer_paused,
+    events.ClaimStarted: _claim_started,
+    events.ClaimAnswered: _claim_answered,
+    events.ClaimFinished: _claim_finished,
+    events.ClaimAbandoned: _claim_abandoned,
+}
+"""What follows from what, by kind of event. Kinds that are not here begin a story: somebody outside did them."""

@@ -1,0 +1,266 @@
+"""What the events of partitions, migrations and data follow from, kind by kind (seed 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import (
+    BackupInStep,
+    BackupOutOfStep,
+    CallFinished,
+    CallStarted,
+    EntriesMerged,
+)
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.picture.explain.event_index import (
+    DirectCause,
+    Effect,
+    Rule,
+    event_of,
+    first,
+    local_cause,
+    message_cause,
+)
+from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silence
+
+# The table
+
+
+def _table_changed(effect: Effect, event: partition_events.TableChanged) -> Iterator[DirectCause]:
+    if event.cause == "published":
+        yield from _table_received(effect, event)
+    elif event.cause == "migration":
+        partitions = {row[0] for row in event.rows}
+        learnt = effect.own(partition_events.MigrationFinished, lambda one: one.partition in partitions)
+        decided = effect.own(partition_events.MigrationDecided, lambda one: one.partition in partitions)
+        known = [one for one in (learnt, decided) if one is not None]
+        if known:
+            yield from local_cause(max(known, key=lambda one: one.seq), "that migration has ended so")
+    elif event.cause == "repaired":
+        yield from local_cause(effect.own(events.ListInstalled), "those who left hold nothing any more")
+    elif event.cause == "recovered":
+        yield from local_cause(
+            effect.own(partition_events.TableRecoveryStarted), "all tables that are left were compared"
+        )
+    else:
+        yield from local_cause(
+            effect.own(events.ListInstalled), "these are the members to hold the partitions", deeper=False
+        )
+
+
+def _table_received(effect: Effect, event: partition_events.TableChanged) -> Iterator[DirectCause]:
+    author = effect.event_index.label_of_incarnation(event.author)
+    if not author:
+        return
+
+    def has_it(one: partition_events.TableChanged) -> bool:
+        return one.table_version <= event.table_version and one.cause != "published"
+
+    yield from message_cause(effect.of(author, partition_events.TableChanged, has_it), f"{author} published it")
+
+
+def _partition_lost(effect: Effect, event: partition_events.PartitionLost) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.ListInstalled), "who held it is on the list no more")
+
+
+def _recovery_started(effect: Effect, event: partition_events.TableRecoveryStarted) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.ClaimFinished), "it is master now, and migrations may have been under way")
+
+
+def _recovered(effect: Effect, event: partition_events.TableRecovered) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(partition_events.TableRecoveryStarted), "everybody has answered or left")
+
+
+# Plans
+
+
+def _planned(effect: Effect, event: partition_events.MigrationsPlanned) -> Iterator[DirectCause]:
+    return _what_the_plan_is_for(effect, event.why)
+
+
+def _cancelled(effect: Effect, event: partition_events.MigrationsCancelled) -> Iterator[DirectCause]:
+    return _what_the_plan_is_for(effect, event.reason)
+
+
+def _what_the_plan_is_for(effect: Effect, reason: str) -> Iterator[DirectCause]:
+    if reason.endswith("wants to leave"):
+        yield from local_cause(effect.own(partition_events.DrainStarted), "a member wants to leave")
+    elif reason == "a new master leads":
+        yield from local_cause(effect.own(partition_events.TableRecovered), "its table is the latest there is")
+        if effect.own(partition_events.TableRecovered) is None:
+            yield from local_cause(effect.own(events.MasterChanged), "it leads now")
+    elif reason == "the partitions are arranged":
+        yield from local_cause(
+            effect.own(partition_events.TableChanged, lambda one: one.cause == "arranged"), "they were arranged"
+        )
+    elif reason.startswith("a migration failed"):
+        yield from local_cause(
+            effect.own(partition_events.MigrationDecided, lambda one: not one.committed), "that migration failed"
+        )
+    elif reason.startswith("the cluster is "):
+        yield from local_cause(effect.own(events.ClusterStateChanged), "the state of the cluster changed")
+    elif reason.endswith(("that hold data", "joined", "left")):
+        yield from local_cause(effect.own(events.ListInstalled), "other members hold data now")
+
+
+def _drain_finished(effect: Effect, event: partition_events.DrainFinished) -> Iterator[DirectCause]:
+    yield from local_cause(
+        effect.own(partition_events.DrainStarted, lambda one: one.address == event.address), "it wanted to leave"
+    )
+
+
+# One migration
+
+
+def _started(effect: Effect, event: partition_events.MigrationStarted) -> Iterator[DirectCause]:
+    yield from local_cause(
+        effect.own(partition_events.MigrationsPlanned, lambda one: bool(one.planned)), "it is part of the plan"
+    )
+
+
+def _step(effect: Effect, event: Any, kind: type, accepts: Callable[[Any], bool] | None = None) -> Record | None:
+    """What was said before of the same migration, of a certain kind."""
+    said = (
+        one for one in effect.event_index.of_migration(event.migration_id, effect.place) if isinstance(one.event, kind)
+    )
+    return first(said, accepts)
+
+
+def _migration(effect: Effect, event: Any, kind: type, reason: str) -> Iterator[DirectCause]:
+    yield from message_cause(_step(effect, event, kind), reason)
+
+
+def _taken_part(
+    effect: Effect, event: partition_events.MigrationAccepted | partition_events.MigrationRejected
+) -> Iterator[DirectCause]:
+    return _migration(effect, event, partition_events.MigrationStarted, "the master began it")
+
+
+def _copied(effect: Effect, event: partition_events.MigrationCopied) -> Iterator[DirectCause]:
+    for accepted in effect.event_index.of_migration(event.migration_id, effect.place):
+        said = accepted.event
+        if isinstance(said, partition_events.MigrationAccepted) and said.endpoint == "destination":
+            yield from message_cause(accepted, "the destination waits for the data")
+            return
+    yield from _migration(effect, event, partition_events.MigrationStarted, "the master began it")
+
+
+def _committing(effect: Effect, event: partition_events.MigrationCommitting) -> Iterator[DirectCause]:
+    return _migration(effect, event, partition_events.MigrationCopied, "the destination has all the data")
+
+
+def _decided(effect: Effect, event: partition_events.MigrationDecided) -> Iterator[DirectCause]:
+    if event.committed:
+        done = _step(effect, event, partition_events.MigrationFinished, lambda one: one.endpoint == "destination")
+        if done is not None:
+            yield from message_cause(done, "the destination has committed")
+            return
+        yield from _migration(
+            effect, event, partition_events.MigrationCommitting, "the destination was asked to commit"
+        )
+        return
+    yield from _migration(effect, event, partition_events.MigrationRejected, "it could not take part")
+    begun = _step(effect, event, partition_events.MigrationStarted)
+    if begun is not None and isinstance(begun.event, partition_events.MigrationStarted):
+        parties = {begun.event.destination, begun.event.owner}
+        gone = effect.own(events.MemberRemoved, lambda one: one.address in parties)
+        if gone is not None and gone.seq > begun.seq:
+            yield from local_cause(gone, "one that took part is gone")
+        yield from local_cause(begun, "it had begun")
+
+
+def _finished(effect: Effect, event: partition_events.MigrationFinished) -> Iterator[DirectCause]:
+    decided = _step(effect, event, partition_events.MigrationDecided)
+    if decided is not None:
+        yield from message_cause(decided, "the master decided so")
+        return
+
+    def settles(one: partition_events.TableRecovered) -> bool:
+        return event.migration_id in one.committed_ids or event.migration_id in one.rolled_back_ids
+
+    recovered = effect.anywhere(partition_events.TableRecovered, settles)
+    if recovered is not None:
+        yield from message_cause(recovered, "the new master settled it")
+        return
+    yield from _migration(effect, event, partition_events.MigrationCommitting, "the master asked it to commit")
+
+
+def _evicted(effect: Effect, event: partition_events.CompletedEvicted) -> Iterator[DirectCause]:
+    wanted = set(event.migration_ids)
+    yield from local_cause(
+        effect.own(partition_events.MigrationDecided, lambda one: one.migration_id in wanted), "that had ended"
+    )
+
+
+# Data
+
+
+def _call_finished(effect: Effect, event: CallFinished) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(CallStarted, lambda one: one.call == event.call), "a client asked for it")
+    if event.problem:
+        protection = effect.own(events.ProtectionChanged)
+        if protection is not None and not event_of(events.ProtectionChanged, protection).operating:
+            yield from local_cause(protection, "it sees too few members")
+    if event.operation == "get" and not event.found and not event.problem:
+        yield from _lost_write(effect, event)
+
+
+def _lost_write(effect: Effect, event: CallFinished) -> Iterator[DirectCause]:
+    """What was written under the key, if that was not taken out again, and the loss of its partition."""
+
+    def same_key(one: CallFinished) -> bool:
+        same = (one.map, one.key) == (event.map, event.key)
+        return same and one.operation in ("put", "remove") and not one.problem
+
+    written = effect.anywhere(CallFinished, same_key)
+    lost = effect.anywhere(partition_events.PartitionLost, lambda one: one.partition == event.partition)
+    if written is not None and event_of(CallFinished, written).operation == "remove":
+        yield from local_cause(written, "the key was taken out")
+        return
+    if lost is not None and (written is None or lost.at >= written.at):
+        yield from local_cause(lost, f"p{event.partition} was lost with all that stood in it")
+    yield from local_cause(written, "the key had been written", deeper=False)
+
+
+def _out_of_step(effect: Effect, event: BackupOutOfStep) -> Iterator[DirectCause]:
+    yield from causes_of_silence(effect, effect.name(event.owner), "", event.reason)
+    partition = event.partition
+    changed = effect.own(partition_events.TableChanged, lambda one: any(row[0] == partition for row in one.rows))
+    yield from local_cause(changed, "the partition has other holders", deeper=False)
+
+
+def _in_step(effect: Effect, event: BackupInStep) -> Iterator[DirectCause]:
+    yield from local_cause(
+        effect.own(BackupOutOfStep, lambda one: one.partition == event.partition), "it had asked for it"
+    )
+
+
+def _merged(effect: Effect, event: EntriesMerged) -> Iterator[DirectCause]:
+    yield from local_cause(effect.own(events.MemberStarted), "it came here in a merge")
+
+
+PARTITION_RULES: Mapping[type, Rule] = {
+    partition_events.TableChanged: _table_changed,
+    partition_events.PartitionLost: _partition_lost,
+    partition_events.TableRecoveryStarted: _recovery_started,
+    partition_events.TableRecovered: _recovered,
+    partition_events.MigrationsPlanned: _planned,
+    partition_events.MigrationsCancelled: _cancelled,
+    partition_events.DrainFinished: _drain_finished,
+    partition_events.MigrationStarted: _started,
+    partition_events.MigrationAccepted: _taken_part,
+    partition_events.MigrationRejected: _taken_part,
+    partition_events.MigrationCopied: _copied,
+    partition_events.MigrationCommitting: _committing,
+    partition_events.MigrationDecided: _decided,
+    partition_events.MigrationFinished: _finished,
+    partition_events.CompletedEvicted: _evicted,
+    CallFinished: _call_finished,
+    BackupOutOfStep: _out_of_step,
+    BackupInStep: _in_step,
+    EntriesMerged: _merged,
+}
+"""What follows from what, by kind of event."""

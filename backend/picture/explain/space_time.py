@@ -1,0 +1,310 @@
+"""The space–time diagram: members side by side as lanes, time downward, and arrows for the messages between them.
+
+An arrow is a cause (see `causes`) that came as a message, drawn at the row where it arrived. Messages that no member tells of,
+such as heartbeats, are not in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.picture.explain.causes import direct_causes
+from quarterdeck.backend.picture.explain.event_index import EventIndex, Identity, identity
+from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.formatting import one_line
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+ZOOMS_US = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+"""How much time a row may take up; 0 gives every event a row of its own."""
+
+UNDRAWN = (CallStarted, CallFinished, events.OperatorAsked, events.SettingsChanged, events.AddressesRemembered)
+"""What has no place among the lanes: it would hide the rest, or is about nobody else."""
+
+BEFORE, ALIVE, FROZEN, OVER = range(4)
+"""What a lane looks like below a mark: nothing, a line, a broken line, nothing."""
+
+LANE_GLYPHS = (" ", "│", "┆", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One member, and the letter that stands for it in the marks of others."""
+
+    label: str
+    letter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What happened to one lane in a row. `more` counts what else did, which is not shown."""
+
+    lane: int
+    text: str
+    tone: Tone
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A message from one lane that has arrived at another one."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the diagram: an event, or all events of a short time."""
+
+    at_us: int
+    gap_us: int
+    """How long nothing happened before."""
+    marks: tuple[Mark, ...]
+    arrows: tuple[Arrow, ...]
+    lanes: str
+    """The glyph of each lane where nothing stands in it."""
+    record: Record
+    """The first event of the row."""
+    events: int
+
+
+class SpaceTime:
+    """The rows of the diagram. Made row by row as they come into sight; `extend` costs little."""
+
+    def __init__(self, event_index: EventIndex, labels: Sequence[str], zoom_us: int = 0) -> None:
+        """`event_index` must have every record before `extend` is given it."""
+        self._trail = event_index
+        self.zoom_us = zoom_us
+        self.lanes = tuple(
+            Lane(one_line(label), LETTERS[place] if place < len(LETTERS) else str(place + 1))
+            for place, label in enumerate(labels)
+        )
+        self._lane_of = {label: place for place, label in enumerate(labels)}
+        self._rows: list[list[Record]] = []
+        self._row_of: dict[Identity, int] = {}
+        self._states: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        """By lane: from which row on it is in which state."""
+        self._made: dict[int, Row] = {}
+        self.revision = 0
+        """Grows when rows that are there already have changed."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Add `records` below."""
+        for record in records:
+            kind = type(record.event)
+            if kind in UNDRAWN or self._lane(record) is None:
+                continue
+            last = self._rows[-1] if self._rows else None
+            if last is not None and self.zoom_us and last[0].at // self.zoom_us == record.at // self.zoom_us:
+                last.append(record)
+                self._made.pop(len(self._rows) - 1, None)
+            else:
+                self._rows.append([record])
+            place = len(self._rows) - 1
+            self._row_of[identity(record)] = place
+            self._note_state(record, place)
+
+    def row_of(self, record: Record) -> int | None:
+        """The row in which `record` stands, if it is drawn."""
+        return self._row_of.get(identity(record))
+
+    def row_at(self, at_us: int) -> int:
+        """The last row that is not after `at_us`; the first one when there is none."""
+        return max(0, bisect_right(self._rows, at_us, key=lambda row: row[0].at) - 1)
+
+    def record_at(self, place: int) -> Record:
+        """The event that a row begins with."""
+        return self._rows[place][0]
+
+    def row(self, place: int) -> Row:
+        """The row at `place`."""
+        made = self._made.get(place)
+        if made is None:
+            made = self._made[place] = self._make(place)
+        return made
+
+    def _make(self, place: int) -> Row:
+        records = self._rows[place]
+        by_lane: dict[int, list[Record]] = {}
+        arrows: dict[Arrow, None] = {}
+        for record in records:
+            lane = self._lane(record)
+            assert lane is not None
+            by_lane.setdefault(lane, []).append(record)
+            for because in direct_causes(self._trail, record):
+                source = self._lane_of.get(because.record.member)
+                if because.message and source is not None and source != lane:
+                    arrows[Arrow(source, lane)] = None
+        before = self._rows[place - 1][-1].at if place else records[0].at
+        return Row(
+            at_us=records[0].at,
+            gap_us=records[0].at - before,
+            marks=tuple(self._mark(lane, told_there) for lane, told_there in sorted(by_lane.items())),
+            arrows=tuple(arrows),
+            lanes="".join(LANE_GLYPHS[self._state(lane, place)] for lane in range(len(self.lanes))),
+            record=records[0],
+            events=len(records),
+        )
+
+    def _mark(self, lane: int, records: list[Record]) -> Mark:
+        """The mark of the weightiest of `records`, the last one among equals."""
+        weightiest = max(enumerate(records), key=lambda one: (WEIGHTS.get(type(one[1].event), 0), one[0]))[1]
+        text, tone = self._look(weightiest)
+        return Mark(lane, one_line(text), tone, len(records) - 1)
+
+    def _look(self, record: Record) -> tuple[str, Tone]:
+        look = LOOKS.get(type(record.event))
+        if look is not None:
+            return look(self, record.event)
+        return "·", "faint"
+
+    def letter(self, address: Address | str) -> str:
+        """What stands for the member at `address`, or of this label, in marks."""
+        lane = self._lane_of.get(self._trail.label_of(Address(address)))
+        return self.lanes[lane].letter if lane is not None else "?"
+
+    def _lane(self, record: Record) -> int | None:
+        event = record.event
+        if isinstance(event, events.ProcessKilled | events.ProcessPaused | events.ProcessResumed):
+            return self._lane_of.get(event.target)
+        if isinstance(event, events.LinkChanged):
+            return self._lane_of.get(event.source)
+        return self._lane_of.get(record.member)
+
+    def _note_state(self, record: Record, place: int) -> None:
+        state = STATES.get(type(record.event))
+        lane = self._lane(record)
+        if state is not None and lane is not None:
+            if not self._states[lane] and state == ALIVE and isinstance(record.event, events.MemberStarted):
+                self._states[lane].append((-1, BEFORE if not record.event.merged_from else ALIVE))
+                self._made.clear()  # the lane was taken to be alive above
+                self.revision += 1
+            self._states[lane].append((place, state))
+
+    def _state(self, lane: int, place: int) -> int:
+        """A lane whose beginning was not seen is alive."""
+        states = self._states.get(lane, ())
+        known = bisect_right(states, (place, OVER)) - 1
+        return states[known][1] if known >= 0 else ALIVE
+
+
+STATES: dict[type, int] = {
+    events.MemberStarted: ALIVE,
+    events.ProcessResumed: ALIVE,
+    events.ProcessPaused: FROZEN,
+    events.ProcessKilled: OVER,
+    events.MemberStopped: OVER,
+    events.JoinFailed: OVER,
+}
+
+WEIGHTS: dict[type, int] = {
+    events.ProcessKilled: 9,
+    events.ListInstalled: 8,
+    events.ClaimFinished: 7,
+    partition_events.PartitionLost: 7,
+    events.MemberRemoved: 6,
+    events.SuspicionRaised: 5,
+    events.ClaimStarted: 5,
+    events.MergeStarted: 5,
+    events.MemberStarted: 5,
+    events.MemberStopped: 5,
+    events.MergeVerdict: 4,
+    partition_events.MigrationDecided: 4,
+    partition_events.MigrationCopied: 3,
+    events.MasterChanged: 2,
+}
+"""Which of several marks in one place is shown; those that are not here come last."""
+
+
+def _link(diagram: SpaceTime, event: events.LinkChanged) -> tuple[str, Tone]:
+    target = diagram.letter(event.target)
+    if event == events.LinkChanged(event.source, event.target):
+        return f"═ to {target}", "good"
+    return (f"✂ to {target}", "bad") if event.blocked else (f"~ to {target}", "warning")
+
+
+def _list(diagram: SpaceTime, event: events.ListInstalled) -> tuple[str, Tone]:
+    return f"● v{event.version}{diagram.letter(event.master)}", "strong"
+
+
+def _answered(diagram: SpaceTime, event: events.ClaimAnswered) -> tuple[str, Tone]:
+    return (
+        (f"✓ {diagram.letter(event.by)}", "good")
+        if event.answer == "accepted"
+        else (f"no {diagram.letter(event.by)}", "warning")
+    )
+
+
+def _decided(diagram: SpaceTime, event: partition_events.MigrationDecided) -> tuple[str, Tone]:
+    return (f"✓ p{event.partition}", "good") if event.committed else (f"✗ p{event.partition}", "warning")
+
+
+def _finished(diagram: SpaceTime, event: partition_events.MigrationFinished) -> tuple[str, Tone]:
+    return f"{'✓' if event.committed else '✗'} p{event.partition}", "plain"
+
+
+Look = Callable[[SpaceTime, Any], tuple[str, Tone]]
+
+LOOKS: dict[type, Look] = {
+    events.MemberStarted: lambda at, event: ("▲ anew" if event.merged_from else "▲ start", "good"),
+    events.MemberStopped: lambda at, event: ("■ stop", "bad"),
+    events.JoinFailed: lambda at, event: ("■ no join", "bad"),
+    events.ProcessKilled: lambda at, event: ("✕ killed", "bad"),
+    events.ProcessPaused: lambda at, event: ("‖ frozen", "warning"),
+    events.ProcessResumed: lambda at, event: ("▲ on", "good"),
+    events.LinkChanged: _link,
+    events.JoinRequested: lambda at, event: (f"ask {at.letter(event.master)}", "plain"),
+    events.ListInstalled: _list,
+    events.ListRejected: lambda at, event: (f"✗ v{event.version}{at.letter(event.sender)}", "bad"),
+    events.MasterChanged: lambda at, event: (f"★ {at.letter(event.master)}", "plain"),
+    events.MemberAdmitted: lambda at, event: (f"+ {at.letter(event.address)}", "good"),
+    events.MemberRemoved: lambda at, event: (f"− {at.letter(event.address)}", "bad"),
+    events.MemberHeldBack: lambda at, event: (f"hold {at.letter(event.address)}", "warning"),
+    events.JoinDelayed: lambda at, event: ("held", "warning"),
+    events.HeartbeatLate: lambda at, event: (f"{'○' if event.over else '◔'} {at.letter(event.address)}", "faint"),
+    events.SuspicionRaised: lambda at, event: (f"⊘ {at.letter(event.suspect)}", "warning"),
+    events.SuspicionCleared: lambda at, event: (f"○ {at.letter(event.suspect)}", "good"),
+    events.ExplicitSuspicionSent: lambda at, event: (f"! {at.letter(event.to)}", "warning"),
+    events.ExplicitSuspicionReceived: lambda at, event: (f"! {at.letter(event.sender)}", "warning"),
+    events.ComplaintSent: lambda at, event: (f"¿ {at.letter(event.stranger)}", "faint"),
+    events.ClaimStarted: lambda at, event: ("◇ claim", "warning"),
+    events.ClaimAnswered: _answered,
+    events.ClaimFinished: lambda at, event: (f"◆ v{event.version}", "good"),
+    events.ClaimAbandoned: lambda at, event: ("◇ drop", "warning"),
+    events.DisconnectionReported: lambda at, event: (f"≁ {at.letter(event.reporter)}", "warning"),
+    events.DisconnectionResolved: lambda at, event: ("◆ settle", "bad"),
+    events.MergeVerdict: lambda at, event: (f"met {at.letter(event.remote)}", "strong"),
+    events.MergeStarted: lambda at, event: (f"⇒ {at.letter(event.target)}", "strong"),
+    events.MemberMerging: lambda at, event: (f"⇒ {at.letter(event.target)}", "strong"),
+    events.MergeAbandoned: lambda at, event: (f"⇏ {at.letter(event.target)}", "bad"),
+    events.JoinListChanged: lambda at, event: (f"list e{event.edition}", "strong"),
+    events.ClusterStateChanged: lambda at, event: (event.state.casefold(), "warning"),
+    partition_events.TableChanged: lambda at, event: (f"t{event.table_version}", "faint"),
+    partition_events.PartitionLost: lambda at, event: (f"∅ p{event.partition}", "bad"),
+    partition_events.TableRecoveryStarted: lambda at, event: ("t?", "warning"),
+    partition_events.TableRecovered: lambda at, event: (f"t{event.table_version} ok", "good"),
+    partition_events.MigrationsPlanned: lambda at, event: (f"plan {len(event.planned)}", "strong"),
+    partition_events.MigrationStarted: lambda at, event: (f"▷ p{event.partition}", "plain"),
+    partition_events.MigrationAccepted: lambda at, event: (f"· p{event.partition}", "faint"),
+    partition_events.MigrationRejected: lambda at, event: (f"✗ p{event.partition}", "warning"),
+    partition_events.MigrationCopied: lambda at, event: (f"▶ p{event.partition}", "plain"),
+    partition_events.MigrationCommitting: lambda at, event: (f"◇ p{event.partition}", "plain"),
+    partition_events.MigrationDecided: _decided,
+    partition_events.MigrationFinished: _finished,
+    partition_events.DrainStarted: lambda at, event: (f"drain {at.letter(event.address)}", "strong"),
+    partition_events.DrainFinished: lambda at, event: (f"free {at.letter(event.address)}", "good"),
+}
+"""How each kind of event is drawn in its lane: a glyph, then what it is about."""

@@ -1,0 +1,184 @@
+"""What one member believes in one life: its list, its suspicions, why that does not heal, and its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import MigrationAccepted
+from quarterdeck.backend.picture.fold.migrations import MigrationsLed
+from quarterdeck.backend.picture.fold.table_belief import TableBelief
+
+Status = Literal["joining", "member", "paused", "stopped", "killed"]
+
+MergeDirection = Literal["local-merges", "remote-merges", "cannot-merge"]
+
+
+class Suspicion(NamedTuple):
+    """Why a member suspects another, and since when on the run's clock."""
+
+    reason: str
+    since_us: int
+
+
+class Silence(NamedTuple):
+    """When a member last heard another whose heartbeat is late, and after how long a silence it will suspect it."""
+
+    heard_us: int
+    timeout_us: int
+
+
+class JoinDelay(NamedTuple):
+    """A joiner that its `master` holds back: it proves its links to `missing`, and tries the next time at `until_us`."""
+
+    master: Address
+    missing: tuple[Address, ...]
+    until_us: int
+
+
+class Resolution(NamedTuple):
+    """How a master settled a partial disconnection, and when. `exact` is false when it is only the best found in time."""
+
+    keep: tuple[Address, ...]
+    remove: tuple[Address, ...]
+    exact: bool
+    why: str
+    at_us: int
+
+
+class Verdict(NamedTuple):
+    """What a master found about another cluster, and since when it has not changed its mind."""
+
+    decision: MergeDirection
+    rule: str
+    why: str
+    since_us: int
+
+
+class SearchPlan(NamedTuple):
+    """When a master first looks for other clusters, and every how many microseconds it does so from then on."""
+
+    first_us: int
+    every_us: int
+
+    def next_us(self, now_us: int) -> int:
+        """When it looks next, seen from `now_us`."""
+        if now_us <= self.first_us or self.every_us <= 0:
+            return self.first_us
+        return self.first_us + -((self.first_us - now_us) // self.every_us) * self.every_us
+
+
+class OutOfStep(NamedTuple):
+    """A backup that does not have what its `owner` has, and why."""
+
+    owner: Address
+    reason: str
+
+
+@dataclass(slots=True)
+class Belief:
+    """What one member believes in its present life; what it believed last, once that life is over."""
+
+    label: str
+    address: Address
+    uuid: str
+    status: Status = "joining"
+    version: int = 0
+    """Version of the installed list; 0 before the first."""
+    lineage: str = ""
+    master: Address | None = None
+    members: tuple[Member, ...] = ()
+    suspicions: dict[Address, Suspicion] = field(default_factory=dict)
+    silences: dict[Address, Silence] = field(default_factory=dict)
+    """Whose heartbeats it said to be late, as long as it does not suspect them yet."""
+    ever_listed: frozenset[Address] = frozenset()
+    """Every address that stood on one of this life's lists."""
+    claiming: bool = False
+    started_us: int = 0
+    """When this life was first seen."""
+    list_since_us: int = 0
+    at: int = 0
+    """Time of the latest event of this life."""
+    listed: frozenset[Address] = frozenset()
+    """The addresses in `members`, for quick questions."""
+    merged_from: str = ""
+    """The uuid of the life before, when that one ended in a merge."""
+    settings: Mapping[str, str] | None = None
+    """Its properties that are not the documented defaults, as text by name; None while nobody told them. Always a new one."""
+    join_list: tuple[Address, ...] = ()
+    """Where it looks for its cluster, and for others."""
+    join_list_edition: int = 0
+    """How often the join list was edited while its cluster ran; 0 while it is as configured."""
+    join_list_author: Address | None = None
+    """The member that the present edition was handed to."""
+    remembered: dict[Address, int] = field(default_factory=dict)
+    """Where else it looks: addresses off its list that it remembers, and since when it does without them."""
+    search: SearchPlan | None = None
+    """On a master: when it looks for other clusters, as far as it has said so."""
+    cluster_state: ClusterState = "ACTIVE"
+    operating: bool = True
+    """Whether it sees enough members to serve clients."""
+    needed: int = 0
+    """How many members that takes; 0 as long as it was never said."""
+    reports: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
+    """On a master: whom each slave reports to be out of its reach, until that is settled or withdrawn."""
+    resolution: Resolution | None = None
+    """The last partial disconnection that it settled as a master."""
+    held_back: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
+    """On a master: who has to prove its links before it is let in again, and to whom they are missing as far as that is known."""
+    delay: JoinDelay | None = None
+    """Why it is not let in, while it waits for that."""
+    verdicts: dict[Address, Verdict] = field(default_factory=dict)
+    """On a master: what it last found about each other master that it met."""
+    obstacles: dict[Address | None, str] = field(default_factory=dict)
+    """On a master: why it is not merging, for each cluster that it met, the latest last; under None why it meets none."""
+    merging: Address | None = None
+    """On a master that leads its cluster into another one: the master of that."""
+    table: TableBelief | None = None
+    """Its partition table; None until it has one."""
+    taking_part: dict[str, MigrationAccepted] = field(default_factory=dict)
+    """The migrations, by id, that it takes part in and whose end it does not know."""
+    out_of_step: dict[int, OutOfStep] = field(default_factory=dict)
+    """By partition, its backups that do not have what their owners have."""
+    leading: MigrationsLed = field(default_factory=MigrationsLed)
+    """On a master: the migrations that it leads."""
+    writer: object = field(default=None, compare=False, repr=False)
+    """The one picture that may change this belief; for all others that show it, it is as good as frozen."""
+
+    def fork(self, writer: object) -> Belief:
+        """The same belief for `writer` to change; the table is shared until it changes."""
+        twin = copy(self)
+        twin.writer = writer
+        twin.suspicions, twin.reports, twin.held_back = dict(self.suspicions), dict(self.reports), dict(self.held_back)
+        twin.verdicts, twin.obstacles = dict(self.verdicts), dict(self.obstacles)
+        twin.silences = dict(self.silences)
+        twin.taking_part, twin.out_of_step = dict(self.taking_part), dict(self.out_of_step)
+        twin.remembered = dict(self.remembered)
+        twin.leading = self.leading.fork()
+        return twin
+
+    @property
+    def search_addresses(self) -> tuple[Address, ...]:
+        """Where it looks for clusters other than its own: its join list, then what it remembers; nobody who is on its list."""
+        found = dict.fromkeys((*self.join_list, *self.remembered))
+        return tuple(one for one in found if one not in self.listed and one != self.address)
+
+    @property
+    def not_merging(self) -> str:
+        """The reason given last; empty when there is none."""
+        return next(reversed(self.obstacles.values()), "")
+
+    @property
+    def running(self) -> bool:
+        """Whether the member takes part: it has joined and is neither frozen nor gone."""
+        return self.status == "member"
+
+    @property
+    def is_master(self) -> bool:
+        """Whether it leads, in its own belief."""
+        return self.master is not None and self.master == self.address

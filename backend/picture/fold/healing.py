@@ -1,0 +1,136 @@
+"""The part of the fold that is about healing: partial disconnections, merges, the join list, the state of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.picture.fold.belief import Belief, JoinDelay, Resolution, SearchPlan, Verdict
+from quarterdeck.backend.picture.fold.partitions import settle_leading
+
+
+def on_disconnection_reported(belief: Belief, event: events.DisconnectionReported, at: int) -> None:
+    """An empty report withdraws the one before it."""
+    if event.suspects:
+        belief.reports[event.reporter] = event.suspects
+    else:
+        belief.reports.pop(event.reporter, None)
+
+
+def on_disconnection_resolved(belief: Belief, event: events.DisconnectionResolved, at: int) -> None:
+    """Those removed have to prove their links before they come back; to whom they are missing is told when they ask."""
+    belief.resolution = Resolution(event.keep, event.remove, event.exact, event.why, at)
+    belief.reports.clear()
+    for address in event.remove:
+        belief.held_back.setdefault(address, ())
+
+
+def on_member_held_back(belief: Belief, event: events.MemberHeldBack, at: int) -> None:
+    belief.held_back[event.address] = event.missing
+
+
+def on_join_delayed(belief: Belief, event: events.JoinDelayed, at: int) -> None:
+    belief.delay = JoinDelay(event.master, event.missing, at + event.wait)
+
+
+def on_merge_verdict(belief: Belief, event: events.MergeVerdict, at: int) -> None:
+    """What was in the way is so no more, unless it is said again."""
+    belief.verdicts[event.remote] = Verdict(event.decision, event.rule, event.why, at)
+    belief.obstacles.pop(event.remote, None)
+    if event.decision != "local-merges":
+        belief.obstacles[event.remote] = event.why
+
+
+def on_not_merging(belief: Belief, event: events.NotMerging, at: int) -> None:
+    belief.obstacles.pop(event.remote, None)  # the latest stands last
+    if event.reason:
+        belief.obstacles[event.remote] = event.reason
+
+
+def on_merge_started(belief: Belief, event: events.MergeStarted, at: int) -> None:
+    belief.merging = event.target
+    belief.obstacles.clear()
+
+
+def on_merge_abandoned(belief: Belief, event: events.MergeAbandoned, at: int) -> None:
+    """No reason of the core's own follows before the next search, so this is the reason until then."""
+    belief.merging = None
+    belief.obstacles[event.target] = event.reason
+
+
+def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> None:
+    """The life is over, but not the process: it is on its way into the cluster of `target`."""
+    belief.claiming = False
+    belief.merging = event.target
+    if belief.status == "member":
+        belief.status = "joining"
+    settle_leading(belief)
+
+
+def on_search_planned(belief: Belief, event: events.SearchPlanned, at: int) -> None:
+    belief.search = SearchPlan(at + event.wait, event.every)
+
+
+def on_addresses_remembered(belief: Belief, event: events.AddressesRemembered, at: int) -> None:
+    belief.remembered.update(dict.fromkeys(event.addresses, at))
+    for address in event.forgotten:
+        belief.remembered.pop(address, None)
+
+
+def on_join_list_changed(belief: Belief, event: events.JoinListChanged, at: int) -> None:
+    belief.join_list, belief.join_list_edition, belief.join_list_author = event.addresses, event.edition, event.author
+
+
+def on_cluster_state_changed(belief: Belief, event: events.ClusterStateChanged, at: int) -> None:
+    belief.cluster_state = event.state
+
+
+def on_protection_changed(belief: Belief, event: events.ProtectionChanged, at: int) -> None:
+    belief.operating, belief.needed = event.operating, event.needed
+
+
+RECOVERY_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+    events.DisconnectionReported: on_disconnection_reported,
+    events.DisconnectionResolved: on_disconnection_resolved,
+    events.MemberHeldBack: on_member_held_back,
+    events.JoinDelayed: on_join_delayed,
+    events.MergeVerdict: on_merge_verdict,
+    events.NotMerging: on_not_merging,
+    events.MergeStarted: on_merge_started,
+    events.MergeAbandoned: on_merge_abandoned,
+    events.MemberMerging: on_member_merging,
+    events.SearchPlanned: on_search_planned,
+    events.AddressesRemembered: on_addresses_remembered,
+    events.JoinListChanged: on_join_list_changed,
+    events.ClusterStateChanged: on_cluster_state_changed,
+    events.ProtectionChanged: on_protection_changed,
+}
+"""What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""
+
+
+def settle_with_list(belief: Belief) -> None:
+    """After a new list: what it has made void. A list ends every wait to be let in, and only masters judge."""
+    belief.delay = None
+    if belief.held_back:
+        belief.held_back = {who: missing for who, missing in belief.held_back.items() if who not in belief.listed}
+    if belief.reports:
+        listed = belief.listed
+        still = {
+            who: tuple(one for one in them if one in listed) for who, them in belief.reports.items() if who in listed
+        }
+        belief.reports = {who: them for who, them in still.items() if them}
+    if not belief.is_master:
+        belief.held_back.clear()
+        belief.reports.clear()
+        belief.obstacles.clear()
+        belief.merging = None
+        belief.search = None
+    elif belief.obstacles:  # those that have come in are no other cluster any more
+        belief.obstacles = {who: why for who, why in belief.obstacles.items() if who not in belief.listed}
+
+
+def inherit(belief: Belief, before: Belief) -> None:
+    """What outlives a merge: the edits of the join list, and what is remembered."""
+    belief.join_list_edition, belief.join_list_author = before.join_list_edition, before.join_list_author
+    belief.remembered = dict(before.remembered)

@@ -1,0 +1,263 @@
+"""The part of the fold that is about migrations: what is planned, what runs, and how it ended (seed 004, 2 and 3)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Literal, NamedTuple
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
+from quarterdeck.backend.picture.fold.migration_rate import MigrationRates
+
+ENDED_KEPT = 100
+"""Ended migrations of each kind that are remembered; all of them are counted."""
+
+BEGUN_KEPT = 1_000
+"""Migrations whose end was not told; more than that have lost their master without a word of it."""
+
+Phase = Literal["copying", "committing"]
+
+
+class RunningMigration(NamedTuple):
+    """A migration under way. Bytes and chunks are not known before all are copied."""
+
+    begun: MigrationStarted
+    since_us: int
+    phase: Phase = "copying"
+
+
+class CopiedData(NamedTuple):
+    """What the owner copied for a migration, and how long that took."""
+
+    chunks: int
+    bytes: int
+    took_us: int
+
+
+class EndedMigration(NamedTuple):
+    """How a migration ended, when, after how long, and who told it."""
+
+    begun: MigrationStarted
+    committed: bool
+    reason: str
+    at_us: int
+    took_us: int
+    leader: str
+    copied: CopiedData | None
+    """What was copied for it, if that was told."""
+
+
+class PartitionLoss(NamedTuple):
+    """A partition that lost all its replicas, when, and who told it."""
+
+    partition: int
+    at_us: int
+    leader: str
+
+
+class TableRecovery(NamedTuple):
+    """The search of a new master for the latest table, and since when."""
+
+    asked: tuple[Address, ...]
+    since_us: int
+
+
+@dataclass(slots=True)
+class MigrationsLed:
+    """What a member tells of migrations while it leads them. All but the counts is void once it leads no more."""
+
+    planned: dict[int, tuple[PlannedMigration, ...]] = field(default_factory=dict)
+    """What has not begun, by partition, in the order of the plan."""
+    waiting: int = 0
+    """How many migrations `planned` holds."""
+    running: dict[str, RunningMigration] = field(default_factory=dict)
+    """By id, the longest running first."""
+    ever_planned: bool = False
+    planned_count: int = 0
+    """How many migrations the latest plan with anything to do had."""
+    moves: int = 0
+    lower_bound: int = 0
+    """Replicas that the latest plan with anything to do copies, and how many any plan would have to."""
+    why: str = ""
+    """What that plan is for; after it was dropped, why it was."""
+    cancelled: int = 0
+    """How many of the latest plan were dropped."""
+    done: int = 0
+    failed: int = 0
+    """How many were committed and rolled back in this life."""
+    recovering: TableRecovery | None = None
+    draining: dict[Address, int] = field(default_factory=dict)
+    """Members that wait to leave, and since when."""
+
+    def queue(self) -> Iterator[PlannedMigration]:
+        """What has not begun."""
+        return chain.from_iterable(self.planned.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything left to do."""
+        return bool(self.waiting or self.running or self.recovering or self.draining)
+
+    def fork(self) -> MigrationsLed:
+        """The same, to go its own way from here."""
+        return replace(self, planned=dict(self.planned), running=dict(self.running), draining=dict(self.draining))
+
+    def void(self) -> None:
+        """It leads no more: the queue is nobody's, and how the running ones end is for the next master to find out."""
+        if self.busy:
+            self.planned, self.waiting, self.recovering = {}, 0, None
+            self.running.clear()
+            self.draining.clear()
+
+
+class MigrationHistory:
+    """The migrations that ended, and the partitions that were lost, whoever led and whatever became of that one since."""
+
+    def __init__(self) -> None:
+        self.done: deque[EndedMigration] = deque(maxlen=ENDED_KEPT)
+        self.failed: deque[EndedMigration] = deque(maxlen=ENDED_KEPT)
+        self.lost: deque[PartitionLoss] = deque(maxlen=ENDED_KEPT)
+        """Each of them the latest last."""
+        self.done_count = self.failed_count = self.lost_count = 0
+        self.rates = MigrationRates()
+        self.copied: dict[str, CopiedData] = {}
+        """What was copied for the migrations under way, by id."""
+        self._begun: dict[str, tuple[MigrationStarted, int]] = {}
+
+    def fork(self) -> MigrationHistory:
+        """The same, to go its own way from here."""
+        twin = MigrationHistory()
+        twin.done, twin.failed, twin.lost = self.done.copy(), self.failed.copy(), self.lost.copy()
+        twin.done_count, twin.failed_count, twin.lost_count = self.done_count, self.failed_count, self.lost_count
+        twin.rates, twin.copied, twin._begun = self.rates.fork(), dict(self.copied), dict(self._begun)
+        return twin
+
+    def take(self, record: Record) -> None:
+        """Take in one record of a kind in `HISTORY_KINDS`."""
+        match record.event:
+            case MigrationStarted() as begun:
+                self._begun[begun.migration_id] = begun, record.at
+                if len(self._begun) > BEGUN_KEPT:
+                    forgotten = next(iter(self._begun))
+                    del self._begun[forgotten]
+                    self.copied.pop(forgotten, None)
+            case partition_events.MigrationCopied(migration_id, _, chunks, size, took):
+                self.rates.count(record.at, size=size)
+                if migration_id in self._begun:
+                    self.copied[migration_id] = CopiedData(chunks, size, took)
+            case partition_events.MigrationDecided(migration_id, _, committed, _, reason):
+                self._end(migration_id, record, committed, reason)
+            case partition_events.TableRecovered(_, _, committed_ids, rolled_back_ids):
+                for migration_id in committed_ids:
+                    self._end(migration_id, record, True, "the new master found it committed")
+                for migration_id in rolled_back_ids:
+                    self._end(migration_id, record, False, "its master was gone before the commit")
+            case partition_events.PartitionLost(partition, lost_backups) if lost_backups >= partition_events.ALL_LOST:
+                self.lost.append(PartitionLoss(partition, record.at, record.member))
+                self.lost_count += 1
+
+    def _end(self, migration_id: str, record: Record, committed: bool, reason: str) -> None:
+        """Nothing is known of one whose beginning was not seen, or whose end was told before."""
+        if migration_id not in self._begun:
+            return
+        begun, since_us = self._begun.pop(migration_id)
+        copied = self.copied.pop(migration_id, None)
+        ended = EndedMigration(begun, committed, reason, record.at, record.at - since_us, record.member, copied)
+        self.rates.count(record.at, migrations=1)
+        (self.done if committed else self.failed).append(ended)
+        if committed:
+            self.done_count += 1
+        else:
+            self.failed_count += 1
+
+
+def on_migrations_planned(leading: MigrationsLed, event: partition_events.MigrationsPlanned, at: int) -> None:
+    """A place that is only cleared is no migration: the table says so when its turn comes, and no other event does."""
+    leading.planned, leading.waiting, leading.cancelled = {}, 0, 0
+    leading.ever_planned = True
+    if not event.planned:
+        return  # the plan before is what has led here
+    leading.moves, leading.lower_bound, leading.why = event.moves, event.lower_bound, event.why
+    for migration in event.planned:
+        if migration.type != "CLEAR":
+            leading.planned[migration.partition] = (*leading.planned.get(migration.partition, ()), migration)
+            leading.waiting += 1
+    leading.planned_count = leading.waiting
+
+
+def on_migrations_cancelled(leading: MigrationsLed, event: partition_events.MigrationsCancelled, at: int) -> None:
+    leading.planned, leading.waiting = {}, 0
+    leading.cancelled, leading.why = event.remaining, event.reason
+
+
+def on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: int) -> None:
+    """Takes it out of the queue, where it is the first of its partition."""
+    leading.running[event.migration_id] = RunningMigration(event, at)
+    queue = leading.planned.get(event.partition)
+    if queue is not None:
+        leading.waiting -= 1
+        if len(queue) > 1:
+            leading.planned[event.partition] = queue[1:]
+        else:
+            del leading.planned[event.partition]
+
+
+def on_migration_committing(leading: MigrationsLed, event: partition_events.MigrationCommitting, at: int) -> None:
+    running = leading.running.get(event.migration_id)
+    if running is not None:
+        leading.running[event.migration_id] = running._replace(phase="committing")
+
+
+def on_migration_decided(leading: MigrationsLed, event: partition_events.MigrationDecided, at: int) -> None:
+    leading.running.pop(event.migration_id, None)
+    if event.committed:
+        leading.done += 1
+    else:
+        leading.failed += 1
+
+
+def on_table_recovery_started(leading: MigrationsLed, event: partition_events.TableRecoveryStarted, at: int) -> None:
+    leading.recovering = TableRecovery(event.asked, at)
+
+
+def on_table_recovered(leading: MigrationsLed, event: partition_events.TableRecovered, at: int) -> None:
+    leading.recovering = None
+
+
+def on_drain_started(leading: MigrationsLed, event: partition_events.DrainStarted, at: int) -> None:
+    leading.draining.setdefault(event.address, at)
+
+
+def on_drain_finished(leading: MigrationsLed, event: partition_events.DrainFinished, at: int) -> None:
+    leading.draining.pop(event.address, None)
+
+
+LEADING_FOLDS: dict[type[events.Event], Callable[[MigrationsLed, Any, int], None]] = {
+    partition_events.MigrationsPlanned: on_migrations_planned,
+    partition_events.MigrationsCancelled: on_migrations_cancelled,
+    partition_events.MigrationStarted: on_migration_started,
+    partition_events.MigrationCommitting: on_migration_committing,
+    partition_events.MigrationDecided: on_migration_decided,
+    partition_events.TableRecoveryStarted: on_table_recovery_started,
+    partition_events.TableRecovered: on_table_recovered,
+    partition_events.DrainStarted: on_drain_started,
+    partition_events.DrainFinished: on_drain_finished,
+}
+"""What each kind of event does to what its member leads; called with that, event and time."""
+
+HISTORY_KINDS: frozenset[type[events.Event]] = frozenset(
+    {
+        MigrationStarted,
+        partition_events.MigrationCopied,
+        partition_events.MigrationDecided,
+        partition_events.TableRecovered,
+        partition_events.PartitionLost,
+    }
+)
+"""What a `MigrationHistory` listens to."""

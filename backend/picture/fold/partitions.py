@@ -1,0 +1,67 @@
+"""The part of the fold that is about partitions: a member's table, its part in migrations, its backups, what it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data import events as data
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.picture.fold.belief import Belief, OutOfStep
+from quarterdeck.backend.picture.fold.migrations import LEADING_FOLDS
+from quarterdeck.backend.picture.fold.table_belief import TableBelief
+
+
+def on_table_changed(belief: Belief, event: partition_events.TableChanged, at: int) -> None:
+    if belief.table is None:
+        belief.table = TableBelief(belief.writer)
+    elif belief.table.writer is not belief.writer:
+        belief.table = belief.table.fork(belief.writer)
+    belief.table.take(event, at)
+    if belief.out_of_step:  # only a backup can be behind its owner
+        belief.out_of_step = {
+            partition: why
+            for partition, why in belief.out_of_step.items()
+            if any(holder and holder.uuid == belief.uuid for holder in belief.table.row(partition)[1:])
+        }
+
+
+def on_migration_accepted(belief: Belief, event: partition_events.MigrationAccepted, at: int) -> None:
+    belief.taking_part[event.migration_id] = event
+
+
+def on_migration_finished(belief: Belief, event: partition_events.MigrationFinished, at: int) -> None:
+    belief.taking_part.pop(event.migration_id, None)
+
+
+def on_backup_out_of_step(belief: Belief, event: data.BackupOutOfStep, at: int) -> None:
+    belief.out_of_step[event.partition] = OutOfStep(event.owner, event.reason)
+
+
+def on_backup_in_step(belief: Belief, event: data.BackupInStep, at: int) -> None:
+    belief.out_of_step.pop(event.partition, None)
+
+
+def on_leaders_event(belief: Belief, event: events.Event, at: int) -> None:
+    LEADING_FOLDS[type(event)](belief.leading, event, at)
+
+
+PARTITION_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+    partition_events.TableChanged: on_table_changed,
+    partition_events.MigrationAccepted: on_migration_accepted,
+    partition_events.MigrationFinished: on_migration_finished,
+    data.BackupOutOfStep: on_backup_out_of_step,
+    data.BackupInStep: on_backup_in_step,
+    **dict.fromkeys(LEADING_FOLDS, on_leaders_event),
+}
+"""What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""
+
+
+def settle_leading(belief: Belief) -> None:
+    """After a new list, a new master, or the end of a life: only a living master leads, and only its members wait to leave."""
+    leading = belief.leading
+    if not belief.is_master or belief.status not in ("member", "paused"):
+        leading.void()
+    elif leading.draining:
+        leading.draining = {who: since_us for who, since_us in leading.draining.items() if who in belief.listed}

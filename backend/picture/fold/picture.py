@@ -1,0 +1,289 @@
+"""The fold: events in, what each member believes out (design section 2).
+
+A picture never asks anybody anything. The same records give the same picture, whether they come from a live cluster,
+from a simulation or from a journal; replay is this fold up to a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.picture.fold.belief import Belief, Silence, Status, Suspicion
+from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
+from quarterdeck.backend.picture.fold.migrations import HISTORY_KINDS, MigrationHistory
+from quarterdeck.backend.picture.fold.partitions import PARTITION_FOLDS, settle_leading
+
+__all__ = ["Belief", "Picture", "Status", "Suspicion"]
+
+NO_ADDRESS = Address("")
+"""Stands in a belief whose `MemberStarted` was never seen, until one of its lists tells the address."""
+
+CONTENTS_KEPT = 64
+"""Lists whose addresses are remembered for the next member that installs them."""
+
+
+class Picture:
+    """What every member believes, and the condition of every link, after the records applied so far."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, Belief] = {}
+        """By label, in order of first appearance."""
+        self.links: dict[tuple[str, str], LinkChanged] = {}
+        """Only the links that are not plain, by (source, target)."""
+        self.at = 0
+        """Time of the latest record, microseconds on the run's clock."""
+        self.history = MigrationHistory()
+        """How migrations ended; it outlives the masters that led them."""
+        self._keeper = object()
+        """Marks the beliefs that this picture may change; all others that it shows are shared with copies."""
+        self._links_shared = False
+        self._labels: dict[Address, str] = {}
+        self._past_lives: set[str] = set()
+        self._contents: dict[tuple[str, int], tuple[tuple[Member, ...], frozenset[Address]]] = {}
+        """Lists seen lately, by lineage and version: all members install the same ones, their addresses are shared."""
+        self._latest_union: tuple[frozenset[Address], frozenset[Address], frozenset[Address]] = (frozenset(),) * 3
+        """The latest two sets united, and the union: what was ever listed is shared in the same way."""
+
+    def copy(self) -> Picture:
+        """The same picture, to go its own way from here: what is applied to one is not seen in the other.
+
+        Costs little, because a belief is copied only when one of the two changes it. So beliefs are not to be kept: the one
+        in `members` is the one that goes on.
+        """
+        twin = Picture()
+        self._keeper = object()  # from now on neither of them changes what both show
+        twin.members, twin.links, twin.at, twin.history = self.members.copy(), self.links, self.at, self.history.fork()
+        self._links_shared = twin._links_shared = True
+        twin._labels, twin._past_lives, twin._contents = (
+            self._labels.copy(),
+            self._past_lives.copy(),
+            self._contents.copy(),
+        )
+        twin._latest_union = self._latest_union
+        return twin
+
+    def apply(self, record: Record) -> None:
+        """Take in one record. Records of lives that are over change nothing but the time."""
+        self.at = max(self.at, record.at)
+        event = record.event
+        kind = type(event)
+        from_outside = FOLDS_FROM_OUTSIDE.get(kind)
+        if from_outside is not None:
+            from_outside(self, event)
+        elif isinstance(event, events.MemberStarted):
+            self._begin_life(record, event)
+        else:
+            if kind in HISTORY_KINDS:
+                self.history.take(record)
+            belief = self._life_of(record)
+            if belief is None:
+                return
+            belief.at = record.at
+            if isinstance(event, events.ListInstalled):
+                self._install(belief, event, record.at)
+            elif kind in FOLDS:  # the rest is told in the event tail and changes no belief
+                FOLDS[kind](belief, event, record.at)
+
+    def label_of(self, address: Address) -> str:
+        """The label of the member at `address`; the address itself when nobody was seen there."""
+        return self._labels.get(address, address)
+
+    def address_of(self, label: str) -> Address | None:
+        """The address of the member called `label`, or None while it is not known."""
+        belief = self.members.get(label)
+        return belief.address or None if belief else None
+
+    def master_of(self, label: str) -> Belief | None:
+        """What the master that `label` follows believes; None while that one is not seen running."""
+        belief = self.members.get(label)
+        if belief is None or belief.master is None:
+            return None
+        master = self.members.get(self.label_of(belief.master))
+        return master if master is not None and master.running and master.is_master else None
+
+    def masters(self) -> tuple[str, ...]:
+        """Labels of the running members that are master in their own belief."""
+        return tuple(label for label, belief in self.members.items() if belief.running and belief.is_master)
+
+    # What the operator and the network did
+
+    def _change_link(self, link: LinkChanged) -> None:
+        if self._links_shared:
+            self.links, self._links_shared = self.links.copy(), False
+        if link == LinkChanged(link.source, link.target):
+            self.links.pop((link.source, link.target), None)
+        else:
+            self.links[link.source, link.target] = link
+
+    def _kill(self, event: events.ProcessKilled) -> None:
+        belief = self._belief_to_change(event.target)
+        if belief is not None:
+            belief.status = "killed"
+            settle_leading(belief)
+
+    def _pause(self, event: events.ProcessPaused) -> None:
+        belief = self._belief_to_change(event.target)
+        if belief is not None and belief.status not in ("stopped", "killed"):
+            belief.status = "paused"
+
+    def _resume(self, event: events.ProcessResumed) -> None:
+        belief = self._belief_to_change(event.target)
+        if belief is not None and belief.status == "paused":
+            belief.status = "member" if belief.version else "joining"
+
+    def _only_told(self, event: events.StrangerRefused | events.OperatorAsked) -> None:
+        """Told in the event tail; changes no belief, and the label it is recorded under may be no member's."""
+
+    # Lives
+
+    def _begin_life(self, record: Record, started: events.MemberStarted | None) -> Belief:
+        """`started` is None for a life whose beginning was never seen."""
+        before = self.members.get(record.member)
+        if before is not None and before.uuid != record.uuid:
+            self._past_lives.add(before.uuid)
+        if started is not None:
+            address = started.address
+        else:
+            address = before.address if before else NO_ADDRESS
+        belief = Belief(record.member, address, record.uuid, at=record.at, started_us=record.at, writer=self._keeper)
+        if started is not None:
+            belief.join_list, belief.merged_from = started.join_list, started.merged_from
+            belief.settings = started.settings
+            if before is not None and started.merged_from == before.uuid:
+                inherit(belief, before)
+        self.members[record.member] = belief
+        if address:
+            self._labels[address] = record.member
+        return belief
+
+    def _life_of(self, record: Record) -> Belief | None:
+        """The belief that `record` belongs to; None for a straggler of an earlier life.
+
+        A journal may begin in the middle of a life, so an unknown life need not have shown its start.
+        """
+        belief = self.members.get(record.member)
+        if belief is not None and belief.uuid == record.uuid:
+            return belief if belief.writer is self._keeper else self._belief_to_change(record.member)
+        if record.uuid in self._past_lives:
+            return None
+        return self._begin_life(record, None)
+
+    def _belief_to_change(self, label: str) -> Belief | None:
+        """The belief of the member called `label`, made this picture's own if it is shared."""
+        belief = self.members.get(label)
+        if belief is not None and belief.writer is not self._keeper:
+            belief = self.members[label] = belief.fork(self._keeper)
+        return belief
+
+    # Lists
+
+    def _install(self, belief: Belief, event: events.ListInstalled, at: int) -> None:
+        if belief.suspicions or belief.silences:
+            lives_before = {member.address: member.uuid for member in belief.members}
+            still_there = {
+                member.address
+                for member in event.members
+                if lives_before.get(member.address, member.uuid) == member.uuid
+            }
+            belief.suspicions = {who: why for who, why in belief.suspicions.items() if who in still_there}
+            belief.silences = {who: since for who, since in belief.silences.items() if who in still_there}
+        if not belief.address:
+            self._learn_address(belief, event.members)
+        belief.version, belief.lineage, belief.master = event.version, event.lineage, event.master
+        belief.list_since_us = at
+        if belief.members != event.members:
+            belief.members, belief.listed = event.members, self._addresses_of(event)
+            belief.ever_listed = self._union(belief.ever_listed, belief.listed)
+        if belief.status == "joining":
+            belief.status = "member"
+        settle_with_list(belief)
+        settle_leading(belief)
+
+    def _addresses_of(self, event: events.ListInstalled) -> frozenset[Address]:
+        known = self._contents.get((event.lineage, event.version))
+        if known is not None and known[0] == event.members:
+            return known[1]
+        addresses = frozenset(member.address for member in event.members)
+        if len(self._contents) >= CONTENTS_KEPT:
+            self._contents.clear()
+        self._contents[event.lineage, event.version] = (event.members, addresses)
+        return addresses
+
+    def _union(self, one: frozenset[Address], other: frozenset[Address]) -> frozenset[Address]:
+        if one is not self._latest_union[0] or other is not self._latest_union[1]:
+            self._latest_union = one, other, other if one <= other else one if other <= one else one | other
+        return self._latest_union[2]
+
+    def _learn_address(self, belief: Belief, members: tuple[Member, ...]) -> None:
+        own = next((member.address for member in members if member.uuid == belief.uuid), None)
+        if own is not None:
+            belief.address = own
+            self._labels[own] = belief.label
+
+
+def _follow(belief: Belief, event: events.MasterChanged, at: int) -> None:
+    belief.master = event.master
+    settle_leading(belief)
+
+
+def _suspect(belief: Belief, event: events.SuspicionRaised, at: int) -> None:
+    belief.suspicions[event.suspect] = Suspicion(event.reason, at)
+    belief.silences.pop(event.suspect, None)
+
+
+def _trust(belief: Belief, event: events.SuspicionCleared, at: int) -> None:
+    belief.suspicions.pop(event.suspect, None)
+
+
+def _miss(belief: Belief, event: events.HeartbeatLate, at: int) -> None:
+    if event.over:
+        belief.silences.pop(event.address, None)
+    elif event.address not in belief.suspicions:
+        belief.silences[event.address] = Silence(at - event.silence, event.timeout)
+
+
+def _claim(belief: Belief, event: events.Event, at: int) -> None:
+    belief.claiming = isinstance(event, events.ClaimStarted)
+
+
+def _set(belief: Belief, event: events.SettingsChanged, at: int) -> None:
+    belief.settings = {**(belief.settings or {}), **event.properties}
+
+
+def _end(belief: Belief, event: events.Event, at: int) -> None:
+    belief.claiming = False
+    if belief.status != "killed":
+        belief.status = "stopped"
+    settle_leading(belief)
+
+
+FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
+    events.ProcessKilled: Picture._kill,
+    events.ProcessPaused: Picture._pause,
+    events.ProcessResumed: Picture._resume,
+    LinkChanged: Picture._change_link,
+    events.StrangerRefused: Picture._only_told,
+    events.OperatorAsked: Picture._only_told,
+}
+"""What the operator and the network did, by kind of event."""
+
+FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+    events.MasterChanged: _follow,
+    events.SuspicionRaised: _suspect,
+    events.SuspicionCleared: _trust,
+    events.HeartbeatLate: _miss,
+    events.ClaimStarted: _claim,
+    events.ClaimFinished: _claim,
+    events.ClaimAbandoned: _claim,
+    events.SettingsChanged: _set,
+    events.MemberStopped: _end,
+    events.JoinFailed: _end,
+    **RECOVERY_FOLDS,
+    **PARTITION_FOLDS,
+}
+"""What a member's own event does to its belief, by kind; called with belief, event and time."""

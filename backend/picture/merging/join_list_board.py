@@ -1,0 +1,167 @@
+"""Where every member looks for its cluster and for others: its join list, and what it remembers besides (seed 002).
+
+Rows are made one by one on demand; what they need of all members is gathered once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.merging.join_list_edit import spelt
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line
+
+NAMES_SHOWN = 6
+"""How many names a cell spells out before it only counts the rest."""
+
+DIFFERS_GLYPH = "≠"
+SILENT_GLYPH = "✕"
+
+
+@dataclass(frozen=True, slots=True)
+class ListRow:
+    """What is known of one member's list. Texts are one line each."""
+
+    label: str
+    cluster: str
+    """The master that it follows, in its own belief."""
+    source: str
+    """Whether the list is as configured, or which edition; after a mark when its master has another list."""
+    differs: bool
+    entries: str
+    remembered: str
+    silent: str
+    """Entries at which nobody answers, as far as is known."""
+    missing: str
+    """Members of its cluster that it does not list. They are found through others as long as one of those answers."""
+    greyed: bool
+
+
+class JoinListBoard:
+    """The rows of one moment."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self.answering = frozenset(belief.address for belief in picture.members.values() if belief.running)
+        """Where a member runs that can answer."""
+
+    def row(self, label: str) -> ListRow:
+        """What is known of `label`; for one that was never seen that is nothing."""
+        picture, belief = self._picture, self._picture.members.get(label)
+        if belief is None:
+            return ListRow(one_line(label), "", "not up", False, "", "", "", "", True)
+        master = picture.master_of(label)
+        differs = master is not None and master.join_list != belief.join_list
+        silent = self.silent_entries(belief)
+        source = source_text(picture, belief)
+        return ListRow(
+            label=one_line(label),
+            cluster=one_line(picture.label_of(belief.master)) if belief.master else "",
+            source=f"{DIFFERS_GLYPH} {source}" if differs else source,
+            differs=differs,
+            entries=self._names(belief.join_list) or "nobody",
+            remembered=self._names(strangers_remembered(belief)),
+            silent=f"{SILENT_GLYPH} {self._names(silent)}" if silent else "",
+            missing=self._names(missing_members(belief)),
+            greyed=not belief.running,
+        )
+
+    def sentence(self, label: str) -> str:
+        """All of a row in words."""
+        picture, belief = self._picture, self._picture.members.get(label)
+        if belief is None:
+            return one_line(f"{label} is not up: nothing was ever heard of it")
+        name_of, master = picture.label_of, picture.master_of(label)
+        other = master is not None and master.join_list != belief.join_list
+        parts = [
+            f"{belief.label} looks at {names_text(belief.join_list, name_of)} ({source_text(picture, belief)}"
+            f"{', another list than its master has' if other else ''})"
+        ]
+        if remembered := strangers_remembered(belief):
+            parts.append(f"remembers {names_text(remembered, name_of)}")
+        if silent := self.silent_entries(belief):
+            told = ", ".join(f"{name_of(one)} ({self.state_of(one)})" for one in silent[:NAMES_SHOWN])
+            more = f" and {len(silent) - NAMES_SHOWN} more" if len(silent) > NAMES_SHOWN else ""
+            parts.append(f"nobody answers at {told}{more}")
+        if missing := missing_members(belief):
+            parts.append(f"does not list {names_text(missing, name_of)} of its own cluster")
+        return one_line("; ".join(parts))
+
+    def silent_entries(self, belief: Belief) -> tuple[Address, ...]:
+        """Entries of a list where no member runs: down, frozen, or never seen there."""
+        if self.answering.issuperset(belief.join_list):  # the common case, and quick
+            return ()
+        return tuple(one for one in belief.join_list if one not in self.answering and one != belief.address)
+
+    def state_of(self, address: Address) -> str:
+        """What is known of whoever should be at `address`, in a word; empty when somebody is."""
+        if address in self.answering:
+            return ""
+        belief = self._picture.members.get(self._picture.label_of(address))
+        return "never seen" if belief is None else belief.status
+
+    def _names(self, every: Sequence[Address]) -> str:
+        shown = ",".join(one_line(self._picture.label_of(one)) for one in every[:NAMES_SHOWN])
+        return f"{shown} +{len(every) - NAMES_SHOWN}" if len(every) > NAMES_SHOWN else shown
+
+
+def strangers_remembered(belief: Belief) -> tuple[Address, ...]:
+    """What a member remembers, without who is on its list now."""
+    return tuple(one for one in belief.remembered if one not in belief.listed)
+
+
+def missing_members(belief: Belief) -> tuple[Address, ...]:
+    """Members of its cluster that a member does not list, itself left aside."""
+    lacking = belief.listed.difference(belief.join_list)
+    if not lacking or lacking == {belief.address}:
+        return ()
+    return tuple(one.address for one in belief.members if one.address in lacking and one.address != belief.address)
+
+
+def source_text(picture: Picture, belief: Belief) -> str:
+    """Where a member's list is from."""
+    if belief.join_list_author is None:
+        return "as configured"
+    return one_line(f"edition {belief.join_list_edition}, given to {picture.label_of(belief.join_list_author)}")
+
+
+def join_list_facts(picture: Picture, belief: Belief, now_us: int) -> tuple[Fact, ...]:
+    """What there is to say of one member's list and memory, for its fact sheet."""
+    board, name_of = JoinListBoard(picture), picture.label_of
+    listed = ", ".join(spelt(one, name_of(one)) for one in belief.join_list)
+    facts = [Fact("join list", f"{listed or 'nobody'}; {source_text(picture, belief)}")]
+    silent, missing = board.silent_entries(belief), missing_members(belief)
+    if silent:
+        told = ", ".join(f"{name_of(one)} ({board.state_of(one)})" for one in silent)
+        facts.append(Fact("", f"{SILENT_GLYPH} nobody answers at {told}", "warning"))
+    if missing:
+        facts.append(Fact("", f"it does not list {names_text(missing, name_of)} of its own cluster"))
+    remembered = [
+        f"{spelt(one, name_of(one))} since {age_text(now_us - belief.remembered[one])}"
+        for one in strangers_remembered(belief)
+    ]
+    if remembered:
+        facts.append(Fact("remembers", ", ".join(remembered)))
+    if belief.is_master and belief.running:
+        facts.append(Fact("looks", _search_text(picture, belief, now_us)))
+    return tuple(facts)
+
+
+def clusters_text(picture: Picture) -> str:
+    """The clusters in sight by their masters, the largest first."""
+    masters = sorted((picture.members[label] for label in picture.masters()), key=lambda one: -len(one.members))
+    shown = ", ".join(
+        f"{one_line(one.label)} with {counted(len(one.members), 'member')}" for one in masters[:NAMES_SHOWN]
+    )
+    more = f" and {len(masters) - NAMES_SHOWN} more" if len(masters) > NAMES_SHOWN else ""
+    return f"{counted(len(masters), 'cluster')}: {shown}{more}" if masters else "no master is in sight"
+
+
+def _search_text(picture: Picture, belief: Belief, now_us: int) -> str:
+    when = (
+        f"in {age_text(belief.search.next_us(now_us) - now_us)}" if belief.search is not None else "at its next search"
+    )
+    return f"for other clusters {when}, at {names_text(belief.search_addresses, picture.label_of)}"

@@ -1,0 +1,334 @@
+"""What stands between two clusters: each blocker with what would take it away (seed 002; behaviour 6.4 and 6.10).
+
+It is found from what both masters have said, from the merge decision of the core on what the picture knows of the two, from whom
+either would look for, and from the links that were cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, ProfiledMember, allows_joins
+from quarterdeck.backend.core.commands import ChangeState, Command, HealLink, SearchClusters
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
+from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, with_names
+
+PairState = Literal["merging", "due", "waits", "blocked"]
+"""Whether it has begun, only takes time, waits for something to pass, or waits for an operator."""
+
+CONFIGURED = ("cluster-name", "joiner", "partition-groups", "partition-count", "cluster-version")
+"""Rules about what a picture does not show: only the masters can say that they differ."""
+
+NOBODY_ANSWERS = "nobody answers at "
+NOTHING_KNOWN = "every address that it knows"
+WORDS = re.compile(r"[\s,;]+")
+
+MERGING_TAKES = frozenset(
+    ("split-brain-probe", "split-brain-answer", "master-is", "prove-links", "links-report", "link-probe", "link-probe-reply",
+     "merge-offer", "merge-reply", "merge-clusters", "join-request", "finalize-join")
+)  # fmt: skip
+"""Messages without which two clusters do not become one."""
+
+
+class Blocker(NamedTuple):
+    """One thing in the way, and what would take it away."""
+
+    rule: str
+    sentence: str
+    state: PairState = "blocked"
+    remedy: str = ""
+    commands: tuple[Command, ...] = ()
+    edits: tuple[EditPlan, ...] = ()
+
+
+class PairDiagnosis:
+    """One pair, with everything that is asked of it. `blockers` gives what is in the way, the first that decides first."""
+
+    def __init__(
+        self,
+        picture: Picture,
+        smaller: Belief,
+        greater: Belief,
+        by_size: str,
+        now_us: int,
+        search_addresses: Callable[[Belief], frozenset[Address]],
+    ) -> None:
+        """`by_size` says why the smaller would merge; `search_addresses` gives the strangers that a master knows."""
+        self._picture, self._smaller, self._greater = picture, smaller, greater
+        self._by_size, self._now_us, self._looks_at = by_size, now_us, search_addresses
+        self._name: Callable[[Address], str] = picture.label_of
+
+    def blockers(self) -> Iterator[Blocker]:
+        """What is in the way now. What comes last is that nothing is, but time."""
+        under_way = self._merging()
+        if under_way is not None:
+            yield under_way
+            return
+        configured = self._configured()
+        if configured is not None:
+            yield configured
+            return
+        overlap = self._overlap()
+        # Whom a cluster still lists it does not look for; whether it will is seen when it lists them no more.
+        unknown = self._nobody_looks() if overlap is None else None
+        found = [blocker for blocker in (self._states(), overlap, self._cut_links(), unknown) if blocker is not None]
+        yield from found
+        if not found:
+            yield self._given_up() or self._silence() or self._due()
+
+    # What has begun, and what nobody can change
+
+    def _merging(self) -> Blocker | None:
+        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+            if one.merging == other.address:
+                return Blocker("merging", f"{one.label}'s cluster is on its way into {other.label}'s", "merging")
+        for one in (self._smaller, self._greater):
+            if one.merging:
+                target = self._name(one.merging)
+                return Blocker(
+                    "merging-elsewhere", f"{one.label}'s cluster is on its way into {target}'s first", "waits"
+                )
+        return None
+
+    def _configured(self) -> Blocker | None:
+        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+            verdict = one.verdicts.get(other.address)
+            if verdict is not None and verdict.rule in CONFIGURED:
+                why = with_names(verdict.why, self._name)
+                ends = f"{why}; no edit helps: start the members of one side anew with what the other has"
+                return Blocker(verdict.rule, ends)
+        return None
+
+    # What an operator can change
+
+    def _states(self) -> Blocker | None:
+        shut = [one for one in (self._smaller, self._greater) if not allows_joins(one.cluster_state)]
+        if not shut:
+            return None
+        names = " and ".join(f"{one.label}'s cluster is {one.cluster_state}" for one in shut)
+        rule = decide_merge(profile(self._smaller), profile(self._greater)).rule
+        return Blocker(
+            rule if rule in ("local-state", "remote-state") else "state",
+            f"{names}: it lets nobody in and leads nobody away",
+            remedy=f"make {' and '.join(one.label for one in shut)}'s cluster ACTIVE",
+            commands=tuple(ChangeState(one.label, "ACTIVE") for one in shut),
+        )
+
+    def _overlap(self) -> Blocker | None:
+        """While one side lists somebody of the other, neither looks for it."""
+        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+            if other.address in one.listed:
+                return self._still_listed(one, other)
+        common = sorted(self._smaller.listed & self._greater.listed)
+        if not common:
+            return None
+        shared = names_text(common, self._name)
+        return Blocker(
+            "members-intersect",
+            f"{self._smaller.label} and {self._greater.label} both list {shared}; "
+            "that ends by itself when one of them has heard nothing of it for too long",
+            "waits",
+        )
+
+    def _still_listed(self, one: Belief, other: Belief) -> Blocker:
+        rule = "remote-is-my-member" if one is self._smaller else "i-am-its-member"
+        sentence = f"{one.label} still lists {other.label}, which leads a cluster of its own"
+        ends = "that ends when it has heard nothing of it for too long"
+        if self._cut_between(other.label, one.label):
+            return Blocker(rule, f"{sentence}; {ends}", "waits")
+        if one.address in self._looks_at(other):
+            return Blocker(
+                rule,
+                f"{sentence}; {ends}, or when {other.label} shows itself, {self._when(other)}",
+                "waits",
+                f"let {other.label} look for other clusters now",
+                (SearchClusters(other.label),),
+            )
+        edit = self._edit(other, one)
+        return Blocker(
+            rule,
+            f"{sentence}, and {other.label} neither lists nor remembers {one.label}; {ends}",
+            "waits",
+            self._edit_text(other, one),
+            (edit.command,),
+            (edit,),
+        )
+
+    def _cut_links(self) -> Blocker | None:
+        cut = self._first_cut()
+        if cut is None:
+            return None
+        smaller, greater = (tuple(members_of(self._picture, one)) for one in (self._smaller, self._greater))
+        source, target = cut
+        return Blocker(
+            "link-cut",
+            f"links between {self._smaller.label}'s cluster and {self._greater.label}'s are cut, such as that from "
+            f"{source} to {target}",
+            remedy=f"make the links between the two plain again ({counted(len(smaller) * len(greater), 'link')} both ways)",
+            commands=(HealLink(smaller, greater),),
+        )
+
+    def _nobody_looks(self) -> Blocker | None:
+        if self._ways(self._smaller, self._greater) or self._ways(self._greater, self._smaller):
+            return None
+        edit = self._edit(self._smaller, self._greater)
+        return Blocker(
+            "nobody-looks",
+            f"neither {self._smaller.label}'s cluster nor {self._greater.label}'s lists or remembers anybody of the other, "
+            f"so they never meet; {self._by_size}",
+            remedy=self._edit_text(self._smaller, self._greater),
+            commands=(edit.command,),
+            edits=(edit,),
+        )
+
+    # What time will change
+
+    def _given_up(self) -> Blocker | None:
+        """It knows where to go, and something stopped it on the way."""
+        loser = self._smaller
+        reason = loser.obstacles.get(self._greater.address, "")
+        verdict = loser.verdicts.get(self._greater.address)
+        if not reason or verdict is None or verdict.decision != "local-merges":
+            return self._busy()
+        why = with_names(reason, self._name)
+        return Blocker(
+            "given-up",
+            f"{loser.label} gave up merging into {self._greater.label}'s cluster: {why}; "
+            f"it looks again {self._when(loser)}",
+            "waits",
+            f"let {loser.label} look for other clusters now",
+            (SearchClusters(loser.label),),
+        )
+
+    def _busy(self) -> Blocker | None:
+        loser = self._smaller
+        reason = loser.obstacles.get(None, "")
+        if not reason or reason.startswith((NOBODY_ANSWERS, NOTHING_KNOWN)) or "make it ACTIVE first" in reason:
+            return None
+        why = with_names(reason, self._name)
+        return Blocker(
+            "busy",
+            f"{loser.label} did not look for other clusters, for {why}; it looks again {self._when(loser)}",
+            "waits",
+            f"let {loser.label} look for other clusters now",
+            (SearchClusters(loser.label),),
+        )
+
+    def _silence(self) -> Blocker | None:
+        """Everybody who could lead the one to the other was silent when asked last."""
+        asked: list[Address] = []
+        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+            reason = one.obstacles.get(None, "")
+            silent = set(WORDS.split(reason)) if reason.startswith(NOBODY_ANSWERS) else set()
+            ways = self._ways(one, other)
+            if any(way not in silent for way in ways):
+                return None
+            asked += ways
+        looking = self._searchers()[0]
+        return Blocker(
+            "no-answer",
+            f"nobody answered at {names_text(dict.fromkeys(asked), self._name)} when asked last; "
+            f"{looking.label} looks again {self._when(looking)}",
+            "waits",
+            f"let {looking.label} look for other clusters now",
+            (SearchClusters(looking.label),),
+        )
+
+    def _due(self) -> Blocker:
+        looking = self._searchers()[0]
+        other = self._greater if looking is self._smaller else self._smaller
+        way = self._ways(looking, other)[0]
+        through = "" if way == other.address else f", which names {other.label}"
+        return Blocker(
+            "search-due",
+            f"nothing is in the way: {looking.label} looks at {self._name(way)}{through} {self._when(looking)}; {self._by_size}",
+            "due",
+            f"let {looking.label} look for other clusters now",
+            (SearchClusters(looking.label),),
+        )
+
+    # Questions
+
+    def _ways(self, seeker: Belief, other: Belief) -> list[Address]:
+        """Addresses at which `seeker` looks and somebody of the cluster of `other` answers, the master's first."""
+        search_addresses = self._looks_at(seeker)
+        ways = [other.address] if other.address in search_addresses else []
+        return ways + [
+            member.address
+            for member in other.members
+            if member.address in search_addresses
+            and member.address != other.address
+            and self._answers(member.address, other)
+        ]
+
+    def _answers(self, address: Address, master: Belief) -> bool:
+        belief = self._picture.members.get(self._picture.label_of(address))
+        return belief is None or (belief.running and belief.master == master.address)
+
+    def _searchers(self) -> list[Belief]:
+        """Who knows somebody of the other side, the next to look first."""
+        pairs = ((self._smaller, self._greater), (self._greater, self._smaller))
+        able = [one for one, other in pairs if self._ways(one, other)]
+        return sorted(
+            able, key=lambda one: one.search.next_us(self._now_us) if one.search is not None else self._now_us
+        )
+
+    def _when(self, master: Belief) -> str:
+        if master.search is None:
+            return "at its next search"
+        left_us = master.search.next_us(self._now_us) - self._now_us
+        return f"in {age_text(left_us)}" if left_us >= SECOND_US else "at once"
+
+    def _first_cut(self) -> tuple[str, str] | None:
+        """One cut link between the two, that between the masters first.
+
+        Where partial disconnections are settled, merging takes proof of all links.
+        """
+        between = self._cut_between(self._smaller.label, self._greater.label)
+        if between is not None or not self._picture.links:
+            return between
+        side = dict.fromkeys(members_of(self._picture, self._smaller), 0)
+        side.update(dict.fromkeys(members_of(self._picture, self._greater), 1))
+        for (source, target), link in self._picture.links.items():
+            if source in side and target in side and side[source] != side[target] and cuts(link):
+                return source, target
+        return None
+
+    def _cut_between(self, one: str, other: str) -> tuple[str, str] | None:
+        links = self._picture.links
+        return next((ends for ends in ((one, other), (other, one)) if ends in links and cuts(links[ends])), None)
+
+    def _edit(self, cluster: Belief, other: Belief) -> EditPlan:
+        """The list of `cluster` with the master of `other`; what only some of its members list is kept."""
+        members = [cluster.label, *members_of(self._picture, cluster)]
+        known = dict.fromkeys(one for label in members for one in self._picture.members[label].join_list)
+        return plan_edit(self._picture, cluster, tuple(dict.fromkeys((*known, other.address))))
+
+    def _edit_text(self, cluster: Belief, other: Belief) -> str:
+        return f"add {spelt(other.address, other.label)} to the join list of {cluster.label}'s cluster"
+
+
+def cuts(link: LinkChanged) -> bool:
+    """Whether a link in this condition lets no merge through."""
+    return bool(link.blocked) or link.loss >= 1 or not MERGING_TAKES.isdisjoint(link.dropped_kinds)
+
+
+def profile(master: Belief) -> ClusterProfile:
+    """What the picture knows of a cluster. What it does not know is the same for all."""
+    members = tuple(ProfiledMember(member.address, member.uuid, member.lite) for member in master.members)
+    return ClusterProfile(
+        address=master.address,
+        uuid=master.uuid,
+        cluster_name="",
+        state=master.cluster_state,
+        members=members,
+        list_version=master.version,
+        data_member_count=sum(not member.lite for member in members),
+    )

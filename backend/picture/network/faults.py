@@ -1,0 +1,316 @@
+"""The faults in force: who made the network or the processes worse, folded back from what became of each link.
+
+The records tell of single one-way links. Those that got worse at one time in one way are one fault, told as the command would be
+that made it: a partition, a cut, a slow link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.commands import Command, HealLink, ResumeMember, StartMember
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.network.fault_shapes import (
+    LinkRows,
+    Shape,
+    difference,
+    intersection,
+    links_in,
+    shapes_of,
+    sources_by_targets,
+    transposed,
+    union,
+)
+from quarterdeck.backend.picture.network.link_impairments import (
+    GLYPHS,
+    Impairment,
+    ImpairmentKind,
+    commands_for,
+    impairment_text,
+    impairments_of,
+    neutral,
+)
+from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+
+BURST_US = 100_000
+"""Links that got worse within so much of one another did so at one time: by one command, as far as can be known."""
+
+NAMES_SHOWN = 6
+"""A text names at most so many members of a side, and counts the rest."""
+
+ImpairmentWord = ImpairmentKind | Literal["one-way"]
+"""What is worst about a link. It is "one-way" when it is cut and the way back is not."""
+
+StopKind = Literal["paused", "killed"]
+
+FaultKind = Literal["partition", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "paused", "killed"]
+
+STOP_GLYPHS: dict[StopKind, str] = {"paused": "‖", "killed": "†"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong on purpose, and what ends it."""
+
+    key: str
+    """The same as long as the fault is the same."""
+    kind: FaultKind
+    glyph: str
+    text: str
+    """What it is, much as one would command it. One line."""
+    members: tuple[str, ...]
+    links: int
+    """How many one-way links it is made of."""
+    since_us: int | None
+    """When it was made, on the run's clock; None when that was before the first record at hand."""
+    undo: tuple[Command, ...]
+    """What ends this fault and leaves all others as they are."""
+
+    def age(self, now_us: int) -> str:
+        """How long it has been in force."""
+        return "?" if self.since_us is None else age_text(now_us - self.since_us)
+
+
+class FaultLedger:
+    """Takes in records, and knows since when each link has been as it is."""
+
+    def __init__(self, labels: Iterable[str] = ()) -> None:
+        """Texts name members in the order of `labels`, strangers behind."""
+        self._labels = list(labels)
+        self._place_of = {label: place for place, label in enumerate(self._labels)}
+        self._runs: dict[Impairment, dict[int | None, LinkRows]] = {}
+        """By what is wrong and since when (None: before the first record), the links."""
+        self._stopped: dict[str, tuple[StopKind, int | None]] = {}
+        self._burst_us: int | None = None
+        self._latest_us = 0
+        self._found: tuple[Fault, ...] | None = ()
+        self.revision = 0
+        """Grows with each change."""
+
+    @classmethod
+    def of(cls, picture: Picture, records: Iterable[Record], labels: Iterable[str] = ()) -> FaultLedger:
+        """What is wrong in `picture`; its age comes from `records`, the latest of those that it was folded from."""
+        known = cls()
+        for record in records:
+            known.take(record)
+        ledger = cls(labels)
+        for link in picture.links.values():
+            for impairment in impairments_of(link):
+                ledger._add(impairment, known._since(impairment, link.source, link.target), link.source, link.target)
+        for label, belief in picture.members.items():
+            if belief.status == "paused" or belief.status == "killed":
+                kind, since_us = known._stopped.get(label, (belief.status, None))
+                ledger._stopped[label] = (belief.status, since_us if kind == belief.status else None)
+        ledger._burst_us, ledger._latest_us = known._burst_us, known._latest_us
+        ledger._found = None
+        return ledger
+
+    def take(self, record: Record) -> None:
+        """Take in one record; most are none of its business."""
+        match record.event:
+            case LinkChanged():
+                self._change_link(record.event, record.at)
+            case events.ProcessKilled(target):
+                self._stopped[target] = ("killed", record.at)
+            case events.ProcessPaused(target):
+                self._stopped.setdefault(target, ("paused", record.at))
+            case events.ProcessResumed(target):
+                self._stopped.pop(target, None)
+            case events.MemberStarted():
+                if self._stopped.pop(record.member, None) is None:
+                    return
+            case _:
+                return
+        self._found = None
+        self.revision += 1
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Everything in force, the latest first."""
+        if self._found is None:
+            found = [*self._link_faults(), *self._stop_faults()]
+            found.sort(key=lambda one: (-(one.since_us if one.since_us is not None else -1), one.key))
+            self._found = tuple(found)
+        return self._found
+
+    def link_counts(self) -> Mapping[ImpairmentWord, int]:
+        """How many one-way links are in each condition, each counted once, as what is worst about it."""
+        seen: LinkRows = {}
+        counts: dict[ImpairmentWord, int] = {}
+        for kind in GLYPHS:
+            rows: LinkRows = {}
+            for impairment, runs in self._runs.items():
+                for links in runs.values() if impairment.kind == kind else ():
+                    rows = union(rows, links)
+            rows, seen = difference(rows, seen), union(seen, rows)
+            both = intersection(rows, transposed(rows)) if kind == "cut" else rows
+            words: tuple[tuple[ImpairmentWord, LinkRows], ...] = ((kind, both), ("one-way", difference(rows, both)))
+            counts |= {word: links_in(found) for word, found in words if found}
+        return counts
+
+    def wrong_among(self, labels: Iterable[str]) -> int:
+        """How many one-way links between `labels` are not as plain as can be."""
+        among = sum(1 << place for label in labels if (place := self._place_of.get(label)) is not None)
+        wrong: LinkRows = {}
+        for runs in self._runs.values():
+            for rows in runs.values():
+                wrong = union(wrong, rows)
+        return sum((targets & among).bit_count() for source, targets in wrong.items() if among >> source & 1)
+
+    # Taking in
+
+    def _change_link(self, link: LinkChanged, at_us: int) -> None:
+        if self._burst_us is None or at_us - self._latest_us > BURST_US:
+            self._burst_us = at_us
+        self._latest_us = at_us
+        wanted = set(impairments_of(link))
+        source, target = self._place(link.source), self._place(link.target)
+        for impairment in list(self._runs):
+            for since_us, rows in list(self._runs[impairment].items()):
+                if rows.get(source, 0) >> target & 1:
+                    if impairment in wanted:
+                        wanted.discard(impairment)
+                    else:
+                        self._remove(impairment, since_us, source, target)
+        for impairment in wanted:
+            self._add(impairment, self._burst_us, link.source, link.target)
+
+    def _add(self, impairment: Impairment, since_us: int | None, source: str, target: str) -> None:
+        rows = self._runs.setdefault(impairment, {}).setdefault(since_us, {})
+        place = self._place(source)
+        rows[place] = rows.get(place, 0) | 1 << self._place(target)
+
+    def _remove(self, impairment: Impairment, since_us: int | None, source: int, target: int) -> None:
+        runs = self._runs[impairment]
+        rows = runs[since_us]
+        rows[source] &= ~(1 << target)
+        if not rows[source]:
+            del rows[source]
+        if not rows:
+            del runs[since_us]
+        if not runs:
+            del self._runs[impairment]
+
+    def _since(self, impairment: Impairment, source: str, target: str) -> int | None:
+        one, other = self._place(source), self._place(target)
+        for since_us, rows in self._runs.get(impairment, {}).items():
+            if rows.get(one, 0) >> other & 1:
+                return since_us
+        return None
+
+    def _place(self, label: str) -> int:
+        place = self._place_of.get(label)
+        if place is None:
+            place = self._place_of[label] = len(self._labels)
+            self._labels.append(label)
+        return place
+
+    # Putting together
+
+    def _stop_faults(self) -> Iterator[Fault]:
+        for label, (kind, since_us) in self._stopped.items():
+            undo = ResumeMember(label) if kind == "paused" else StartMember(label)
+            text = one_line(f"{'pause' if kind == 'paused' else 'kill'} {label}")
+            yield Fault(f"{kind} {label}", kind, STOP_GLYPHS[kind], text, (label,), 0, since_us, (undo,))
+
+    def _link_faults(self) -> Iterator[Fault]:
+        for impairment, runs in self._runs.items():
+            every: LinkRows = {}
+            for rows in runs.values():
+                every = union(every, rows)
+            for since_us in sorted(runs, key=lambda at_us: -1 if at_us is None else at_us, reverse=True):
+                shapes, left = shapes_of(
+                    intersection(runs[since_us], every), every, many_sides=impairment.kind == "cut"
+                )
+                for shape in shapes:
+                    every = difference(every, shape.rows())
+                    yield self._fault(impairment, shape, since_us)
+                if left:
+                    every = difference(every, left)
+                    yield self._rest(impairment, left, since_us)
+
+    def _fault(self, impairment: Impairment, shape: Shape, since_us: int | None) -> Fault:
+        kind: FaultKind = impairment.kind
+        if impairment.kind == "cut":
+            single = all(side.bit_count() == 1 for side in shape.sides) and len(shape.sides) == 2
+            kind = "one-way" if shape.one_way else "cut" if single else "partition"
+        return Fault(
+            key=f"{impairment} {since_us} {shape.sides} {shape.one_way}",
+            kind=kind,
+            glyph=GLYPHS[impairment.kind],
+            text=one_line(self._text(impairment, shape, kind)),
+            members=self._names(sum(shape.sides)),
+            links=shape.links,
+            since_us=since_us,
+            undo=self._undo(impairment, shape),
+        )
+
+    def _text(self, impairment: Impairment, shape: Shape, kind: FaultKind) -> str:
+        sides = [self._shortened(side) for side in shape.sides]
+        how = "" if impairment.value in ("blackhole", "") or impairment.kind != "cut" else f" ({impairment.value})"
+        match kind:
+            case "partition":
+                return f"partition {'|'.join(sides)}{how}"
+            case "cut":
+                return f"cut {' '.join(sides)}{how}"
+            case "one-way":
+                return f"cut {' '.join(sides)} one-way{how}"
+            case _:
+                return f"{impairment_text(impairment)}: {(' → ' if shape.one_way else ' ↔ ').join(sides)}"
+
+    def _undo(self, impairment: Impairment, shape: Shape) -> tuple[Command, ...]:
+        if impairment.kind != "cut":
+            sources, targets = (self._names(side) for side in shape.sides)
+            return commands_for(neutral(impairment), sources, targets, one_way=shape.one_way)
+        heal = [
+            HealLink(self._names(side), self._names(sum(shape.sides[place + 1 :])))
+            for place, side in enumerate(shape.sides[:-1])
+        ]
+        touched = union(shape.rows(), transposed(shape.rows()))
+        return (*heal, *self._restoring(impairment, touched))
+
+    def _restoring(self, healed: Impairment, touched: LinkRows) -> Iterator[Command]:
+        """Healing makes links plain: what else was wrong with them has to be done again."""
+        for impairment, runs in self._runs.items():
+            if impairment == healed:
+                continue
+            for rows in runs.values():
+                for targets, sources in sources_by_targets(intersection(rows, touched)).items():
+                    yield from commands_for(impairment, self._names(sources), self._names(targets), one_way=True)
+
+    def _rest(self, impairment: Impairment, rows: LinkRows, since_us: int | None) -> Fault:
+        """Links in no order that could be told: one fault, undone source by source."""
+        links = links_in(rows)
+        undo: list[Command] = []
+        for source, targets in rows.items():
+            ends = ((self._labels[source],), self._names(targets))
+            undo += (
+                [HealLink(*ends)]
+                if impairment.kind == "cut"
+                else commands_for(neutral(impairment), *ends, one_way=True)
+            )
+        if impairment.kind == "cut":
+            undo += self._restoring(impairment, union(rows, transposed(rows)))
+        members = sum(1 << place for place in union(rows, transposed(rows)))
+        return Fault(
+            key=f"{impairment} {since_us} rest",
+            kind=impairment.kind,
+            glyph=GLYPHS[impairment.kind],
+            text=one_line(f"{impairment_text(impairment)}: {counted(links, 'one-way link')} more"),
+            members=self._names(members),
+            links=links,
+            since_us=since_us,
+            undo=tuple(undo),
+        )
+
+    def _names(self, members: int) -> tuple[str, ...]:
+        return tuple(self._labels[place] for place in vertices_of(members))
+
+    def _shortened(self, members: int) -> str:
+        names = self._names(members)
+        more = len(names) - NAMES_SHOWN
+        return ",".join(names[:NAMES_SHOWN]) + (f",… {more} more" if more > 0 else "")

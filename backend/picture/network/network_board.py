@@ -1,0 +1,215 @@
+"""The network as members stand in it: the state of each link, and a drawing of it while the members are few.
+
+A link is one-way, from a source to a target. Cells of the matrix are made one by one on demand; the drawing has every link, so it
+is made for a few members only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from quarterdeck.backend.core.commands import CutLink, Partition
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.picture.boards.belief_matrix import state_word
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.network.faults import FaultLedger
+from quarterdeck.backend.picture.network.link_impairments import GLYPHS, impairment_text, impairments_of
+from quarterdeck.backend.picture.replicas.replica_cell import letter_of
+from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.formatting import one_line
+
+LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down"]
+
+WORD_GLYPHS: dict[LinkWord, str] = {
+    "up": "●",
+    "cut": GLYPHS["cut"],
+    "one-way": "↛",
+    "slow": GLYPHS["slow"],
+    "lossy": GLYPHS["lossy"],
+    "doubling": GLYPHS["doubling"],
+    "dropping": GLYPHS["dropping"],
+    "down": "○",
+}
+
+WORD_TONES: dict[LinkWord, Tone] = {
+    "up": "good",
+    "cut": "bad",
+    "one-way": "bad",
+    "slow": "warning",
+    "lossy": "warning",
+    "doubling": "warning",
+    "dropping": "warning",
+    "down": "faint",
+}
+
+PLANNED_GLYPH = "✂"
+"""Of what a plan would cut."""
+
+MOST_DRAWN = 16
+"""So many members have room in a drawing."""
+
+MOST_MESHED = 8
+"""Among so many members the links that are up are drawn too."""
+
+
+Plan = frozenset[tuple[str, str]]
+"""One-way links that a plan would cut."""
+
+
+def planned_links(commands: Sequence[Partition | CutLink]) -> Plan:
+    """What `commands` would cut of links that are as plain as can be."""
+    conditions = LinkConditions()
+    for command in commands:
+        conditions.apply(command)
+    return frozenset(conditions.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A member in a drawing."""
+
+    text: str
+    tone: Tone
+    ringed: bool
+    """Whether it is selected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Two members in a drawing, by place, and what is wrong between them. A glyph stands at the end where it is noticed."""
+
+    one: int
+    other: int
+    tone: Tone
+    glyph_at_one: str
+    glyph_at_other: str
+    dots: int
+    """How thin the line is: of so many dots one is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Members on a circle and the links between them."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+def link_word(picture: Picture, source: str, target: str) -> LinkWord:
+    """What the one-way link from `source` to `target` is like. It is "one-way" when it is cut and the way back is not."""
+    condition = picture.links.get((source, target))
+    if condition is None:
+        return "down" if _is_down(picture, source) or _is_down(picture, target) else "up"
+    if condition.blocked:
+        back = picture.links.get((target, source))
+        return "cut" if back is not None and back.blocked else "one-way"
+    return next((impairment.kind for impairment in impairments_of(condition)), "up")
+
+
+def link_sentence(picture: Picture, member: str) -> str:
+    """All that is wrong with the links of `member`, in words; the worst first."""
+    by_text: dict[str, list[str]] = {}
+    for other in picture.members:
+        there, back = picture.links.get((member, other)), picture.links.get((other, member))
+        if there is None and back is None:
+            continue
+        if there is not None and back is not None and _wrong(there) == _wrong(back):
+            by_text.setdefault(f"{_wrong(there)} both ways with", []).append(other)
+            continue
+        if there is not None:
+            by_text.setdefault(f"{_wrong(there)} to", []).append(other)
+        if back is not None:
+            by_text.setdefault(f"{_wrong(back)} from", []).append(other)
+    told = [
+        f"{text} {', '.join(others[:6])}{f' and {len(others) - 6} more' if len(others) > 6 else ''}"
+        for text, others in by_text.items()
+    ]
+    return one_line(f"{member}: {'; '.join(told) or 'all its links are up'}")
+
+
+def network_sentence(picture: Picture, ledger: FaultLedger) -> str:
+    """All links, counted by what is wrong with them."""
+    running = [label for label, belief in picture.members.items() if belief.status in ("joining", "member")]
+    up = len(running) * (len(running) - 1) - ledger.wrong_among(running)
+    plain = f"{WORD_GLYPHS['up']} up {up}"
+    told = [f"{WORD_GLYPHS[word]} {word} {count}" for word, count in ledger.link_counts().items()]
+    return f"one-way links: {', '.join([*told, plain])}"
+
+
+def member_text(picture: Picture, label: str, place: int, side: int) -> str:
+    """A member in a drawing: its letter, the side it is planned for (0 for none), its name, and what it is."""
+    belief = picture.members.get(label)
+    role = "" if belief is None else "▲" if belief.running and belief.is_master else state_word(belief)
+    letter = f"{letter_of(place)}[{side}]" if side else letter_of(place)
+    return one_line(f"{letter} {label} {role}".rstrip())
+
+
+def drawing(
+    picture: Picture, labels: Sequence[str], *, sides: Mapping[str, int], selected: Sequence[str], planned: Plan
+) -> Drawing:
+    """Draw `labels` and their links; `sides` are those that a plan puts them on, and `planned` tells what it would cut."""
+    nodes = []
+    for place, label in enumerate(labels):
+        belief = picture.members.get(label)
+        tone: Tone = "faint" if belief is None or not belief.running else "strong" if belief.is_master else "plain"
+        nodes.append(Node(member_text(picture, label, place, sides.get(label, 0)), tone, label in selected))
+    edges = []
+    for one, source in enumerate(labels):
+        for other in range(one + 1, len(labels)):
+            edge = _edge(picture, one, source, other, labels[other], planned, len(labels) <= MOST_MESHED)
+            if edge is not None:
+                edges.append(edge)
+    return Drawing(tuple(nodes), tuple(edges))
+
+
+def _edge(picture: Picture, one: int, source: str, other: int, target: str, planned: Plan, meshed: bool) -> Edge | None:
+    there, back = link_word(picture, source, target), link_word(picture, target, source)
+    if "down" in (there, back):
+        return None
+    plan_there, plan_back = (source, target) in planned, (target, source) in planned
+    glyph_there = (
+        PLANNED_GLYPH if plan_there else "" if there == "up" else WORD_GLYPHS["cut" if there == "one-way" else there]
+    )
+    glyph_back = (
+        PLANNED_GLYPH if plan_back else "" if back == "up" else WORD_GLYPHS["cut" if back == "one-way" else back]
+    )
+    if not glyph_there and not glyph_back:
+        return Edge(one, other, "faint", "", "", 1) if meshed else None
+    cut = {"cut", "one-way"} & {there, back}
+    tone: Tone = "strong" if plan_there or plan_back else "bad" if cut else "warning"
+    return Edge(one, other, tone, glyph_back, glyph_there, 3 if cut or plan_there or plan_back else 2)
+
+
+def by_age(picture: Picture) -> tuple[str, ...]:
+    """The running members, the oldest first, as the most widely held lists have them; cluster by cluster, the greatest first."""
+    order: dict[str, None] = {}
+    masters = [picture.members[label] for label in picture.masters()]
+    for master in sorted(masters, key=lambda one: -len(one.members)):
+        for member in master.members:
+            order.setdefault(picture.label_of(member.address))
+    running = {label for label, belief in picture.members.items() if belief.running}
+    for label in picture.members:
+        order.setdefault(label)
+    return tuple(label for label in order if label in running)
+
+
+def zones_of(picture: Picture) -> dict[str, str]:
+    """Where members stand, as far as lists tell."""
+    zones: dict[str, str] = {}
+    for label in picture.masters():
+        for member in picture.members[label].members:
+            if member.zone:
+                zones[picture.label_of(member.address)] = member.zone
+    return zones
+
+
+def _wrong(condition: LinkChanged) -> str:
+    return ", ".join(impairment_text(impairment) for impairment in impairments_of(condition))
+
+
+def _is_down(picture: Picture, label: str) -> bool:
+    belief = picture.members.get(label)
+    return belief is None or belief.status in ("stopped", "killed", "paused")

@@ -1,0 +1,163 @@
+"""What stands out in a run: splits and merges, claims, and the faults that were made. Marks to steer by on a strip of time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.text.fact import Tone
+
+Lane = Literal["bookmarks", "violations", "splits", "claims", "faults"]
+
+MOST_LANDMARKS = 2_000
+"""So many of the latest are remembered."""
+
+RECORDS_AT_ONCE = 50_000
+
+
+class Landmark(NamedTuple):
+    """A moment that stands out. `times`: how many of its kind there are in the same moment."""
+
+    at_us: int
+    lane: Lane
+    letter: str
+    tone: Tone
+    text: str
+    times: int = 1
+
+
+class Landmarks:
+    """The landmarks of a tape, found as it grows."""
+
+    def __init__(self) -> None:
+        self.marks: deque[Landmark] = deque(maxlen=MOST_LANDMARKS)
+        """In order of time."""
+        self.taken = 0
+        """How many records since the beginning of the run it has taken in."""
+        self._addresses: dict[str, Address] = {}
+        self._leading: set[str] = set()
+        """Labels of the masters that run."""
+        self._frozen: set[str] = set()
+        """Those of them that are paused."""
+
+    def follow(self, tape: Tape) -> None:
+        """Take in what the tape has got since; of very much only a part, and the rest at the next calls."""
+        if self.taken < tape.forgotten:
+            self._begin_at(tape)
+        fresh = tape.since(self.taken, RECORDS_AT_ONCE)
+        self.taken += len(fresh)
+        for record in fresh:
+            rule = RULES.get(type(record.event))
+            if rule is not None:
+                rule(self, record, record.event)
+        while self.marks and self.marks[0].at_us < tape.start_us:
+            self.marks.popleft()
+
+    def _begin_at(self, tape: Tape) -> None:
+        """What came before is not remembered; who led is."""
+        picture = tape.picture_at(tape.start_us)
+        self.taken = tape.forgotten
+        self._addresses = {label: belief.address for label, belief in picture.members.items()}
+        self._leading, self._frozen = set(picture.masters()), set()
+
+    def _add(self, record: Record, lane: Lane, letter: str, tone: Tone, text: str) -> None:
+        latest = self.marks[-1] if self.marks else None
+        if latest is not None and latest[:4] == (record.at, lane, letter, tone):
+            self.marks[-1] = latest._replace(times=latest.times + 1)
+        else:
+            self.marks.append(Landmark(record.at, lane, letter, tone, text))
+
+    def _set_leading(self, record: Record, label: str, leads: bool) -> None:
+        """One leads, or leads no more; two leaders are a split, and one of them left is its end."""
+        before = len(self._leading)
+        if leads:
+            self._leading.add(label)
+        else:
+            self._leading.discard(label)
+        after = len(self._leading)
+        if before < 2 <= after:
+            self._add(record, "splits", "S", "bad", f"two masters: {', '.join(sorted(self._leading))}")
+        elif before >= 2 > after:
+            self._add(record, "splits", "M", "good", f"one master: {', '.join(sorted(self._leading))}")
+
+    # What kinds of events do
+
+    def _start(self, record: Record, event: events.MemberStarted) -> None:
+        self._addresses[record.member] = event.address
+        self._end(record, event)
+
+    def _end(self, record: Record, event: events.Event) -> None:
+        self._frozen.discard(record.member)
+        self._set_leading(record, record.member, False)
+
+    def _install(self, record: Record, event: events.ListInstalled) -> None:
+        if record.member not in self._addresses:
+            own = next((member.address for member in event.members if member.uuid == record.uuid), None)
+            if own is not None:
+                self._addresses[record.member] = own
+        self._set_leading(record, record.member, event.master == self._addresses.get(record.member))
+
+    def _follow_master(self, record: Record, event: events.MasterChanged) -> None:
+        self._set_leading(record, record.member, event.master == self._addresses.get(record.member))
+
+    def _claim(self, record: Record, event: events.ClaimStarted) -> None:
+        self._add(record, "claims", "C", "warning", f"{record.member} claims the mastership")
+
+    def _finish_claim(self, record: Record, event: events.ClaimFinished) -> None:
+        self._add(record, "claims", "D", "good", f"{record.member} is done with its claim")
+
+    def _abandon_claim(self, record: Record, event: events.ClaimAbandoned) -> None:
+        self._add(record, "claims", "A", "bad", f"{record.member} abandons its claim")
+
+    def _kill(self, record: Record, event: events.ProcessKilled) -> None:
+        self._add(record, "faults", "K", "bad", f"{event.target} is killed")
+        self._frozen.discard(event.target)
+        self._set_leading(record, event.target, False)
+
+    def _pause(self, record: Record, event: events.ProcessPaused) -> None:
+        self._add(record, "faults", "P", "warning", f"{event.target} is paused")
+        if event.target in self._leading:
+            self._frozen.add(event.target)
+            self._set_leading(record, event.target, False)
+
+    def _resume(self, record: Record, event: events.ProcessResumed) -> None:
+        self._add(record, "faults", "R", "good", f"{event.target} is resumed")
+        if event.target in self._frozen:
+            self._frozen.discard(event.target)
+            self._set_leading(record, event.target, True)
+
+    def _change_link(self, record: Record, event: LinkChanged) -> None:
+        ends = f"from {event.source} to {event.target}"
+        if event == LinkChanged(event.source, event.target):
+            self._add(record, "faults", "H", "good", f"the link {ends} is plain again")
+        else:
+            self._add(record, "faults", "L", "warning", f"the link {ends} is {'cut' if event.blocked else 'worse'}")
+
+
+RULES: dict[type, Callable[[Landmarks, Record, Any], None]] = {
+    events.MemberStarted: Landmarks._start,
+    events.MemberStopped: Landmarks._end,
+    events.JoinFailed: Landmarks._end,
+    events.MemberMerging: Landmarks._end,
+    events.ListInstalled: Landmarks._install,
+    events.MasterChanged: Landmarks._follow_master,
+    events.ClaimStarted: Landmarks._claim,
+    events.ClaimFinished: Landmarks._finish_claim,
+    events.ClaimAbandoned: Landmarks._abandon_claim,
+    events.ProcessKilled: Landmarks._kill,
+    events.ProcessPaused: Landmarks._pause,
+    events.ProcessResumed: Landmarks._resume,
+    LinkChanged: Landmarks._change_link,
+}
+"""What is made of each kind of event; all others are no landmarks."""
+
+LETTERS = (
+    "S split  M merged  C claim  D done  A abandoned  K killed  P paused  R resumed  L link bad  H link healed  "
+    "! violation  B bookmark"
+)
+"""What the letters mean, for people."""

@@ -1,0 +1,235 @@
+"""The tape: what happened, kept in the order of time, and the picture of any moment of it (design section 2).
+
+A picture is the fold of the records up to a moment. So that a moment in the middle of a million records does not cost the fold
+of all of them, the tape keeps pictures of some moments (checkpoints), and folds from the nearest one before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.fold.picture import Picture
+
+CAPACITY = 200_000
+"""Records remembered when nobody says otherwise: at 50 events a second more than an hour."""
+
+SPACING = 5_000
+"""At least so many records lie between two checkpoints, and what is folded for a moment is seldom more."""
+
+SPACING_A_MEMBER = 25
+"""And so many for each member, because a checkpoint holds a belief of each that has changed."""
+
+HOLD_US = 100_000
+"""So long a record may be overtaken by later ones: members in several processes are that far out of step."""
+
+
+class Bookmark(NamedTuple):
+    """A moment that somebody gave a name."""
+
+    name: str
+    at_us: int
+
+
+class _Checkpoint(NamedTuple):
+    position: int
+    """How many records since the beginning of the run it has taken in."""
+    picture: Picture
+
+
+class Tape:
+    """Remembers the latest `capacity` records, and the picture before them. All times are microseconds on the run's clock.
+
+    A record that is overtaken by others is put where it belongs, if it is not more than `hold_us` late; one that is later
+    stands where it came in. What happened in one microsecond stays in the order in which it came in, and is one moment: a
+    picture shows all of it.
+
+    Pictures that the tape hands out belong to it: look at them, apply nothing to them.
+    """
+
+    def __init__(self, capacity: int = CAPACITY, *, spacing: int = SPACING, hold_us: int = HOLD_US) -> None:
+        if capacity < 1 or spacing < 1:
+            raise ValueError(f"a tape of {capacity} records with a checkpoint each {spacing}: both are 1 at least")
+        self.bookmarks: tuple[Bookmark, ...] = ()
+        """In order of time."""
+        self.forgotten = 0
+        """How many of the oldest records are not remembered any more; the first picture has them all."""
+        self.revision = 0
+        """Grows whenever the past changed: a record was put in before others, or the oldest were forgotten."""
+        self._capacity, self._spacing, self._hold_us = capacity, spacing, hold_us
+        self._records: list[Record] = []
+        self._times = array("q")
+        """When each of the records counts as having happened: never before the one before it."""
+        self._checkpoints = [_Checkpoint(0, Picture())]
+        self._shown = self._checkpoints[0]
+        """The picture that was asked for last; playing on from it costs only what is new."""
+        self._base_us: int | None = None
+        """The time of the latest record that was forgotten."""
+        self._in_order = True
+        """Whether all records came in the order in which they stand here."""
+
+    # What happened
+
+    def append(self, records: Sequence[Record], head: Picture | None = None) -> None:
+        """Take in what has happened since, in the order in which it arrived.
+
+        `head` is the picture after all of it when the caller has folded it anyway; that saves folding it once more.
+        """
+        if not records:
+            return
+        latest = self._times[-1] if self._times else self._base_us
+        for record in records:
+            if latest is None or record.at >= latest:
+                latest = record.at
+                self._records.append(record)
+                self._times.append(latest)
+            else:
+                self._insert(record, latest)
+        self._add_checkpoints(head)
+        self._forget()
+
+    def __len__(self) -> int:
+        """How many records are remembered."""
+        return len(self._records)
+
+    @property
+    def start_us(self) -> int:
+        """The earliest moment that can be shown; 0 while nothing has happened."""
+        return self._base_us if self._base_us is not None else self._times[0] if self._times else 0
+
+    @property
+    def end_us(self) -> int:
+        """The time of the latest record; 0 while nothing has happened."""
+        return self._times[-1] if self._times else self._base_us or 0
+
+    def records(self, from_us: int, to_us: int) -> list[Record]:
+        """The remembered records of a span of time, both ends included."""
+        return self._records[bisect_left(self._times, from_us) : bisect_right(self._times, to_us)]
+
+    def last(self, count: int, up_to_us: int | None = None) -> list[Record]:
+        """The last `count` records, or the last up to a moment, that moment included."""
+        end = len(self._times) if up_to_us is None else bisect_right(self._times, up_to_us)
+        return self._records[max(0, end - count) : end]
+
+    def first(self, count: int, after_us: int) -> list[Record]:
+        """The first `count` records after a moment."""
+        start = bisect_right(self._times, after_us)
+        return self._records[start : start + count]
+
+    def since(self, taken: int, most: int) -> list[Record]:
+        """The next records, `most` at most, for somebody who has had so many since the beginning of the run."""
+        start = max(0, taken - self.forgotten)
+        return self._records[start : start + most]
+
+    def counts(self, edges_us: Sequence[int]) -> list[int]:
+        """How many records lie between each two of these moments in order, the earlier one included, the later one not."""
+        places = [bisect_left(self._times, edge_us) for edge_us in edges_us]
+        return [after - before for before, after in pairwise(places)]
+
+    # Moments
+
+    def picture_at(self, at_us: int) -> Picture:
+        """What everybody believed at a moment: all that had happened up to it, itself included."""
+        return self._picture_of(self.forgotten + bisect_right(self._times, at_us))
+
+    def next_after(self, at_us: int) -> int | None:
+        """The next moment at which anything happened; None when there is none."""
+        place = bisect_right(self._times, at_us)
+        return self._times[place] if place < len(self._times) else None
+
+    def previous_before(self, at_us: int) -> int | None:
+        """The latest moment before at which anything happened; None when that is forgotten or never was."""
+        place = bisect_left(self._times, at_us)
+        return self._times[place - 1] if place else None
+
+    # Bookmarks
+
+    def bookmark(self, at_us: int, name: str = "") -> Bookmark:
+        """Give a moment a name, or one that is not taken yet; a name that is taken moves to this moment."""
+        taken = {mark.name for mark in self.bookmarks}
+        free = (f"mark-{number}" for number in range(1, len(taken) + 2))
+        mark = Bookmark(name or next(one for one in free if one not in taken), at_us)
+        others = (one for one in self.bookmarks if one.name != mark.name)
+        self.bookmarks = tuple(sorted((*others, mark), key=attrgetter("at_us")))
+        return mark
+
+    def moment_of(self, name: str) -> int | None:
+        """The moment of this bookmark; None when there is no such bookmark."""
+        return next((mark.at_us for mark in self.bookmarks if mark.name == name), None)
+
+    # Order
+
+    def _insert(self, record: Record, latest_us: int) -> None:
+        """Put in a record that was overtaken. Checkpoints that have passed its place are worth nothing any more."""
+        at_us = max(record.at, latest_us - self._hold_us)
+        if self._base_us is not None:
+            at_us = max(at_us, self._base_us)
+        place = bisect_right(self._times, at_us)
+        self._records.insert(place, record)
+        self._times.insert(place, at_us)
+        self._in_order = False
+        self.revision += 1
+        position = self.forgotten + place
+        while self._checkpoints[-1].position > position:
+            self._checkpoints.pop()
+        if self._shown.position > position:
+            self._shown = self._checkpoints[-1]
+
+    # Checkpoints
+
+    def _add_checkpoints(self, head: Picture | None) -> None:
+        end = self.forgotten + len(self._records)
+        spacing = self._spacing_now()
+        if head is not None and self._in_order and spacing <= end - self._checkpoints[-1].position <= 2 * spacing:
+            self._checkpoints.append(_Checkpoint(end, head.copy()))
+        if not self._in_order:  # before what may still be overtaken
+            end = self.forgotten + bisect_left(self._times, self._times[-1] - self._hold_us)
+        while end - self._checkpoints[-1].position >= self._spacing_now():
+            self._checkpoints.append(self._folded_to(self._checkpoints[-1].position + self._spacing_now()))
+
+    def _spacing_now(self) -> int:
+        return max(self._spacing, SPACING_A_MEMBER * len(self._checkpoints[-1].picture.members))
+
+    def _forget(self) -> None:
+        """Let go of the oldest records, as many as lie before a checkpoint, which becomes the first picture."""
+        forgotten = self.forgotten
+        while len(self._records) - (forgotten - self.forgotten) > self._capacity:
+            if len(self._checkpoints) == 1:  # a tape shorter than the distance of checkpoints
+                self._checkpoints.append(self._folded_to(self.forgotten + len(self._records) - self._capacity))
+            del self._checkpoints[0]
+            forgotten = self._checkpoints[0].position
+        count = forgotten - self.forgotten
+        if count:
+            self._base_us = self._times[count - 1]
+            del self._records[:count]
+            del self._times[:count]
+            self.forgotten = forgotten
+            self.revision += 1
+            if self._shown.position < forgotten:
+                self._shown = self._checkpoints[0]
+
+    def _picture_of(self, position: int) -> Picture:
+        if self._shown.position != position:
+            self._shown = self._folded_to(position)
+        return self._shown.picture
+
+    def _folded_to(self, position: int) -> _Checkpoint:
+        """The picture after so many records, from the nearest one before it that is there."""
+        place = bisect_right(self._checkpoints, position, key=attrgetter("position"))
+        start = self._checkpoints[place - 1]
+        if start.position < self._shown.position <= position:
+            start = self._shown
+        if start.position == position:
+            return start
+        picture = start.picture.copy()
+        for record in self._between(start.position, position):
+            picture.apply(record)
+        return _Checkpoint(position, picture)
+
+    def _between(self, start: int, end: int) -> Iterator[Record]:
+        return iter(self._records[start - self.forgotten : end - self.forgotten])

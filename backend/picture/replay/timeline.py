@@ -1,0 +1,121 @@
+"""The whole tape as a strip: how much happened when, what stands out, and where the playhead is. Column by column, to paint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+from quarterdeck.backend.picture.replay.landmarks import Landmark, Lane
+from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.text.fact import Tone
+
+LANES: tuple[Lane, ...] = ("bookmarks", "violations", "splits", "claims", "faults")
+
+LEVELS = 16
+"""Heights of the strip: two lines of eighths."""
+
+LEAST_SPAN_US = 1_000
+TICK_COLUMNS = 14
+"""Room that a tick of the axis takes at least."""
+
+GRAVITY: tuple[Tone, ...] = ("faint", "plain", "strong", "good", "warning", "bad")
+"""Where several marks share a column the gravest is seen."""
+
+
+class Signal(NamedTuple):
+    """A mark in a column of a lane."""
+
+    column: int
+    letter: str
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A strip of so many columns for the time from `from_us` to `to_us`."""
+
+    from_us: int
+    to_us: int
+    levels: tuple[int, ...]
+    """How much happened in each column, from 0 to `LEVELS`, on a logarithmic scale."""
+    busiest: int
+    """How many events the fullest column stands for."""
+    lanes: tuple[tuple[Lane, tuple[Signal, ...]], ...]
+    playhead: int | None
+    """Its column; None while it is out of sight."""
+    ticks: tuple[tuple[int, str], ...]
+    """Columns of round seconds, and their text."""
+
+    @property
+    def width(self) -> int:
+        return len(self.levels)
+
+    def moment_of(self, column: int) -> int:
+        """The last moment that a column stands for: all that happened in it is past, and nothing of the next one."""
+        if column >= self.width - 1:
+            return self.to_us
+        next_us = self.from_us - (-(self.to_us - self.from_us) * (column + 1) // self.width)
+        return max(self.from_us, next_us - 1)
+
+
+def window(start_us: int, end_us: int, shown_us: int, zoom: int) -> tuple[int, int]:
+    """The time in sight: all of it, or one half, quarter and so on around the moment that is shown."""
+    span_us = max(LEAST_SPAN_US, (end_us - start_us) >> zoom)
+    from_us = max(start_us, min(shown_us - span_us // 2, end_us - span_us))
+    return from_us, from_us + span_us
+
+
+def greatest_zoom(start_us: int, end_us: int) -> int:
+    """The greatest zoom that shows less than the one before."""
+    return max(0, ((end_us - start_us) // LEAST_SPAN_US).bit_length() - 1)
+
+
+def draw_timeline(
+    tape: Tape, landmarks: Iterable[Landmark], in_sight: tuple[int, int], shown_us: int, width: int
+) -> Timeline:
+    """The strip for the time `in_sight`. Costs one look into the tape for each column, and one for each landmark."""
+    from_us, to_us = in_sight
+    width = max(1, width)
+    span_us = max(1, to_us - from_us)
+    edges_us = [from_us - (-span_us * column // width) for column in range(width)]
+    counts = tape.counts([*edges_us, to_us + 1])
+    busiest = max(counts)
+    scale = (LEVELS - 1) / log(busiest) if busiest > 1 else 0.0
+    levels = tuple(1 + int(log(count) * scale) if count else 0 for count in counts)
+
+    def column_of(at_us: int) -> int:
+        return min(width - 1, (at_us - from_us) * width // span_us)
+
+    signals: dict[Lane, dict[int, Signal]] = {lane: {} for lane in LANES}
+    for mark in landmarks:
+        if from_us <= mark.at_us <= to_us:
+            column, lane = column_of(mark.at_us), signals[mark.lane]
+            before = lane.get(column)
+            if before is None or GRAVITY.index(mark.tone) >= GRAVITY.index(before.tone):
+                lane[column] = Signal(column, mark.letter, mark.tone)
+    return Timeline(
+        from_us,
+        to_us,
+        levels,
+        busiest,
+        tuple((lane, tuple(by_column.values())) for lane, by_column in signals.items()),
+        column_of(shown_us) if from_us <= shown_us <= to_us else None,
+        tuple((column_of(at_us), text) for at_us, text in _ticks(from_us, to_us, width)),
+    )
+
+
+def _ticks(from_us: int, to_us: int, width: int) -> Sequence[tuple[int, str]]:
+    """Round moments, as many as there is room for."""
+    wanted_us = max(1, (to_us - from_us) * TICK_COLUMNS // width)
+    power_us = 10 ** (len(str(wanted_us)) - 1)
+    step_us = next(factor * power_us for factor in (1, 2, 5, 10) if factor * power_us >= wanted_us)
+    first = -(-from_us // step_us)
+    return [(number * step_us, seconds_text(number * step_us)) for number in range(first, to_us // step_us + 1)]
+
+
+def seconds_text(at_us: int) -> str:
+    """A moment in seconds, with as many decimals as it has."""
+    whole, rest = divmod(at_us, 1_000_000)
+    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + " s"

@@ -1,0 +1,95 @@
+"""One replica of one partition as a cell to paint: a letter for its holder, and a mark for what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from string import ascii_lowercase, ascii_uppercase
+from typing import Literal, NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.fold.table_belief import NOBODY
+from quarterdeck.backend.picture.text.fact import Tone
+
+ReplicaState = Literal["held", "gap", "gone", "single", "doubtful", "behind", "migrating", "differs", "vacant"]
+
+MARKS: dict[ReplicaState, str] = {
+    "held": "",
+    "gap": "∅",
+    "gone": "✕",
+    "single": "!",
+    "doubtful": "?",
+    "behind": "~",
+    "migrating": "▶",
+    "differs": "≠",
+    "vacant": "·",
+}
+"""The gravest first."""
+
+MEANINGS: dict[ReplicaState, str] = {
+    "held": "held",
+    "gap": "nobody, though somebody could",
+    "gone": "on a member that is gone",
+    "single": "the only copy",
+    "doubtful": "on a member that is suspected or frozen",
+    "behind": "a backup out of step with its owner",
+    "migrating": "somebody comes here by a migration",
+    "differs": "another holder than in the master's table",
+    "vacant": "nobody: there are not enough members",
+}
+
+TONES: dict[ReplicaState, Tone] = {
+    "held": "plain",
+    "gap": "bad",
+    "gone": "bad",
+    "single": "warning",
+    "doubtful": "warning",
+    "behind": "warning",
+    "migrating": "strong",
+    "differs": "warning",
+    "vacant": "faint",
+}
+
+LETTERS = ascii_uppercase + ascii_lowercase
+
+
+class ReplicaCell(NamedTuple):
+    """A replica as it is painted."""
+
+    letter: str
+    """That of the holder, or of who comes where nobody is; empty without either."""
+    hue: int
+    """Number of the member whose letter it is, to colour it by; `NOBODY` for none."""
+    state: ReplicaState
+
+
+Column = tuple[ReplicaCell, ...]
+"""The replicas of one partition by replica index."""
+
+EMPTY: dict[ReplicaState, ReplicaCell] = {state: ReplicaCell("", NOBODY, state) for state in MARKS}
+"""Cells in which nobody is."""
+
+
+def letter_of(place: int) -> str:
+    """The letter of the member that appeared at this place in the order of all members: A to Z, a to z, then AA, AB and so on."""
+    letter = LETTERS[place % len(LETTERS)]
+    return letter if place < len(LETTERS) else letter_of(place // len(LETTERS) - 1) + letter
+
+
+def suspected_with(picture: Picture, belief: Belief) -> Set[Address]:
+    """Whom the running members that follow the same master as `belief` suspect."""
+    found: set[Address] = set()
+    for other in picture.members.values():
+        if other.suspicions and other.running and other.master == belief.master:
+            found.update(other.suspicions)
+    return found
+
+
+def state_of_holder(belief: Belief | None, uuid: str, *, suspected: bool) -> ReplicaState:
+    """How a replica on the life `uuid` is to be taken; `belief` is that of the member at its address, if one was ever seen."""
+    if belief is None:
+        return "doubtful" if suspected else "held"
+    if belief.uuid != uuid or belief.status in ("stopped", "killed"):
+        return "gone"
+    return "doubtful" if suspected or belief.status == "paused" else "held"

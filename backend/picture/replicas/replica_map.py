@@ -1,0 +1,245 @@
+"""The replica map: who holds which replica of which partition in one member's table (design section 8).
+
+It is made for tables of many thousand partitions: a column is made when a painter asks for it, and kept until something in it
+changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from itertools import islice
+from typing import NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.migrations import RunningMigration
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
+from quarterdeck.backend.picture.replicas.replica_cell import (
+    EMPTY,
+    Column,
+    ReplicaCell,
+    letter_of,
+    state_of_holder,
+    suspected_with,
+)
+
+Row = tuple[int, ...]
+"""The version of a partition, then the number of the holder at each replica index."""
+
+NO_ROW: Row = (0,)
+
+LOOKED_UP_ALWAYS = 200
+"""With more members, whom they suspect is looked up at most once a second."""
+
+
+class RowContext(NamedTuple):
+    """What decides how a row looks, beside what is special about its partition."""
+
+    width: int
+    """How many replica indices there are."""
+    able: int
+    """How many members of the observer's list could hold a replica."""
+    letter_width: int
+    plain: tuple[ReplicaCell, ...]
+    """By number of the holder: its cell, as long as nothing is to be said of the partition."""
+    living: tuple[bool, ...]
+    """By number of the holder; the last place, where `NOBODY` leads, is false."""
+    translated: tuple[int, ...]
+    """The number that each holder in the master's table has in this one; the last place is nobody's."""
+
+
+NO_CONTEXT = RowContext(0, 0, 1, (), (False,), (NOBODY,))
+
+
+class PartitionAnomaly(NamedTuple):
+    """What is special about one partition."""
+
+    arrivals: tuple[tuple[int, int], ...] = ()
+    """Replica index at which somebody arrives by a migration, and the place of that one among all members."""
+    behind: frozenset[int] = frozenset()
+    """Numbers of the holders whose backup is out of step."""
+
+
+NO_ANOMALY = PartitionAnomaly()
+
+
+class ReplicaMap:
+    """Follows the table of one observer. Call `follow` before anything is asked, and again when there is news."""
+
+    def __init__(self) -> None:
+        self.observer = ""
+        """Whose table this is; empty while nobody has one."""
+        self.master = ""
+        """Whose table it is compared with; empty when that is the observer's own, or none."""
+        self.table = TableBelief()
+        self.row_context = NO_CONTEXT
+        self.revision = 0
+        """Changes when a column may look different, or partitions come or go."""
+        self.migrating: dict[int, list[RunningMigration]] = {}
+        """By partition, the migrations under way."""
+        self.anomalies: dict[int, PartitionAnomaly] = {}
+        """By partition, what is special about it."""
+        self.other_rows: Mapping[int, Row] | None = None
+        """The rows of the master's table, if there is one that is not the same."""
+        self.other_digest = ""
+        """That of the master's table, while `other_rows` is there."""
+        self._suspected: tuple[object, Set[Address]] = (None, frozenset())
+        self._columns: dict[int, tuple[Row, Row | None, Column]] = {}
+        self._followed: object = None
+
+    def follow(self, picture: Picture, observer: str = "") -> None:
+        """Look at the table of `observer` in `picture`; without one, at that of the first master that has a table."""
+        belief = _chosen(picture, observer)
+        if belief is None or belief.table is None:
+            self.observer = belief.label if belief is not None else observer
+            self.master, self.table, self.other_rows = "", TableBelief(), None
+            self.migrating, self.anomalies, self.row_context = {}, {}, NO_CONTEXT
+            self._columns.clear()
+            self._note(None)
+            return
+        master = picture.master_of(belief.label)
+        other = master.table if master is not None and master is not belief else None
+        self.observer, self.table = belief.label, belief.table
+        self.master = master.label if master is not None and other is not None else ""
+        if other is not None and other.digest == belief.table.digest:
+            other = None
+        self.other_rows = other.rows if other is not None else None
+        self.other_digest = other.digest if other is not None else ""
+        self._find_anomalies(picture)
+        row_context = _row_context(picture, belief, belief.table, other, self._suspected_in(picture, belief))
+        if row_context != self.row_context:
+            self.row_context = row_context
+            self._columns.clear()
+            self.revision += 1
+        self._note((belief.table.version, belief.table.digest, self.other_digest, self.anomalies))
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return self.table.partitions
+
+    @property
+    def width(self) -> int:
+        """How many replica indices there are."""
+        return self.row_context.width
+
+    @property
+    def letter_width(self) -> int:
+        """Cells that the longest letter takes."""
+        return self.row_context.letter_width
+
+    def column(self, partition: int) -> Column:
+        """The replicas of a partition; the very object that it was before when nothing in it has changed."""
+        row = self.table.rows.get(partition, NO_ROW)
+        other = self.other_rows.get(partition, NO_ROW) if self.other_rows is not None else None
+        known = self._columns.get(partition)
+        if known is not None and known[0] is row and known[1] is other:
+            return known[2]
+        column = self._make(row, other, self.anomalies.get(partition, NO_ANOMALY))
+        self._columns[partition] = (row, other, column)
+        return column
+
+    def differs(self, row: Row, other: Row | None) -> bool:
+        """Whether the master's row of the same partition has other holders."""
+        if other is None:
+            return False
+        translated = self.row_context.translated
+        return [translated[number] for number in other[1:]] != [*row[1:]]
+
+    def _suspected_in(self, picture: Picture, belief: Belief) -> Set[Address]:
+        """In a large cluster each may suspect half of the others, so it is looked up once a second only."""
+        if len(picture.members) <= LOOKED_UP_ALWAYS:
+            return suspected_with(picture, belief)
+        asked = (belief.label, belief.master, picture.at // SECOND_US)
+        if self._suspected[0] != asked:
+            self._suspected = (asked, suspected_with(picture, belief))
+        return self._suspected[1]
+
+    def _note(self, followed: object) -> None:
+        if followed != self._followed:
+            self._followed = followed
+            self.revision += 1
+
+    def _make(self, row: Row, other: Row | None, anomalies: PartitionAnomaly) -> Column:
+        row_context = self.row_context
+        held = row[1:]
+        single = row_context.width > 1 and sum([row_context.living[number] for number in held]) == 1
+        arrivals = dict(anomalies.arrivals)
+        cells: list[ReplicaCell] = []
+        for index in range(row_context.width):
+            number = held[index] if index < len(held) else NOBODY
+            its = other[index + 1] if other is not None and index + 1 < len(other) else NOBODY
+            if number != NOBODY:
+                cell = row_context.plain[number]
+                if cell.state != "gone" and single:
+                    cell = cell._replace(state="single")
+                elif cell.state == "held" and number in anomalies.behind:
+                    cell = cell._replace(state="behind")
+            else:
+                cell = EMPTY["gap" if index < row_context.able else "vacant"]
+            if index in arrivals:
+                comer = arrivals[index]
+                cell = ReplicaCell(
+                    cell.letter or letter_of(comer), comer if cell.hue == NOBODY else cell.hue, "migrating"
+                )
+            if other is not None and row_context.translated[its] != number:
+                cell = cell._replace(state="differs")
+            cells.append(cell)
+        return tuple(cells)
+
+    def _find_anomalies(self, picture: Picture) -> None:
+        """Columns of partitions about which that has changed are made anew."""
+        migrating: dict[int, list[RunningMigration]] = {}
+        behind: dict[int, frozenset[int]] = {}
+        for belief in picture.members.values():
+            for running in belief.leading.running.values():
+                migrating.setdefault(running.begun.partition, []).append(running)
+            if belief.out_of_step:
+                number = frozenset({self.table.number_of(belief.uuid)})
+                for partition in belief.out_of_step:
+                    behind[partition] = behind.get(partition, frozenset()) | number
+        anomalies: dict[int, PartitionAnomaly] = {}
+        if migrating or behind:
+            places = {label: place for place, label in enumerate(picture.members)}
+            for partition in migrating.keys() | behind.keys():
+                arrivals = tuple(
+                    (one.begun.destination_new, places.get(picture.label_of(one.begun.destination), len(places)))
+                    for one in migrating.get(partition, ())
+                )
+                anomalies[partition] = PartitionAnomaly(arrivals, behind.get(partition, frozenset()))
+        if anomalies != self.anomalies:
+            for partition in anomalies.keys() | self.anomalies.keys():
+                if anomalies.get(partition) != self.anomalies.get(partition):
+                    self._columns.pop(partition, None)
+        self.migrating, self.anomalies = migrating, anomalies
+
+
+def _chosen(picture: Picture, observer: str) -> Belief | None:
+    if observer:
+        return picture.members.get(observer)
+    masters = [picture.members[label] for label in picture.masters()]
+    having = [belief for belief in (*masters, *picture.members.values()) if belief.table is not None]
+    return having[0] if having else None
+
+
+def _row_context(
+    picture: Picture, belief: Belief, table: TableBelief, other: TableBelief | None, suspected: Set[Address]
+) -> RowContext:
+    places = {label: place for place, label in enumerate(picture.members)}
+    plain = []
+    for number, holder in enumerate(table.holders):
+        label = picture.label_of(holder.address)
+        place = places.get(label, len(places) + number)
+        state = state_of_holder(picture.members.get(label), holder.uuid, suspected=holder.address in suspected)
+        plain.append(ReplicaCell(letter_of(place), place, state))
+    translated = tuple(table.number_of(holder.uuid) for holder in other.holders) if other is not None else ()
+    return RowContext(
+        width=max((len(row) - 1 for row in islice(table.rows.values(), 1)), default=0),  # all rows are equally long
+        able=sum(not member.lite for member in belief.members),
+        letter_width=max((len(cell.letter) for cell in plain), default=1),
+        plain=tuple(plain),
+        living=(*(cell.state != "gone" for cell in plain), False),
+        translated=(*translated, NOBODY),
+    )

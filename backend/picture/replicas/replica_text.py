@@ -1,0 +1,153 @@
+"""The replica map in words: what it shows, what is wrong in it, one partition at length, and the content of each member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, state_word
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.fold.table_belief import NOBODY
+from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES, letter_of
+from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, FILTER_WORDS, Census
+from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
+from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+from quarterdeck.backend.picture.text.partition_event_description import migration_path_text
+
+DIGEST_SHOWN = 8
+"""Letters of a digest that tell tables apart at a glance."""
+
+COUNT_WORDS = {state: word for word, state in FILTER_WORDS.items()}
+
+
+def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact]:
+    """Whose table it is, in a line."""
+    belief = picture.members.get(shown.observer)
+    if belief is None or belief.table is None:
+        known = any(one.table is not None for one in picture.members.values())
+        whose = f"{one_line(shown.observer)} has no table" if shown.observer and known else "no partitions yet"
+        yield Fact("", f"{whose}; they are arranged at the first use of data, or when asked for (a)", "faint")
+        return
+    table = belief.table
+    role = "master" if belief.is_master and belief.running else "not its master's" if shown.master else "no master seen"
+    yield Fact("", f"table of {one_line(shown.observer)} ({role})", "strong")
+    yield Fact("", f"v{table.version}, digest {table.digest[:DIGEST_SHOWN]}, {age_text(now_us - table.since_us)} old")
+    yield Fact("", f"{counted(shown.partitions, 'partition')}, {counted(shown.width, 'replica')} each")
+    if shown.other_rows is not None:
+        yield Fact("", f"{DISSENT_GLYPH} not the table of {one_line(shown.master)}", "warning")
+    elif shown.master:
+        yield Fact("", f"= the table of {one_line(shown.master)}", "good")
+
+
+def census_facts(census: Census) -> Iterator[Fact]:
+    """What is wrong in the whole table, in a line; the words are those of the filter."""
+    fine = True
+    for state in COUNTED_STATES:
+        partitions = len(census.partitions[state])
+        if partitions:
+            fine = False
+            yield Fact("", f"{MARKS[state]} {partitions} {COUNT_WORDS[state]}", TONES[state])
+    if census.counting:
+        yield Fact("", "… counting", "faint")
+    elif fine:
+        yield Fact("", "✓ every replica is where it belongs", "good")
+
+
+def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, index: int, now_us: int) -> str:
+    """All that is known of a partition; what is said first is who holds the replica `index`."""
+    row = shown.table.rows.get(partition, NO_ROW)
+    cells = shown.column(partition)
+    said = []
+    for place in [index, *(one for one in range(len(cells)) if one != index)]:
+        if place >= len(cells):
+            continue
+        role = "owner" if place == 0 else f"backup {place}"
+        number = row[place + 1] if place + 1 < len(row) else NOBODY
+        who = picture.label_of(shown.table.holders[number].address) if number != NOBODY else "nobody"
+        state = cells[place].state
+        plain = state == "held" or (number == NOBODY and state == "vacant")
+        what = "" if plain else f" ({MARKS[state]} {MEANINGS[state]})"
+        said.append(f"{role} {who}{what}")
+    text = f"p{partition} v{row[0]}: {', '.join(said)}"
+    for running in shown.migrating.get(partition, ()):
+        way = migration_path_text(running.begun, picture.label_of)
+        text += f"; {MARKS['migrating']} {running.begun.type}: {way}, {running.phase} for {age_text(now_us - running.since_us)}"
+    waiting = sum(len(picture.members[label].leading.planned.get(partition, ())) for label in picture.masters())
+    if waiting:
+        text += f"; {counted(waiting, 'migration')} planned"
+    return one_line(text + _other_holders(picture, shown, partition))
+
+
+def _other_holders(picture: Picture, shown: ReplicaMap, partition: int) -> str:
+    """What the master's table says, where that is something else."""
+    if shown.other_rows is None:
+        return ""
+    other = shown.other_rows.get(partition, NO_ROW)
+    row = shown.table.rows.get(partition, NO_ROW)
+    if not shown.differs(row, other):
+        return ""
+    master = picture.members.get(shown.master)
+    if master is None or master.table is None:
+        return ""
+    holders = [picture.label_of(one.address) if one else "nobody" for one in master.table.row(partition)]
+    return f"; {DISSENT_GLYPH} {shown.master} has v{other[0]}: {', '.join(holders)}"
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow:
+    """What one member has, by the table that is shown, and which table it has itself."""
+
+    letter: str
+    hue: int
+    name: str
+    state: str
+    """In a word when it is not simply a member."""
+    owned: int
+    backups: int
+    out_of_step: int
+    table: str
+    digest: str
+    age: str
+    """Of its table."""
+    differs: bool
+    """Whether its own table is not that of its master."""
+    tone: Tone
+
+
+def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_us: int) -> HolderRow:
+    """The row of a member that appeared at `place` in the order of all members."""
+    belief = picture.members[label]
+    table, own = shown.table, belief.table
+    differs = differs_from_master(picture, belief)
+    mark = f"{DISSENT_GLYPH} " if differs else ""
+    gone = belief.status in ("stopped", "killed")
+    tone: Tone = "faint" if gone else "warning" if not belief.running else "plain"
+    return HolderRow(
+        letter=letter_of(place),
+        hue=place,
+        name=one_line(label),
+        state=state_word(belief),
+        owned=table.owned_by(belief.uuid),
+        backups=table.backed_up_by(belief.uuid),
+        out_of_step=len(belief.out_of_step),
+        table=f"{mark}v{own.version}" if own is not None else f"{mark}none",
+        digest=own.digest[:DIGEST_SHOWN] if own is not None else "",
+        age=age_text(now_us - own.since_us) if own is not None else "",
+        differs=differs,
+        tone=tone,
+    )
+
+
+def holders(picture: Picture, shown: ReplicaMap) -> Sequence[str]:
+    """Members that have a table or stand in this one, in the order of their letters; those that ended and hold nothing are left
+    out."""
+    return [label for label, belief in picture.members.items() if _counts(belief, shown)]
+
+
+def _counts(belief: Belief, shown: ReplicaMap) -> bool:
+    held = shown.table.number_of(belief.uuid) != NOBODY
+    return belief.status not in ("stopped", "killed") or (
+        held and bool(shown.table.owned_by(belief.uuid) or shown.table.backed_up_by(belief.uuid))
+    )

@@ -1,0 +1,71 @@
+"""Amounts in words: lengths of time, sizes of data, counts of things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.properties import SECOND_US
+
+
+def duration_text(length_us: int) -> str:
+    """A length of time in the largest unit that keeps it readable."""
+    if length_us >= SECOND_US:
+        return f"{length_us / SECOND_US:g} s"
+    return f"{length_us / 1_000:g} ms"
+
+
+def age_text(length_us: int) -> str:
+    """How long something has lasted, in whole seconds, minutes or hours: the longest unit with two of it or more."""
+    seconds = max(length_us, 0) // SECOND_US
+    for size, unit in ((3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def bytes_text(size: int) -> str:
+    """A size of data, in units of a thousand."""
+    for unit_bytes, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit_bytes:
+            return f"{size / unit_bytes:.3g} {unit}"
+    return f"{size} B"
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """So many of `what`; `several` is its plural where that is not made with an s."""
+    return f"{number} {what if number == 1 else several or what + 's'}"
+
+
+NameOf = Callable[[Address], str]
+"""Gives the name that people know an address by; `Picture.label_of` does."""
+
+NAMES_SPELT_OUT = 16
+"""How many members a line names before it only counts the rest; the event itself has them all."""
+
+ADDRESS_FORM = re.compile(r"[^\s,;()'\"]+:\d+")
+
+
+def with_names(text: str, name_of: NameOf) -> str:
+    """`text` with the addresses in it replaced by names. Members speak to one another, and in reasons, by address."""
+    return ADDRESS_FORM.sub(lambda found: name_of(Address(found[0])), text)
+
+
+def names_text(addresses: Iterable[Address], name_of: NameOf) -> str:
+    """The names of `addresses`, or of so many of them as one line bears."""
+    named = list(addresses)
+    spelt = ", ".join(name_of(address) for address in named[:NAMES_SPELT_OUT])
+    if len(named) > NAMES_SPELT_OUT:
+        return f"{spelt} and {len(named) - NAMES_SPELT_OUT} more"
+    return spelt or "nobody"
+
+
+STAND_IN = "\N{REPLACEMENT CHARACTER}"
+
+
+def one_line(text: str) -> str:
+    """`text` with every unprintable character replaced: line ends, escapes, marks of reading direction."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else STAND_IN for letter in text)

@@ -1,0 +1,122 @@
+"""How dangerous commands are: done at once, asked about, or asked about with the cluster's name to type (design section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal
+
+from quarterdeck.backend.core.commands import (
+    ChangeState,
+    Command,
+    CutLink,
+    KillAt,
+    KillMember,
+    Partition,
+    PauseMember,
+    SearchClusters,
+    StopMember,
+)
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left
+
+ConfirmationLevel = Literal["none", "confirm", "type-name"]
+
+SEVERAL = 2
+"""From so many members on that a cut leaves apart from the largest group, it is a split of the cluster."""
+
+
+def confirmation_level(picture: Picture, commands: Sequence[Command], *, remote: bool) -> ConfirmationLevel:
+    """What has to happen before `commands` are done.
+
+    A cluster on this machine is there to be harmed: only what cannot be taken back is asked about. On a `remote` one everything
+    that takes members away is asked about. What ends or freezes at least half of a cluster's running members, or splits it, or
+    loses a partition for good, takes the name of the cluster.
+    """
+    gone = _gone(commands)
+    if remote and (_hits_half(picture, gone) or _splits(picture, commands) or _loses_data(picture, _killed(commands))):
+        return "type-name"
+    if any(isinstance(one, KillMember | KillAt | ChangeState | SearchClusters) for one in commands):
+        return "confirm"
+    if remote and (gone or _cuts(commands)):
+        return "confirm"
+    running = {label for label, belief in picture.members.items() if belief.running}
+    ended = {one.member for one in commands if isinstance(one, StopMember)}
+    return "confirm" if len(ended) > 1 and running <= ended else "none"
+
+
+def _gone(commands: Iterable[Command]) -> set[str]:
+    """Who answers nobody any more, be it for good or for a while."""
+    return {one.member for one in commands if isinstance(one, KillMember | KillAt | StopMember | PauseMember)}
+
+
+def _killed(commands: Iterable[Command]) -> set[str]:
+    return {one.member for one in commands if isinstance(one, KillMember | KillAt)}
+
+
+def _hits_half(picture: Picture, gone: Collection[str]) -> bool:
+    """Whether at least half of some cluster's running members are among `gone`."""
+    clusters: dict[object, list[str]] = {}
+    for label, belief in picture.members.items():
+        if belief.running:
+            clusters.setdefault(belief.master or label, []).append(label)
+    return any(2 * sum(label in gone for label in members) >= len(members) for members in clusters.values())
+
+
+def _loses_data(picture: Picture, killed: Collection[str]) -> bool:
+    """Whether a partition loses its last replica, by the same tables as what is told of it."""
+    living = incarnations_left(picture)
+    return any(
+        table.loss_without(lives, living).lost for table, lives in incarnations_by_table(picture, sorted(killed))
+    )
+
+
+def _splits(picture: Picture, commands: Iterable[Command]) -> bool:
+    """Whether the cuts leave several members apart from the largest group who are in it now."""
+    cuts = _cuts(commands)
+    if not cuts:
+        return False
+    running = [label for label, belief in picture.members.items() if belief.running]
+    now: dict[str, set[str]] = {}
+    for (source, target), link in picture.links.items():
+        if link.blocked:
+            _cut(now, (source,), (target,))
+    then = {label: set(others) for label, others in now.items()}
+    for sources, targets in cuts:
+        _cut(then, sources, targets)
+    return _largest_group(running, now) - _largest_group(running, then) >= SEVERAL
+
+
+def _cuts(commands: Iterable[Command]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    found = []
+    for one in commands:
+        match one:
+            case Partition(groups):
+                for place, group in enumerate(groups):
+                    found.append((group, tuple(label for other in groups[place + 1 :] for label in other)))
+            case CutLink(sources, targets):
+                found.append((sources, targets))
+    return [(sources, targets) for sources, targets in found if sources and targets]
+
+
+def _cut(apart: dict[str, set[str]], sources: Iterable[str], targets: Collection[str]) -> None:
+    """Links that are cut one way are no links: those who cannot answer are not heard for long."""
+    for source in sources:
+        apart.setdefault(source, set()).update(targets)
+        for target in targets:
+            apart.setdefault(target, set()).add(source)
+
+
+def _largest_group(labels: Sequence[str], apart: Mapping[str, Collection[str]]) -> int:
+    """How many members the largest group has that reach one another, if only through others."""
+    unseen, largest = set(labels), 0
+    while unseen:
+        front = [unseen.pop()]
+        size = 0
+        while front:
+            label = front.pop()
+            size += 1
+            reached = unseen - set(apart.get(label, ()))
+            unseen -= reached
+            front.extend(reached)
+        largest = max(largest, size)
+    return largest

@@ -1,0 +1,253 @@
+"""What a master would decide now on what its slaves report of one another, and what each side would lose (seed 001).
+
+The decision is the core's own, on the reports that the master has. What the picture adds are the alternatives as sets of members,
+and the data that hangs on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_explanation import (
+    SHOWN_ALTERNATIVES,
+    ConflictGroup,
+    alternatives_of,
+)
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
+from quarterdeck.backend.core.membership.partial_disconnection.independent_set import components
+from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line, with_names
+from quarterdeck.backend.picture.what_if.timing import Timing
+
+RULE = "the greatest set without a conflict: most data members, then most members, then the oldest"
+"""The rule by which `resolve_conflicts` of the core chooses."""
+
+LOOK_BUDGET = 60_000
+"""Vertex visits spent on looking; some 30 ms. The master may spend ten times as many."""
+
+REPORTS_SHOWN = 6
+
+
+class SplitCost(NamedTuple):
+    """What two sides lose when they part; partitions as the master's table has them, None while it has none."""
+
+    stay: int
+    stay_data: int
+    stay_lack: int | None
+    """Partitions of which those who stay hold no replica."""
+    go: int
+    go_data: int
+    go_lack: int | None
+    """Partitions of which those who go hold no replica, all of them together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Who would go, in order of age, and what that costs."""
+
+    remove: tuple[Address, ...]
+    cost: SplitCost
+
+
+@dataclass(frozen=True, slots=True)
+class DisconnectionDecision:
+    """What a master would decide now, and what it could decide as well."""
+
+    conflicts: tuple[tuple[Address, Address], ...]
+    """Who reports whom, whatever counts of it."""
+    keep: tuple[Address, ...]
+    chosen: Choice
+    exact: bool
+    why: str
+    alternatives: tuple[Choice, ...]
+    """As many data members and as many members would stay. A few of them."""
+    searched: bool
+    """Whether all alternatives were looked for."""
+    combine: bool
+    """Whether they settle several disputes, so that one of them may go with another."""
+
+
+def decide(master: Belief) -> DisconnectionDecision | None:
+    """What `master` would decide on the reports it has; None when it has none."""
+    if not master.reports or not master.is_master:
+        return None
+    conflicts = tuple((reporter, other) for reporter, suspects in master.reports.items() for other in suspects)
+    settlement = resolve_conflicts(
+        [Candidate(member.address, member.lite) for member in master.members], conflicts, work_budget=LOOK_BUDGET
+    )
+    remove = tuple(map(Address, settlement.remove))
+    others, searched, disputes = _alternatives(master, conflicts, set(remove), settlement.exact)
+    return DisconnectionDecision(
+        conflicts,
+        tuple(map(Address, settlement.keep)),
+        Choice(remove, _split_cost(master, remove)),
+        settlement.exact,
+        settlement.why,
+        tuple(Choice(one, _split_cost(master, one)) for one in others),
+        searched,
+        disputes > 1,
+    )
+
+
+def decision_facts(
+    picture: Picture,
+    master: Belief,
+    decision: DisconnectionDecision | None,
+    timing: Timing,
+    now_us: int,
+    changed_us: int | None,
+) -> tuple[Fact, ...]:
+    """What `master` has heard, what it would decide, what that costs, and when. `changed_us`: when its reports changed last."""
+    facts = [Fact("master", one_line(f"{master.label}, list v{master.version} of {len(master.members)}"), "strong")]
+    if decision is None:
+        facts.append(Fact("reports", "none: there is nothing to decide", "faint"))
+        facts += _unreported_suspicions(picture, master, timing)
+    else:
+        facts += _report_facts(picture, master, decision)
+        facts.append(Fact("when", _when(timing, now_us, changed_us), "warning"))
+    facts += _settled_before(picture, master, now_us)
+    return tuple(Fact(fact.heading, one_line(fact.text), fact.tone) for fact in facts)
+
+
+def _report_facts(picture: Picture, master: Belief, decision: DisconnectionDecision) -> Iterator[Fact]:
+    name_of = picture.label_of
+    both = set(decision.conflicts)
+    reporters = list(master.reports.items())
+    for place, (reporter, suspects) in enumerate(reporters[:REPORTS_SHOWN]):
+        marked = [f"{'⇄ ' if (other, reporter) in both else ''}{name_of(other)}" for other in suspects[:REPORTS_SHOWN]]
+        more = f" and {len(suspects) - REPORTS_SHOWN} more" if len(suspects) > REPORTS_SHOWN else ""
+        text = f"{name_of(reporter)} cannot reach {', '.join(marked)}{more}"
+        yield Fact("" if place else "reports", text, "warning")
+    if len(reporters) > REPORTS_SHOWN:
+        yield Fact("", f"{len(reporters) - REPORTS_SHOWN} more report others", "warning")
+    chosen = decision.chosen
+    if not chosen.remove:
+        yield Fact("decides now", "all stay: no report that counts")
+        return
+    proven = "" if decision.exact else "; the best found in a short search, the master searches longer"
+    yield Fact(
+        "decides now",
+        f"keeps {names_text(decision.keep, name_of)}; removes {names_text(chosen.remove, name_of)}{proven}",
+        "bad",
+    )
+    yield Fact("", f"rule: {RULE}", "faint")
+    yield Fact("", with_names(decision.why, name_of))
+    yield Fact("would lose", cost_text(chosen.cost), "warning" if chosen.cost.stay_lack else "plain")
+    for place, choice in enumerate(decision.alternatives):
+        others = f"{names_text(choice.remove, name_of)} could go instead: {cost_text(choice.cost)}"
+        yield Fact("" if place else "as good", others)
+    if decision.combine:
+        yield Fact("", "they settle different disputes, so one may go with another", "faint")
+    if not decision.searched:
+        yield Fact("" if decision.alternatives else "as good", "there may be more choices as good", "faint")
+    elif not decision.alternatives:
+        yield Fact("as good", "no other choice keeps as many", "faint")
+
+
+def cost_text(cost: SplitCost) -> str:
+    """What both sides lose, in a sentence."""
+    stay = _members(cost.stay, cost.stay_data, "stays", "stay")
+    go = _members(cost.go, cost.go_data, "goes", "go")
+    if cost.stay_lack is None or cost.go_lack is None:
+        return f"{stay}, {go}; there are no partitions yet"
+    return f"{stay} {_lacking(cost.stay_lack)}; {go} {_lacking(cost.go_lack)}"
+
+
+def _lacking(partitions: int) -> str:
+    return f"without {counted(partitions, 'partition')}" if partitions else "with all partitions"
+
+
+def _members(count: int, data: int, one: str, several: str) -> str:
+    lite = f" ({count - data} lite)" if count > data else ""
+    return f"{counted(count, 'member')}{lite} {one if count == 1 else several}"
+
+
+def _when(timing: Timing, now_us: int, changed_us: int | None) -> str:
+    quiet = "" if changed_us is None else f"; they have not changed for {age_text(now_us - changed_us)}"
+    quiet_us = timing.quiet_us
+    if quiet_us is None:
+        return f"when the reports have not changed for some heartbeats{quiet}"
+    if changed_us is None:
+        return f"when the reports have not changed for {age_text(quiet_us)}"
+    left_us = changed_us + quiet_us - now_us
+    return f"in about {age_text(left_us)}{quiet}" if left_us > 0 else f"at the next heartbeat{quiet}"
+
+
+def _unreported_suspicions(picture: Picture, master: Belief, timing: Timing) -> Iterator[Fact]:
+    """Suspicions among the followers that the master was not told of."""
+    silent = [
+        belief.label
+        for belief in picture.members.values()
+        if belief.running and belief.suspicions and belief.master == master.address and belief is not master
+        and any(one in master.listed and one != master.address for one in belief.suspicions)
+    ]  # fmt: skip
+    if not silent:
+        return
+    named = ", ".join(silent[:REPORTS_SHOWN]) + (", …" if len(silent) > REPORTS_SHOWN else "")
+    why = (
+        "masters do not settle reports here"
+        if timing.settles is False
+        else "they come with the next heartbeats, if it wants them"
+    )
+    yield Fact("not told", f"{named}: their suspicions have not reached it; {why}", "warning")
+
+
+def _settled_before(picture: Picture, master: Belief, now_us: int) -> Iterator[Fact]:
+    if master.resolution is not None:
+        keep, remove, _, _, at_us = master.resolution
+        name_of = picture.label_of
+        yield Fact(
+            "settled",
+            f"{age_text(now_us - at_us)} ago: kept {names_text(keep, name_of)}; removed {names_text(remove, name_of)}",
+            "faint",
+        )
+
+
+def _alternatives(
+    master: Belief, conflicts: Sequence[tuple[Address, Address]], removed: set[Address], exact: bool
+) -> tuple[list[tuple[Address, ...]], bool, int]:
+    """Who could go as well, dispute by dispute; whether all such choices were looked for; and how many disputes have any."""
+    addresses = [member.address for member in master.members]
+    place_of = {address: place for place, address in enumerate(addresses)}
+    adjacent = [0] * len(addresses)
+    for reporter, suspect in conflicts:
+        one, other = (
+            place_of.get(reporter, 0),
+            place_of.get(suspect, 0),
+        )  # what names the master or a stranger does not count
+        if one and other and one != other:
+            adjacent[one] |= 1 << other
+            adjacent[other] |= 1 << one
+    lite = sum(1 << place for place, member in enumerate(master.members) if member.lite)
+    gone = sum(1 << place_of[address] for address in removed)
+    disputed = sum(1 << place for place, around in enumerate(adjacent) if around)
+    found: list[int] = []
+    searched, disputes = exact, 0
+    for members in components(adjacent, disputed) if exact else ():
+        equals = alternatives_of(ConflictGroup(members, members & ~gone, True), lite, adjacent)
+        room = SHOWN_ALTERNATIVES - len(found)
+        if equals is None or len(equals) > room:
+            searched = False
+        disputes += bool(equals)
+        found += [gone & ~members | members & ~stay for stay in (equals or ())[:room]]
+    return [tuple(addresses[place] for place in vertices_of(one)) for one in found], searched, disputes
+
+
+def _split_cost(master: Belief, remove: Sequence[Address]) -> SplitCost:
+    going = set(remove)
+    go = [member for member in master.members if member.address in going]
+    stay = [member for member in master.members if member.address not in going]
+    stay_lack = go_lack = None
+    if master.table is not None:
+        everybody = {member.uuid for member in master.members}
+        stay_lack = len(master.table.loss_without([member.uuid for member in go], everybody).lost)
+        go_lack = len(master.table.loss_without([member.uuid for member in stay], everybody).lost)
+    return SplitCost(
+        len(stay), sum(not one.lite for one in stay), stay_lack, len(go), sum(not one.lite for one in go), go_lack
+    )

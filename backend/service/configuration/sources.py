@@ -1,0 +1,337 @@
+"""From a file, the environment and flags to one checked `ProcessConfiguration`: a flag goes before the environment, that before
+the file, and that before the default (design 5.4). Whatever is wrong is told with where it was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from quarterdeck.backend.core.address import BadAddress, make_address, parse_port, split_host_and_port
+from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Settings
+from quarterdeck.backend.documents.yaml_document import (
+    BadDocument,
+    FieldPath,
+    YamlDocument,
+    did_you_mean,
+    field_text,
+    text_of,
+    validation_problem_text,
+    validation_problems,
+)
+from quarterdeck.backend.service.configuration.configuration_file import MemberFile, Section
+from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
+
+LOOPBACK = "127.0.0.1"
+
+PREFIXES = {"HZ": "hazelcast", "QUARTERDECK": "quarterdeck"}
+"""How the names of environment variables begin, and which part of the file they stand for."""
+
+CLIENT_VARIABLES = frozenset(
+    f"QUARTERDECK_{what}" for what in ("USER", "PASSWORD_FILE", "TOKEN_FILE", "CA_FILE", "CERTIFICATE_FILE", "KEY_FILE")
+)
+"""What the commands that talk to members read; no concern of a member."""
+
+PROPERTY_PLACE: FieldPath = ("hazelcast", "properties")
+SECURITY_PLACE: FieldPath = ("quarterdeck", "security")
+
+
+class BadConfiguration(BadDocument):
+    """A configuration that no member can have. The message says where it was said, the field, the problem, and a remedy."""
+
+
+@dataclass(frozen=True)
+class Override:
+    """One field that was given elsewhere than in the file; `origin` names the variable or the flag."""
+
+    place: FieldPath
+    value: Any
+    origin: str
+
+
+def process_configuration(
+    file: Path | None, environment: Mapping[str, str], flags: Iterable[Override] = ()
+) -> ProcessConfiguration:
+    """How a member is to run. Raises `BadConfiguration`."""
+    return ConfigurationReader(file, [*overrides_from_environment(environment), *flags]).configuration()
+
+
+def read_member_file(text: str, file: str, base: Path) -> tuple[YamlDocument, MemberFile]:
+    """What stands in a file whose paths are meant from `base` on. Raises `BadConfiguration`."""
+    document = YamlDocument(text, file, BadConfiguration)
+    data = {} if document.data is None else document.data
+    if not isinstance(data, dict):
+        raise BadConfiguration(file, 1, "", "is no configuration; write hazelcast: and quarterdeck: as keys")
+    try:
+        return document, MemberFile.model_validate(data, context={"base": base})
+    except ValidationError as failure:
+        placed = [(document.line(place), place, problem) for place, problem in _problems_by_field(failure)]
+        line, place, problem = min(placed, key=lambda found: found[0])
+        raise BadConfiguration(file, line, field_text(place), problem) from None
+
+
+def overrides_from_environment(environment: Mapping[str, str]) -> Iterator[Override]:
+    """The fields that are given by variables such as ``HZ_CLUSTERNAME``. Raises `BadConfiguration` for an unknown one."""
+    known = {_variable(place): place for place in _places(MemberFile, ())}
+    for name in sorted(environment):
+        prefix, _, rest = name.partition("_")
+        if prefix not in PREFIXES or not rest or name in CLIENT_VARIABLES:
+            continue
+        if name in known:
+            yield Override(known[name], environment[name], name)
+        elif name.startswith(("HZ_PROPERTIES_", "HZ_PROPERTIES.")):
+            yield Override((*PROPERTY_PLACE, _property_of(name)), environment[name], name)
+        else:
+            hint = did_you_mean(name, [one for one in known if one.startswith(prefix)])
+            raise BadConfiguration(name, 0, "", f"there is no such environment variable; {hint}")
+
+
+class ConfigurationReader:
+    """One configuration in the making: what the file says, with what was given besides on top of it."""
+
+    def __init__(self, file: Path | None, given: Iterable[Override]) -> None:
+        """Raises `BadConfiguration`."""
+        self._file = file
+        self._given = list(given)
+        self._document: YamlDocument | None = None
+        written: dict[str, Any] = {}
+        if file is not None:
+            self._document, parsed = read_member_file(text_of(file, BadConfiguration), str(file), file.parent)
+            written = parsed.written()
+        for one in self._given:
+            _put(written, one.place, one.value)
+        try:
+            self._whole = MemberFile.model_validate(written, context={"base": Path()})
+        except ValidationError as failure:
+            raise self._bad(*next(_problems_by_field(failure))) from None
+
+    def configuration(self) -> ProcessConfiguration:
+        """Raises `BadConfiguration`."""
+        hazelcast, quarterdeck = self._whole.hazelcast, self._whole.quarterdeck
+        network = hazelcast.network
+        security = self._security()
+        bind_host = self._bind_host(security)
+        port, host = network.port.port, bind_host
+        if network.public_address:
+            host = self._public_host(network.public_address, port)
+        elif _is_wildcard(bind_host):
+            raise self._bad(
+                ("hazelcast", "network", "public-address"),
+                f"is missing: {bind_host} is where to listen, and nobody's address; say what others shall call",
+            )
+        join_list = network.join.tcp_ip.member_list
+        if join_list is None:
+            join_list = (host,)
+        self._check_join_list(join_list)
+        return ProcessConfiguration(
+            cluster_name=hazelcast.cluster_name,
+            label=hazelcast.instance_name,
+            bind_host=bind_host,
+            address=make_address(host, port),
+            join_list=join_list,
+            settings=self._settings(),
+            ports_tried=network.port.port_count if network.port.auto_increment else 1,
+            tcp_ip_enabled=network.join.tcp_ip.enabled,
+            lite=hazelcast.lite_member.enabled,
+            zone=hazelcast.member_attributes.zone,
+            rest_enabled=network.rest_api.enabled,
+            rest_port=network.rest_api.port,
+            endpoint_groups=network.rest_api.endpoint_groups.enabled(),
+            security=security,
+            allow_faults=quarterdeck.allow_faults,
+            read_only=quarterdeck.read_only,
+            journal=quarterdeck.journal,
+            run=quarterdeck.run,
+            log_format=quarterdeck.log.format,
+            log_level=quarterdeck.log.level,
+            source=self._file,
+        )
+
+    # Parts
+
+    def _settings(self) -> Settings:
+        properties = self._whole.hazelcast.properties
+        try:
+            return Settings.of(properties, preset=self._whole.quarterdeck.preset)
+        except BadProperty as problem:
+            place = (*PROPERTY_PLACE, problem.name)
+            raise self._bad(place, str(problem).removeprefix(f"{problem.name}: ")) from problem
+
+    def _bind_host(self, security: Security) -> str:
+        interfaces = self._whole.hazelcast.network.interfaces
+        place: FieldPath = ("quarterdeck", "bind")
+        host = self._whole.quarterdeck.bind
+        if not host and interfaces.enabled:
+            place, host = ("hazelcast", "network", "interfaces", "interfaces"), interfaces.interfaces[0]
+        host = host.strip("[]") or LOOPBACK
+        if not is_loopback(host):
+            missing = [
+                *([] if security.users else ["who may use its HTTP face (quarterdeck.security.users or .tokens)"])
+            ]
+            if not security.cluster_secret and not (security.certificate and security.mutual):
+                missing.append("how members prove themselves (quarterdeck.security.secret-file, or network.ssl.mutual)")
+            if missing and not security.open_to_all:
+                raise self._bad(
+                    place,
+                    f"{host} is beyond this machine, and nothing says {' nor '.join(missing)}; add that, or bind to {LOOPBACK}, "
+                    "or say in so many words that it shall be open to all (quarterdeck.security.open-to-all)",
+                )
+        return host
+
+    def _public_host(self, text: str, port: int) -> str:
+        place: FieldPath = ("hazelcast", "network", "public-address")
+        try:
+            host, port_text = split_host_and_port(text)
+            if port_text is not None and parse_port(port_text, text) != port:
+                raise self._bad(
+                    place, f"{text} has another port than {port}, on which the member listens; use one for both"
+                )
+        except BadAddress as problem:
+            raise self._bad(place, str(problem)) from problem
+        return host
+
+    def _check_join_list(self, join_list: tuple[str, ...]) -> None:
+        try:
+            parse_join_list(join_list)
+        except BadJoinList as problem:
+            place = ("hazelcast", "network", "join", "tcp-ip", "member-list")
+            raise self._bad(place, str(problem)) from problem
+
+    def _security(self) -> Security:
+        section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
+        users = [
+            User(user.name, user.role, password=self._secret(user.password_file, ("users", place, "password-file")))
+            for place, user in enumerate(section.users)
+        ]
+        users += [
+            User(
+                token.name or f"token {place + 1}",
+                token.role,
+                token=self._secret(token.file, ("tokens", place, "file")),
+            )
+            for place, token in enumerate(section.tokens)
+        ]
+        secret_file = section.secret_file
+        return Security(
+            users=tuple(users),
+            cluster_secret="" if secret_file is None else self._secret(secret_file, ("secret-file",)),
+            certificate=ssl.certificate if ssl.enabled else None,
+            key=ssl.key if ssl.enabled else None,
+            authority=ssl.authority if ssl.enabled else None,
+            mutual=ssl.mutual,
+            open_to_all=bool(section.open_to_all),
+        )
+
+    def _secret(self, path: Path, place: FieldPath) -> str:
+        """What the file at `path` holds, without the end of its line. Never in a message."""
+        try:
+            secret = path.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
+            raise self._bad((*SECURITY_PLACE, *place), f"{path} cannot be read: {reason}; check the path") from None
+        if not secret:
+            raise self._bad((*SECURITY_PLACE, *place), f"{path} is empty; write the secret into it")
+        return secret
+
+    def _bad(self, place: FieldPath, problem: str) -> BadConfiguration:
+        """What is wrong at `place`, with where it was said: the last that said anything of it counts."""
+        for one in reversed(self._given):
+            shorter = min(len(one.place), len(place))
+            if one.place[:shorter] == place[:shorter]:
+                return BadConfiguration(one.origin, 0, field_text(place), problem)
+        if self._document is not None:
+            return BadConfiguration(self._document.file, self._document.line(place), field_text(place), problem)
+        return BadConfiguration(field_text(place), 0, "", problem)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody beyond this machine can call `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_wildcard(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _put(data: dict[str, Any], place: FieldPath, value: object) -> None:
+    *folders, last = place
+    for step in folders:
+        data = data.setdefault(str(step), {})
+    data[str(last)] = value
+
+
+def _problems_by_field(failure: ValidationError) -> Iterator[tuple[FieldPath, str]]:
+    for place, error in validation_problems(failure):
+        if error["type"] == "extra_forbidden":
+            section = _section_at(place[:-1])
+            known = [_name(name, field) for name, field in section.model_fields.items()]
+            yield place, f"there is no such field; {did_you_mean(str(place[-1]), known)}"
+        else:
+            yield place, validation_problem_text(error).removeprefix("Value error, ")
+
+
+# Places in the file
+
+
+def _section_at(place: FieldPath) -> type[BaseModel]:
+    section: type[BaseModel] = MemberFile
+    for step in place:
+        for name, field in section.model_fields.items():
+            inner = _inner(field)
+            if step == _name(name, field) and inner is not None:
+                section = inner
+    return section
+
+
+def _places(section: type[BaseModel], above: FieldPath) -> Iterator[FieldPath]:
+    """All fields that one text can give."""
+    for name, field in section.model_fields.items():
+        place = (*above, _name(name, field))
+        inner = _inner(field)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            yield from _places(field.annotation, place)
+        elif inner is None and place != PROPERTY_PLACE:
+            yield place
+
+
+def _name(name: str, field: FieldInfo) -> str:
+    return field.alias or name
+
+
+def _inner(field: FieldInfo) -> type[BaseModel] | None:
+    """The section that stands in a field, alone, in a list, or under names."""
+    annotation = field.annotation
+    kinds = [annotation, *getattr(annotation, "__args__", ())]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
+
+
+def _variable(place: FieldPath) -> str:
+    prefix = next(prefix for prefix, root in PREFIXES.items() if root == place[0])
+    return "_".join((prefix, *(re.sub(r"[^A-Za-z0-9]", "", str(step)).upper() for step in place[1:])))
+
+
+def _property_of(variable: str) -> str:
+    """The property that a variable such as ``HZ_PROPERTIES_HAZELCAST_MAX_NO_HEARTBEAT_SECONDS`` names."""
+    wanted = variable.removeprefix("HZ_PROPERTIES")[1:]
+    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in PROPERTIES}
+    found = plain.get(re.sub(r"[^a-z0-9]", "", wanted.lower()))
+    if found is None:
+        hint = did_you_mean(wanted.lower().replace("_", "."), PROPERTIES)
+        raise BadConfiguration(variable, 0, "", f"there is no such property; {hint}")
+    return found

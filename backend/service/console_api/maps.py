@@ -1,0 +1,111 @@
+"""The paths of ``/quarterdeck/v1/maps``: a distributed map, as a client of this member sees it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.convertors import Convertor, register_url_convertor
+
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, Remove, Size
+from quarterdeck.backend.service.console_api import data_models as data
+from quarterdeck.backend.service.console_api.route_classes import (
+    JOINED,
+    CallerDependency,
+    FaceDependency,
+    GuardedRoute,
+    WritingRoute,
+    with_error_responses,
+)
+from quarterdeck.backend.service.http.face import Caller, Face
+from quarterdeck.backend.service.http.responses import Denied
+
+reading = APIRouter(
+    prefix="/maps", route_class=GuardedRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED
+)
+writing = APIRouter(
+    prefix="/maps", route_class=WritingRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED
+)
+
+
+class KeyConvertor(Convertor[str]):
+    """Any letters at all, slashes and newlines too."""
+
+    regex = "(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("map_key", KeyConvertor())
+
+MapName = Annotated[str, Path(alias="map", min_length=1, max_length=200)]
+Key = Annotated[str, Path(min_length=1, description="may hold slashes")]
+
+
+@reading.get("/{map}/size")
+async def size(name: MapName, face: FaceDependency, caller: CallerDependency) -> data.MapSize:
+    """How many entries the map has."""
+    return data.MapSize(size=(await _answer(face, Size(name), caller)).size)
+
+
+@reading.get("/{map}/keys")
+async def keys(name: MapName, face: FaceDependency, caller: CallerDependency) -> data.MapKeys:
+    """All keys, sorted. Refused when there are too many to list."""
+    return data.MapKeys(keys=(await _answer(face, Keys(name), caller)).keys)
+
+
+@reading.get("/{map}/{key:map_key}")
+async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> data.Entry:
+    """The value under `key`. Keys called size or keys are looked up with the operators' paths."""
+    answer = await _answer(face, Get(name, key), caller)
+    if answer.value is None:
+        raise Denied(HTTPStatus.NOT_FOUND, f"nothing is stored under {key!r} in {name!r}")
+    return _entry(key, answer.value)
+
+
+@writing.put("/{map}/{key:map_key}")
+async def put(
+    name: MapName, key: Key, value: data.NewValue, face: FaceDependency, caller: CallerDependency
+) -> data.Entry:
+    """Store a value; the answer has the one that was there before."""
+    return _entry(key, (await _answer(face, Put(name, key, _bytes_of(value)), caller)).value)
+
+
+@writing.delete("/{map}/{key:map_key}")
+async def remove(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> data.Entry:
+    """Take a value out; the answer has the one that was there."""
+    return _entry(key, (await _answer(face, Remove(name, key), caller)).value)
+
+
+async def _answer(face: Face, operation: Operation, caller: Caller) -> Answer:
+    answer = await face.call(operation, caller)
+    if answer.problem and answer.untouched:
+        raise Denied(HTTPStatus.CONFLICT, answer.problem, "nothing was changed")
+    if answer.problem:
+        raise Denied(HTTPStatus.GATEWAY_TIMEOUT, answer.problem, "a write may have been done or not; look it up")
+    return answer
+
+
+def _entry(key: str, value: bytes | None) -> data.Entry:
+    if value is None:
+        return data.Entry(key=key, found=False)
+    try:
+        return data.Entry(key=key, found=True, value=value.decode())
+    except UnicodeDecodeError:
+        return data.Entry(key=key, found=True, value_base64=base64.b64encode(value).decode())
+
+
+def _bytes_of(given: data.NewValue) -> bytes:
+    if given.value is not None:
+        return given.value.encode()
+    try:
+        return base64.b64decode(given.value_base64 or "", validate=True)
+    except (binascii.Error, ValueError) as problem:
+        raise Denied(HTTPStatus.BAD_REQUEST, f"value_base64: {problem}", "write it as RFC 4648 has it") from problem

@@ -1,0 +1,163 @@
+"""How the console's interface takes requests: who asks is settled before the body is read, and errors have one form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from http import HTTPStatus
+from typing import Annotated, Any, ClassVar, cast
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic_core import ErrorDetails
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.service.console_api.models import Fail
+from quarterdeck.backend.service.http.access import require
+from quarterdeck.backend.service.http.face import Caller, Face, Role
+from quarterdeck.backend.service.http.responses import Denied, failure
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+LONGEST_QUOTE = 60
+"""How much of what was given an error repeats."""
+
+
+class GuardedRoute(APIRoute):
+    """A path that takes a role. Whoever lacks it is sent away before anything of the body is read."""
+
+    role: ClassVar[Role] = "read"
+
+    def get_route_handler(self) -> Handler:
+        handle = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            request.state.caller = require(face_of(request), request, self.role)
+            return await handle(request)
+
+        return guarded
+
+
+class WritingRoute(GuardedRoute):
+    role = "write"
+
+
+class FaultRoute(GuardedRoute):
+    role = "fault"
+
+
+def face_of(request: Request) -> Face:
+    return cast(Face, request.app.state.face)
+
+
+async def _face_of_application(request: Request) -> Face:
+    return face_of(request)
+
+
+async def _caller_of_request(request: Request) -> Caller:
+    return cast(Caller, request.state.caller)
+
+
+FaceDependency = Annotated[Face, Depends(_face_of_application)]
+CallerDependency = Annotated[Caller, Depends(_caller_of_request)]
+
+
+async def _require_joined(face: FaceDependency) -> None:
+    if face.machine.members is None:
+        raise Denied(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            f"{face.label} has not joined a cluster yet",
+            "ask again when node_state in /quarterdeck/v1/member is ACTIVE",
+        )
+
+
+JOINED = [Depends(_require_joined)]
+"""For paths that only a member of a cluster can serve."""
+
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    400: {"model": Fail, "description": "Bad input; nothing was changed"},
+    401: {"model": Fail, "description": "Who asks has not identified themselves"},
+    403: {"model": Fail, "description": "Not allowed"},
+    404: {"model": Fail, "description": "There is nothing here"},
+    405: {"model": Fail, "description": "Not with this method"},
+    408: {"model": Fail, "description": "The body did not come in time"},
+    409: {"model": Fail, "description": "Refused as things stand; nothing was changed"},
+    413: {"model": Fail, "description": "The body is too long"},
+    414: {"model": Fail, "description": "The path is too long"},
+    429: {"model": Fail, "description": "Too many attempts"},
+    503: {"model": Fail, "description": "Not joined yet"},
+    504: {"model": Fail, "description": "No answer in time; whether it was done is not known"},
+}
+"""What every path may answer instead, for its description."""
+
+
+def with_error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: ERROR_RESPONSES[status] for status in (400, 401, 403, 404, 405, 408, 413, 414, 429, *statuses)}
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Give every error of `app` the form of `Fail`."""
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(RequestValidationError, _on_bad_input)
+    app.add_exception_handler(CommandRefused, _on_refused)
+    app.add_exception_handler(BadProperty, _on_bad_property)
+    app.add_exception_handler(Exception, _on_crash)
+
+
+async def _on_http(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    if problem.status_code == HTTPStatus.NOT_FOUND and not isinstance(problem, Denied):
+        problem = Denied(HTTPStatus.NOT_FOUND, "there is nothing at this path", "see /quarterdeck/v1/openapi.json")
+    return failure(problem)
+
+
+async def _on_bad_input(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, RequestValidationError)
+    return failure(
+        Denied(HTTPStatus.BAD_REQUEST, *validation_problem(cast(Sequence[ErrorDetails], problem.errors())[0]))
+    )
+
+
+async def _on_refused(_: Request, problem: Exception) -> Response:
+    return failure(Denied(HTTPStatus.CONFLICT, str(problem), "nothing was changed"))
+
+
+async def _on_bad_property(_: Request, problem: Exception) -> Response:
+    return failure(
+        Denied(HTTPStatus.BAD_REQUEST, str(problem), "nothing was changed; GET /quarterdeck/v1/properties lists all")
+    )
+
+
+async def _on_crash(_: Request, problem: Exception) -> Response:
+    """The server logs what it was; whoever asked is told nothing of how the member is built."""
+    return failure(Denied(HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong in this member", "its log says what"))
+
+
+def validation_problem(error: ErrorDetails) -> tuple[str, str]:
+    """Field and problem of what was handed in, and a hint."""
+    where, *rest = error["loc"] or ("request",)
+    field = ".".join(str(part) for part in rest) or str(where)
+    hint = "see /quarterdeck/v1/openapi.json for what goes here"
+    match error["type"]:
+        case "json_invalid":
+            return f"the body is no JSON: {error.get('ctx', {}).get('error', error['msg'])}", hint
+        case "missing" if not rest:
+            return "there is no body", 'send JSON, with the header "Content-Type: application/json"'
+        case "missing":
+            return f"{field}: is missing", hint
+        case "extra_forbidden":
+            return f"{field}: there is no such field", hint
+        case "model_attributes_type" | "model_type" | "dict_type" if not rest:
+            return "the body is no JSON object", 'send JSON, with the header "Content-Type: application/json"'
+        case "value_error":
+            return f"{field}: {error['msg'].removeprefix('Value error, ')}", hint
+        case _:
+            return f"{field}: {error['msg']}; given was {_quoted(error['input'])}", hint
+
+
+def _quoted(given: object) -> str:
+    text = repr(given)
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…"

@@ -1,0 +1,156 @@
+"""HTTP and WebSocket on connections that a member was given: uvicorn's protocols without uvicorn's server.
+
+The member's port is the member's (`backend.live.transport.listener`). What serves HTTP is loaded when the first client comes, beside the
+event loop, so that members of which nobody asks anything start fast and stay small; that client waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+MakeApplication = Callable[[], "ASGIApp"]
+MakeProtocol = Callable[[], asyncio.Protocol]
+
+FLUSH_SECONDS = 0.15
+"""How long, at the end, those who follow the events have to be told the last ones."""
+
+KEEP_ALIVE_SECONDS = 75
+"""How long a connection may stand idle between two requests."""
+
+LONGEST_HEAD_BYTES = 64 * 1024
+LONGEST_MESSAGE_BYTES = 64 * 1024
+"""From a client of the event stream, which has nothing to say."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class HttpServer:
+    """Serves the application that `make_application` returns. Belongs to one event loop; `hand_over` is for the door."""
+
+    def __init__(self, make_application: MakeApplication) -> None:
+        self._make_application = make_application
+        self._loop = asyncio.get_running_loop()
+        self._make: MakeProtocol | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._pending: set[PendingClient] = set()
+        self._protocols: Callable[[], tuple[asyncio.Protocol, ...]] = tuple
+        self._requests: Callable[[], set[asyncio.Task[None]]] = set
+        self._closed = False
+
+    def hand_over(self, transport: asyncio.Transport, said: bytes) -> asyncio.Protocol:
+        """The protocol for somebody who speaks HTTP; see `backend.live.transport.listener.HttpHandover`."""
+        if self._make is not None:
+            return self._make()
+        if self._loading is None:
+            self._loading = self._loop.create_task(self._load())
+        pending = PendingClient()
+        self._pending.add(pending)
+        return pending
+
+    async def load(self) -> None:
+        """Return when clients need not wait any more."""
+        if self._make is None and not self._closed:
+            if self._loading is None:
+                self._loading = self._loop.create_task(self._load())
+            await self._loading
+
+    async def close(self, within_seconds: float) -> None:
+        """Tell what is still to be told and finish the answers under way, as long as there is time, then let go of everybody."""
+        self._closed = True
+        if self._loading is not None:
+            self._loading.cancel()
+        for pending in tuple(self._pending):
+            pending.abort()
+        if self._protocols():
+            await asyncio.sleep(min(FLUSH_SECONDS, within_seconds))
+        for protocol in self._protocols():
+            protocol.shutdown()  # type: ignore[attr-defined]  # every protocol of uvicorn's has it
+        requests = self._requests()
+        if requests:
+            _, late = await asyncio.wait(set(requests), timeout=within_seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _load(self) -> None:
+        try:
+            make, protocols, requests = await asyncio.to_thread(_loaded, self._make_application, self._loop)
+        except Exception:  # noqa: BLE001 - logged; the member lives on without, and the next client may have more luck
+            _LOG.exception("the HTTP face cannot be served")
+            for pending in tuple(self._pending):
+                pending.abort()
+            self._pending.clear()
+            self._loading = None
+            return
+        self._make, self._protocols, self._requests = make, protocols, requests
+        for pending in tuple(self._pending):
+            pending.switch_to(make)
+        self._pending.clear()
+
+
+class PendingClient(asyncio.Protocol):
+    """Somebody who has come before HTTP was loaded: what has been said is kept, more is not read."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._said = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.pause_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self._said += data
+
+    def switch_to(self, make: MakeProtocol) -> None:
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            protocol = make()
+            transport.set_protocol(protocol)
+            protocol.connection_made(transport)
+            transport.resume_reading()
+            protocol.data_received(self._said)
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _loaded(
+    make_application: MakeApplication, loop: asyncio.AbstractEventLoop
+) -> tuple[MakeProtocol, Callable[[], tuple[asyncio.Protocol, ...]], Callable[[], set[asyncio.Task[None]]]]:
+    """What makes protocols; what gives those in use; what gives the requests under way. Takes a good part of a second."""
+    import uvicorn
+    from uvicorn.server import ServerState
+
+    from quarterdeck.backend.service.http.http_protocol import BoundedProtocol
+    from quarterdeck.backend.service.http.websocket_compression import SharedDeflateProtocol
+
+    config = uvicorn.Config(
+        make_application(),
+        http=BoundedProtocol,
+        ws=SharedDeflateProtocol,
+        ws_max_size=LONGEST_MESSAGE_BYTES,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        h11_max_incomplete_event_size=LONGEST_HEAD_BYTES,
+    )
+    config.load()
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what strangers send is no reason to write a line
+    state = ServerState()
+
+    def make() -> asyncio.Protocol:
+        return BoundedProtocol(config, state, {}, loop)
+
+    return make, lambda: tuple(state.connections), lambda: state.tasks

@@ -1,0 +1,151 @@
+"""What every request must keep to, whatever path it is for: how long a body may be, and how long it may take to come.
+
+The server has no such limits of its own. A request whose body was not taken in ends its connection, so that nobody can keep
+the member reading what it has refused already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+from quarterdeck.backend.service.http.access import Access
+from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.service.http.responses import Denied, failure
+
+
+@dataclass(frozen=True)
+class Limits:
+    """For one request, and for all together."""
+
+    body_bytes: int = 9 * 1024 * 1024
+    """Above the longest entry of a map."""
+    all_bodies_bytes: int = 64 * 1024 * 1024
+    """Of the bodies of all requests that are under way."""
+    body_seconds: float = 20.0
+    """From the head of the request to the end of its body."""
+    target_bytes: int = 8 * 1024
+    """Path and query."""
+
+
+OWN_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+"""On every answer: what it says is true now, and is what it says it is."""
+
+
+class RequestGuard:
+    """Stands before an application."""
+
+    def __init__(self, app: ASGIApp, face: Face, limits: Limits) -> None:
+        self._app = app
+        self._face = face
+        self._access = Access(face)
+        self._limits = limits
+        self._held = _HeldBodies()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        scope["state"] = {**scope.get("state", {}), "access": self._access}
+        if scope["type"] == "http":
+            request = _GuardedRequest(Headers(scope=scope), self._limits, self._held, receive, send)
+            await request.run(self._app if self._face.configuration.rest_enabled else _switched_off, _one_slash(scope))
+        elif self._face.configuration.rest_enabled:
+            await self._app(scope, receive, send)
+        else:
+            await WebSocketClose(1008, "the REST API is off on this member")(scope, receive, send)
+
+
+async def _switched_off(scope: Scope, receive: Receive, send: Send) -> None:
+    raise Denied(403, "the REST API is off on this member", "set hazelcast.network.rest-api.enabled to true")
+
+
+def _one_slash(scope: Scope) -> Scope:
+    """The product looks at how a path begins, so lines are about that have a slash too many at the end."""
+    path = scope["path"]
+    if path.endswith("/") and path.startswith("/hazelcast/rest/") and not path.startswith("/hazelcast/rest/maps/"):
+        return {**scope, "path": path.rstrip("/")}
+    return scope
+
+
+class _HeldBodies:
+    """How much of bodies the application holds."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+class _GuardedRequest:
+    def __init__(self, headers: Headers, limits: Limits, held: _HeldBodies, receive: Receive, send: Send) -> None:
+        self._limits = limits
+        self._held = held
+        self._receive = receive
+        self._send = send
+        self._length = headers.get("content-length")
+        self._complete = self._length in (None, "0") and "transfer-encoding" not in headers
+        self._taken = 0
+        self._deadline = asyncio.get_running_loop().time() + limits.body_seconds
+        self._answering = False
+
+    async def run(self, app: ASGIApp, scope: Scope) -> None:
+        try:
+            self._check_head(scope)
+            await app(scope, self.receive, self.send)
+        except Denied as denied:
+            if self._answering:
+                raise
+            await failure(denied)(scope, self.receive, self.send)
+        except ClientDisconnect:
+            pass  # whoever asked is gone, and nobody waits for an answer
+        finally:
+            self._held.bytes -= self._taken
+
+    async def receive(self) -> Message:
+        if self._complete:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            seconds = f"{self._limits.body_seconds:g}"
+            raise Denied(408, "the body did not come in time", f"send all of it within {seconds} s") from None
+        if message["type"] == "http.request":
+            self._take(len(message.get("body", b"")))
+            self._complete = not message.get("more_body", False)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._answering = True
+            headers = MutableHeaders(raw=list(message.get("headers", ())))
+            for name, value in OWN_HEADERS.items():
+                headers.setdefault(name, value)
+            if not self._complete:
+                headers["Connection"] = "close"
+            message = {**message, "headers": headers.raw}
+        await self._send(message)
+
+    def _take(self, more: int) -> None:
+        self._taken += more
+        self._held.bytes += more
+        if self._taken > self._limits.body_bytes:
+            raise self._too_long()
+        if self._held.bytes > self._limits.all_bodies_bytes:
+            hint = "nothing was done; try again"
+            raise Denied(503, "too much is being sent to this member at once", hint, headers={"Retry-After": "1"})
+
+    def _check_head(self, scope: Scope) -> None:
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > self._limits.target_bytes:
+            raise Denied(414, "the path is too long", f"the most is {self._limits.target_bytes} bytes")
+        if self._length is not None and (not self._length.isdecimal() or len(self._length) > 18):
+            raise Denied(400, "Content-Length is no number", "write how many bytes the body has")
+        if self._length is not None and int(self._length) > self._limits.body_bytes:
+            raise self._too_long()
+
+    def _too_long(self) -> Denied:
+        return Denied(413, "the body is too long", f"the most is {self._limits.body_bytes} bytes")

@@ -1,0 +1,49 @@
+"""What the HTTP face answers: the shapes that all paths share (behaviour 7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+JSON_TYPE = "application/json"
+
+
+class Denied(HTTPException):
+    """The answer is no, and here is why. `hint` says what would help; `more` are further fields of the body."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        hint: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        more: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(status, message, dict(headers or {}))
+        self.message = message
+        self.hint = hint
+        self.more = dict(more or {})
+
+
+def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """`body` as JSON."""
+    return Response(msgspec.json.encode(body), status, dict(headers or {}), JSON_TYPE)
+
+
+def success(**fields: object) -> Response:
+    """It is done. Names of fields have an underscore where the body has a dash."""
+    return json_response({"status": "success"} | {name.replace("_", "-"): value for name, value in fields.items()})
+
+
+def failure(problem: HTTPException) -> Response:
+    """The body that every refusal has."""
+    body: dict[str, object] = {"status": "fail", "message": problem.detail}
+    if isinstance(problem, Denied):
+        if problem.hint:
+            body["hint"] = problem.hint
+        body |= problem.more
+    return json_response(body, problem.status_code, problem.headers)

@@ -1,0 +1,163 @@
+"""A member's log: for people in the product's shape, ``[host]:port [cluster] [version]`` before each message, or as JSON lines.
+
+The level can change while the member runs, as that of the logger `LEVEL_LOGGER`.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal, TextIO
+
+import msgspec
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address, bracketed
+from quarterdeck.backend.core.data import events as data_events
+from quarterdeck.backend.core.events import Event, ListInstalled, Record
+from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.picture.text.event_description import describe_event
+from quarterdeck.backend.picture.text.formatting import one_line
+
+LEVEL_LOGGER = "quarterdeck"
+
+LOGGER = logging.getLogger("quarterdeck.member")
+"""What the member itself tells."""
+
+LEVELS: dict[type[Event], int] = {
+    **dict.fromkeys(
+        (
+            events.SuspicionRaised,
+            events.JoinFailed,
+            events.ListRejected,
+            events.MemberRemoved,
+            events.ExplicitSuspicionReceived,
+            events.ObserverPaused,
+            events.DisconnectionResolved,
+            events.MemberMerging,
+            events.MergeAbandoned,
+            events.ClaimAbandoned,
+            events.ClusterStateRefused,
+            events.StrangerRefused,
+            events.LinkChanged,
+            partition_events.PartitionLost,
+        ),
+        logging.WARNING,
+    ),
+    **dict.fromkeys(
+        (
+            events.JoinRequested,
+            events.ClaimAnswered,
+            events.HeartbeatLate,
+            events.MemberAdmitted,
+            events.NotMerging,
+            partition_events.TableChanged,
+            partition_events.MigrationStarted,
+            partition_events.MigrationAccepted,
+            partition_events.MigrationRejected,
+            partition_events.MigrationCopied,
+            partition_events.MigrationCommitting,
+            partition_events.MigrationDecided,
+            partition_events.MigrationFinished,
+            partition_events.CompletedEvicted,
+            data_events.CallStarted,
+            data_events.CallFinished,
+            data_events.BackupOutOfStep,
+            data_events.BackupInStep,
+        ),
+        logging.DEBUG,
+    ),
+}
+"""What somebody should look at, and what only those want who follow a protocol step by step; the rest is worth knowing."""
+
+
+class MemberLog:
+    """Writes the records of the member at `address` to the log."""
+
+    def __init__(self, address: Address, *, legacy_lists: bool) -> None:
+        """`legacy_lists`: lists of members are written in the format without a version."""
+        self._address = address
+        self._legacy_lists = legacy_lists
+
+    def take(self, record: Record) -> None:
+        level = level_of(type(record.event))
+        if LOGGER.isEnabledFor(level):
+            LOGGER.log(level, "%s", self._text(record), extra={"event": record.event})
+
+    def _text(self, record: Record) -> str:
+        event = record.event
+        match event:
+            case ListInstalled(number, lineage, _, members):
+                text = member_list_text(MemberList(number, members, lineage), record.uuid, legacy=self._legacy_lists)
+                return f"\n\n{text}\n"
+            case events.SuspicionRaised(suspect, uuid, reason):
+                return one_line(f"{bracketed(suspect)} - {uuid} is suspected to be dead for reason: {reason}")
+            case events.SuspicionCleared(suspect, uuid, reason):
+                return one_line(f"Removed suspicion of {bracketed(suspect)} - {uuid}. Reason: {reason}")
+            case events.ClaimStarted():
+                return one_line(f"Starting mastership claim process: {describe_event(event)}")
+            case events.ClaimFinished(_, _, accepted):
+                return one_line(f"Mastership is claimed with {len(accepted) + 1} members: {describe_event(event)}")
+            case events.ExplicitSuspicionReceived(sender):
+                return one_line(f"Received suspicion request from {bracketed(sender)}: {describe_event(event)}")
+            case events.ObserverPaused():
+                return one_line(f"Resetting heartbeat timestamps: {describe_event(event)}")
+            case events.JoinFailed():
+                return one_line(f"Could not join cluster. Shutting down now! {describe_event(event)}")
+            case _:
+                return one_line(describe_event(event))
+
+
+def level_of(kind: type[Event]) -> int:
+    """How loudly an event is told."""
+    return LEVELS.get(kind, logging.INFO)
+
+
+def configure_logging(
+    form: Literal["console", "json"], level: str, address: Address, cluster: str, stream: TextIO | None = None
+) -> None:
+    """From now on the whole program logs to `stream`, by default stderr; `level` is one of logging's names."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter(address, cluster) if form == "json" else ProductFormatter(address, cluster))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger(LEVEL_LOGGER).setLevel(level)
+
+
+class ProductFormatter(logging.Formatter):
+    """``2026-01-31 12:00:00,123 INFO  [10.0.0.1]:5701 [dev] [1.2.0] message``"""
+
+    def __init__(self, address: Address, cluster: str) -> None:
+        member = f"{bracketed(address)} [{one_line(cluster)}] [{software_version()}]".replace("%", "%%")
+        super().__init__(f"%(asctime)s %(levelname)-7s {member} %(message)s")
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line: ts (UTC), level, logger, member, cluster, version, message; also event, and exception."""
+
+    def __init__(self, address: Address, cluster: str) -> None:
+        super().__init__()
+        self._always = {"member": address, "cluster": cluster, "version": software_version()}
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            **self._always,
+            "message": record.getMessage().strip(),
+        }
+        if event := getattr(record, "event", None):
+            line["event"] = event
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()
+
+
+def software_version() -> str:
+    """Of this package, as installed."""
+    try:
+        return version("quarterdeck")
+    except PackageNotFoundError:  # run from a source tree
+        return "unknown"

@@ -1,0 +1,247 @@
+"""A member as the whole of a process: from its configuration until it is told to leave (design 5.4).
+
+The first SIGTERM or SIGINT lets it give away what only it holds, and say goodbye; the second only say goodbye.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import re
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import IntEnum
+from pathlib import Path
+from random import SystemRandom
+from typing import NoReturn
+
+import msgspec
+
+from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address, port_of
+from quarterdeck.backend.core.events import JoinFailed, Record
+from quarterdeck.backend.core.join_list import parse_join_list
+from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.security.tls import BadCertificate
+from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
+from quarterdeck.backend.service.member_log import LOGGER, MemberLog, configure_logging, software_version
+from quarterdeck.backend.service.process.member_service import MemberService
+
+CLOSE_TIMEOUT_SECONDS = 2.0
+"""How long a member that has left waits for its last words and answers to be under way."""
+
+
+class ExitStatus(IntEnum):
+    """How it ended, as the status of the process."""
+
+    LEFT = 0
+    CRASHED = 1
+    BAD_CONFIGURATION = 2
+    NEVER_JOINED = 3
+    """Its port was taken, or no cluster was found that would have it."""
+
+
+class CannotRun(Exception):
+    """The member could not even begin. `end` says how its process ends; the message why."""
+
+    def __init__(self, end: ExitStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.end = end
+
+
+def run_member(configuration: ProcessConfiguration, ready_file: Path | None = None) -> ExitStatus:
+    """Lead the life of one member in this process. Raises `CannotRun`."""
+    return asyncio.run(_run(configuration, ready_file))
+
+
+async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> ExitStatus:
+    try:
+        ready = None if ready_file is None else ReadyFile(ready_file)
+    except OSError as problem:
+        raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"--ready-file {ready_file}: {problem.strerror}") from problem
+    process = await _start(configuration)
+    service = process.service
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _on_stop_signal, service, number)
+    announcing = loop.create_task(_announce_joined(service, ready))
+    preparing = loop.create_task(service.http.load()) if configuration.rest_enabled else None
+    await service.over.wait()
+    for task in (announcing, preparing):
+        if task is not None:
+            task.cancel()
+    if ready is not None:
+        ready.remove()
+    await service.closed(CLOSE_TIMEOUT_SECONDS)
+    return process.end()
+
+
+def _on_stop_signal(service: MemberService, number: signal.Signals) -> None:
+    LOGGER.info("%s: leaving%s", number.name, " at once" if service.node_state == "PASSIVE" else "")
+    service.stop()
+
+
+async def _announce_joined(service: MemberService, ready: ReadyFile | None) -> None:
+    await service.joined.wait()
+    try:
+        if ready is not None:
+            ready.write({"label": service.label, "address": service.address, "uuid": service.uuid, "pid": os.getpid()})
+        tell_systemd("READY=1")
+    except OSError as problem:
+        LOGGER.warning("nobody can be told that the member has joined: %s", problem)
+
+
+class _MemberProcess:
+    """One life, with what is to be tidied up after it."""
+
+    def __init__(self, configuration: ProcessConfiguration, base_port: int) -> None:
+        """`base_port` is the first port of those that an entry of the join list without one stands for. Raises `CannotRun`."""
+        self.failed_to_join = False
+        address = configuration.address
+        label = configuration.label or address
+        run = configuration.run or _file_name(configuration.cluster_name)
+        self._journal = _journal(configuration, run, label)
+        log = MemberLog(address, legacy_lists=configuration.settings.legacy_list_text)
+        member_configuration = MemberConfiguration(
+            run=run,
+            label=label,
+            address=address,
+            join_list=parse_join_list(
+                configuration.join_list if configuration.tcp_ip_enabled else (),
+                base_port=base_port,
+                port_try_count=configuration.settings.join_port_try_count,
+            ),
+            settings=configuration.settings,
+            lite=configuration.lite,
+            cluster_name=configuration.cluster_name,
+            zone=configuration.zone,
+        )
+        try:
+            self.service = MemberService(
+                configuration,
+                member_configuration,
+                SystemRandom(),
+                _clock(),
+                Network({label: address}, SystemRandom()),
+                journal=self._journal,
+                record_consumers=(log.take, self._watch_join_failure),
+            )
+        except BadCertificate as problem:
+            self.close_journal()
+            raise CannotRun(ExitStatus.BAD_CONFIGURATION, str(problem)) from problem
+
+    def _watch_join_failure(self, record: Record) -> None:
+        if isinstance(record.event, JoinFailed):
+            self.failed_to_join = True
+
+    def end(self) -> ExitStatus:
+        self.close_journal()
+        if self.service.crashed:
+            return ExitStatus.CRASHED
+        return ExitStatus.NEVER_JOINED if self.failed_to_join else ExitStatus.LEFT
+
+    def close_journal(self) -> None:
+        if self._journal is not None:
+            try:
+                self._journal.close()
+            except JournalFailed as problem:
+                LOGGER.error("the journal is not complete: %s", problem)
+
+
+async def _start(configuration: ProcessConfiguration) -> _MemberProcess:
+    """Begin at the first port that is free, of those it may take. Raises `CannotRun`."""
+    host, first = host_of(configuration.address), port_of(configuration.address)
+    last = min(first + configuration.ports_tried - 1, HIGHEST_PORT)
+    for port in range(first, last + 1):
+        if port != last and _is_taken(configuration.bind_host, port):
+            continue
+        here = replace(configuration, address=make_address(host, port))
+        configure_logging(here.log_format, here.log_level, here.address, here.cluster_name)
+        process = _MemberProcess(here, first)
+        try:
+            await process.service.start()
+        except OSError as problem:
+            process.close_journal()
+            if problem.errno == errno.EADDRINUSE and port != last:
+                continue
+            _fail_to_bind(configuration, first, last, problem)
+        LOGGER.info("quarterdeck %s runs as process %d", software_version(), os.getpid())
+        return process
+    raise AssertionError("there is always a last port")
+
+
+def _fail_to_bind(configuration: ProcessConfiguration, first: int, last: int, problem: OSError) -> NoReturn:
+    ports = f"port {first} is not" if first == last else f"none of the ports {first} to {last} is"
+    rest = configuration.rest_port
+    besides = f", or port {rest} for HTTP is not" if rest is not None else ""
+    reason = os.strerror(problem.errno) if problem.errno else str(problem)
+    raise CannotRun(
+        ExitStatus.NEVER_JOINED, f"{configuration.bind_host}: {ports} to be had{besides}: {reason}"
+    ) from problem
+
+
+def _is_taken(host: str, port: int) -> bool:
+    """Whether somebody has this port just now. Only a look: it may be so a moment later."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as problem:
+            return problem.errno == errno.EADDRINUSE
+    return False
+
+
+def _clock() -> RunClock:
+    """Microseconds since 1970, but never backwards: members that know nothing of one another share it as well as can be,
+    and so do the lives of one member."""
+    return RunClock(time.monotonic_ns() - time.time_ns(), 0)
+
+
+def _journal(configuration: ProcessConfiguration, run: str, label: str) -> JournalWriter | None:
+    if configuration.journal is None:
+        return None
+    try:
+        writer = JournalWriter(configuration.journal, run, _file_name(label))
+    except (OSError, ValueError) as problem:
+        raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"the journal cannot be written: {problem}") from problem
+    for leftover in writer.recovered:
+        LOGGER.info("journal: %s: %s", leftover.file, leftover.reason)
+    return writer
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("._-") or "member"
+
+
+class ReadyFile:
+    """A file that is there as long as the member has joined and not left. Raises OSError when it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        """Makes sure that there is none yet: one that a killed member has left behind says nothing."""
+        self._path = path
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise OSError(errno.ENOENT, f"there is no folder {path.parent} to write into")
+        path.unlink(missing_ok=True)
+
+    def write(self, content: Mapping[str, object]) -> None:
+        """As a whole or not at all, so that who waits for it can read it at once."""
+        unfinished = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        unfinished.write_bytes(msgspec.json.encode(content) + b"\n")
+        unfinished.replace(self._path)
+
+    def remove(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def tell_systemd(state: str) -> None:
+    """Say ``READY=1`` or the like to whoever has started this process and wants to know. Raises OSError."""
+    name = os.environ.get("NOTIFY_SOCKET")
+    if name:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.sendto(state.encode(), f"\0{name[1:]}" if name.startswith("@") else name)

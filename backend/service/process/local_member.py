@@ -1,0 +1,167 @@
+"""A member of a cluster on this machine, in a process of its own: ``python -m backend.service.local_member``, started by
+`backend.live.process_cluster`.
+
+Orders come in on stdin, reports go out on stdout (`backend.live.control`), complaints for people on stderr; who likes may use
+the member's HTTP face as well, with everything switched on. The process ends with its member, or as soon as stdin does:
+nobody is left who could stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from functools import partial
+from random import Random
+
+from quarterdeck.backend.core.address import host_of
+from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.data.calls.operations import Answer
+from quarterdeck.backend.core.events import Record, StrangerRefused
+from quarterdeck.backend.live.process.pipe_messages import (
+    MAX_LINE_BYTES,
+    PIPE_REQUEST,
+    BeginCall,
+    CallAnswered,
+    CommandDone,
+    EventRecorded,
+    ExecuteCommand,
+    IncarnationEnded,
+    IncarnationStarted,
+    PeerRejection,
+    PipeReport,
+    SetLinks,
+    StartIncarnation,
+    line_of,
+)
+from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
+from quarterdeck.backend.service.process.member_service import MemberService
+
+CLOSE_TIMEOUT_SECONDS = 1.0
+"""How long a member that has stopped waits for its last words to be under way."""
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+class LocalMember:
+    """Leads the life that `begin` describes, and tells of it on `reports`, a file descriptor."""
+
+    def __init__(self, begin: StartIncarnation, reports: int) -> None:
+        self._reports = reports
+        configuration = begin.configuration
+        network = Network(begin.addresses, Random(f"{begin.seed}/network"))
+        for condition in begin.links:
+            network.take(condition)
+        self.service = MemberService(
+            ProcessConfiguration(
+                cluster_name=configuration.cluster_name,
+                label=configuration.label,
+                bind_host=host_of(configuration.address),
+                address=configuration.address,
+                join_list=configuration.join_list,
+                settings=configuration.settings,
+                lite=configuration.lite,
+                zone=configuration.zone,
+                endpoint_groups=dict.fromkeys(ENDPOINT_GROUPS, True),
+                allow_faults=True,
+            ),
+            configuration,
+            Random(begin.seed),
+            begin.clock,
+            network,
+            record_consumers=(self._recorded,),
+            timeouts=begin.timeouts,
+            kill_point=begin.kill_point,
+        )
+
+    async def begin(self) -> bool:
+        """Whether the life has begun."""
+        try:
+            await self.service.start()
+        except OSError as problem:
+            self._report(IncarnationStarted(problem.strerror or str(problem), problem.errno))
+            return False
+        self._report(IncarnationStarted())
+        return True
+
+    async def over(self) -> None:
+        """Return when the life is over and its last words are said."""
+        await self.service.over.wait()
+        if not self.service.crashed:
+            self._report(IncarnationEnded())
+        await self.service.closed(CLOSE_TIMEOUT_SECONDS)
+
+    async def execute(self, order: ExecuteCommand | BeginCall | SetLinks) -> None:
+        host = self.service.host
+        match order:
+            case SetLinks(conditions):
+                for condition in conditions:
+                    self.service.network.take(condition)
+                host.links_changed(conditions)
+            case BeginCall(number, operation, watched):
+                host.call(operation, watched, partial(self._answered, number))
+            case ExecuteCommand(number, command):
+                try:
+                    await host.execute(command)
+                except CommandRefused as refusal:
+                    self._report(CommandDone(number, str(refusal)))
+                else:
+                    self._report(CommandDone(number))
+
+    # What the member tells
+
+    def _recorded(self, record: Record) -> None:
+        if isinstance(record.event, StrangerRefused):
+            self._report(
+                PeerRejection(record.event.remote, record.event.reason)
+            )  # told by the cluster, as all others of it
+        else:
+            self._report(EventRecorded(record))
+
+    def _answered(self, number: int, answer: Answer) -> None:
+        self._report(CallAnswered(number, answer))
+
+    def _report(self, report: PipeReport) -> None:
+        """Written at once and as a whole, so that a kill of this process loses nothing that has happened before it."""
+        rest = memoryview(line_of(report))
+        try:
+            while rest:
+                rest = rest[os.write(self._reports, rest) :]
+        except BrokenPipeError:  # the cluster is gone, and with it everybody who wants to know
+            os._exit(1)
+
+
+async def live(reports: int) -> None:
+    """Lead one life, from the first order to its end or to that of stdin."""
+    orders = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), os.fdopen(STDIN))
+    first = PIPE_REQUEST.decode(await orders.readline())
+    if not isinstance(first, StartIncarnation):
+        raise TypeError(f"the first order has to be to begin, not {first}")
+    member = LocalMember(first, reports)
+    if not await member.begin():
+        return
+    obeying = asyncio.create_task(_obey(member, orders))
+    ending = asyncio.create_task(member.over())
+    await asyncio.wait((obeying, ending), return_when=asyncio.FIRST_COMPLETED)
+    if obeying.done():
+        obeying.result()
+    else:
+        ending.result()
+        obeying.cancel()
+
+
+async def _obey(member: LocalMember, orders: asyncio.StreamReader) -> None:
+    while line := await orders.readline():
+        order = PIPE_REQUEST.decode(line)
+        if isinstance(order, StartIncarnation):
+            raise TypeError("the member has begun already")
+        await member.execute(order)
+
+
+if __name__ == "__main__":
+    own_stdout = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)  # what anybody prints belongs to the people, not among the reports
+    sys.stdout = sys.stderr
+    asyncio.run(live(own_stdout))

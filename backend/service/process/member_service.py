@@ -1,0 +1,387 @@
+"""One member, running, with all that belongs to it: connections, records, log, journal, picture, and its HTTP face."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import msgspec
+
+from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.command_check import Condition, check
+from quarterdeck.backend.core.commands import (
+    Command,
+    CommandRefused,
+    CutLink,
+    DelayLink,
+    DropMessages,
+    DuplicateOnLink,
+    Heal,
+    HealLink,
+    KillAt,
+    KillMember,
+    LoseOnLink,
+    Partition,
+    PauseMember,
+    ResumeMember,
+    SetJoinList,
+    StartMember,
+    StopMember,
+)
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.events import (
+    Event,
+    LinkChanged,
+    ListInstalled,
+    OperatorAsked,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+    StrangerRefused,
+)
+from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
+from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.live.member.host import Host
+from quarterdeck.backend.live.member.member_host import MemberHost
+from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
+from quarterdeck.backend.live.transport.member_transport import DEFAULT_TIMEOUTS, Timeouts
+from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security
+from quarterdeck.backend.service.http.face import Caller, NodeState
+from quarterdeck.backend.service.http.http_server import HttpServer
+from quarterdeck.backend.service.process.record_buffer import RecordBuffer
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+ANSWER_SENT_SECONDS = 0.1
+"""What ends this member waits so long, for the answer to whoever asked for it to be under way."""
+
+LONGEST_COMMAND_TEXT = 300
+"""Characters of a command in its audit event."""
+
+FAULTS = (
+    KillMember,
+    PauseMember,
+    ResumeMember,
+    KillAt,
+    Partition,
+    CutLink,
+    DelayLink,
+    LoseOnLink,
+    DuplicateOnLink,
+    DropMessages,
+    Heal,
+    HealLink,
+)
+"""What is only done to a member that was started for it."""
+
+RecordConsumer = Callable[[Record], None]
+
+_LOG = logging.getLogger(__name__)
+
+
+class MemberService:
+    """Runs the member that is born with `member_configuration` on the running loop: a `Face`, and the `Keeper` of its host.
+
+    `network` knows it by its label, and others as well if commands shall call them by labels. `record_consumers` are given every
+    record, after it is in the journal, if there is one. Raises `BadCertificate`.
+    """
+
+    def __init__(
+        self,
+        configuration: ProcessConfiguration,
+        member_configuration: MemberConfiguration,
+        randomness: Random,
+        clock: RunClock,
+        network: Network,
+        *,
+        journal: JournalWriter | None = None,
+        record_consumers: Sequence[RecordConsumer] = (),
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        kill_point: KillAt | None = None,
+    ) -> None:
+        self.over = asyncio.Event()
+        self.joined = asyncio.Event()
+        """The member has a list for the first time."""
+        self.crashed = False
+        self.run = member_configuration.run
+        self.label = member_configuration.label
+        self.configuration = configuration
+        self.picture = Picture()
+        self.machine = MemberMachine(member_configuration, randomness, clock.now_us)
+        self.network = network
+        self.http = HttpServer(self._application)
+        self._clock = clock
+        self._buffer = RecordBuffer()
+        self._journal = journal
+        self._record_consumers = record_consumers
+        self._own_records_uuid = uuid4().hex
+        self._own_records = 0
+        self._stopping = False
+        self._loop = asyncio.get_running_loop()
+        self.host = MemberHost(
+            member_configuration.label,
+            member_configuration.cluster_name,
+            self.machine,
+            clock,
+            self.network,
+            self,
+            timeouts,
+            kill_point,
+            http=self.http.hand_over,
+            security=wire_security(configuration.security),
+            bind_host=configuration.bind_host,
+        )
+
+    async def start(self) -> None:
+        """Bind the ports and begin to look for the cluster. Raises OSError, and then this service is of no more use."""
+        if self.configuration.rest_enabled and self.configuration.rest_port is not None:
+            await self.host.listen_for_http(self.configuration.rest_port)
+        await self.host.start()
+
+    def stop(self) -> None:
+        """Stop gracefully: give away what only this member holds, and say goodbye. Asked a second time, only say goodbye."""
+        self._stopping = True
+        self.host.step(self.machine.stop)
+
+    async def closed(self, within_seconds: float) -> None:
+        """Return when nobody is connected any more, or the time is over."""
+        await asyncio.gather(self.http.close(within_seconds), self.host.closed(within_seconds))
+
+    def _application(self) -> ASGIApp:
+        from quarterdeck.backend.service.application import application
+
+        return application(self)
+
+    # The face: what is to be seen
+
+    @property
+    def address(self) -> Address:
+        return self.machine.address
+
+    @property
+    def uuid(self) -> str:
+        return self.machine.uuid
+
+    @property
+    def node_state(self) -> NodeState:
+        if self.host.ended:
+            return "SHUT_DOWN"
+        if self._stopping or self.machine.cluster_state == "PASSIVE":
+            return "PASSIVE"
+        return "ACTIVE" if self.machine.joined else "STARTING"
+
+    @property
+    def connections(self) -> int:
+        return len(self.host.connected)
+
+    @property
+    def faults(self) -> Sequence[LinkChanged]:
+        conditions = self.network.links.conditions
+        return [condition for link, condition in sorted(conditions.items()) if link[0] == self.label]
+
+    def now_us(self) -> int:
+        return self._clock.now_us()
+
+    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
+        return self._buffer.after(uuid, seq)
+
+    # The face: what may be asked
+
+    async def do(self, command: Command, caller: Caller) -> None:
+        try:
+            self._check(command)
+            await self._carry_out(command)
+        except CommandRefused as refusal:
+            self.refused(_command_text(command), caller, str(refusal))
+            raise
+        self._record_accepted(_command_text(command), caller)
+
+    async def call(self, operation: Operation, caller: Caller) -> Answer:
+        answered: asyncio.Future[Answer] = self._loop.create_future()
+
+        def take(answer: Answer) -> None:
+            if not answered.done():
+                answered.set_result(answer)
+
+        self.host.call(operation, watched=False, on_answer=take)
+        return await answered
+
+    def refused(self, what: str, caller: Caller, reason: str) -> None:
+        self.record(OperatorAsked(what, caller.role, _caller_text(caller), False, reason))
+
+    async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
+        what = f"change of {', '.join(properties)}"[:LONGEST_COMMAND_TEXT]
+        try:
+            self.machine.settings.changed_at_runtime(properties)
+        except BadProperty as problem:
+            self.refused(what, caller, str(problem))
+            raise
+        self.host.step(partial(self.machine.reconfigure, properties=properties))
+        self._record_accepted(what, caller)
+
+    def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
+        self._record_accepted("shutdown of the cluster" if whole_cluster else "shutdown of the member", caller)
+        stop = partial(self.host.step, self.machine.stop_all) if whole_cluster else self._stop_unless_stopping
+        self._loop.call_later(ANSWER_SENT_SECONDS, stop)
+
+    # Commands
+
+    def _check(self, command: Command) -> None:
+        """Raises `CommandRefused` unless this can be done here and now."""
+        if self.host.ended:
+            raise CommandRefused(f"{self.label} has ended")
+        if isinstance(command, FAULTS) and not self.configuration.allow_faults:
+            raise CommandRefused(f"{self.label} was not started with --allow-faults")
+        member = getattr(command, "member", self.label)
+        if member not in (self.label, self.address):
+            raise CommandRefused(f"this is {self.label}, not {member}")
+
+    async def _carry_out(self, command: Command) -> None:
+        match command:
+            case Partition() | CutLink() | DelayLink() | LoseOnLink() | DuplicateOnLink() | DropMessages() | HealLink():
+                self._change_links(self._named(command))
+                return
+            case Heal():
+                self._change_links(command)
+                return
+            case StartMember():
+                raise CommandRefused(f"{self.label} is already running")
+            case _:
+                command = msgspec.structs.replace(command, member=self.label)
+        check(command, (self.label,), self._condition_of)
+        match command:
+            case KillMember():
+                self._loop.call_later(ANSWER_SENT_SECONDS, os.kill, os.getpid(), signal.SIGKILL)
+            case PauseMember():
+                self.host.pause()
+                self.record(ProcessPaused(self.label))
+            case ResumeMember():
+                self.record(ProcessResumed(self.label))
+                self.host.resume()
+            case StopMember():
+                self._stop_unless_stopping()
+            case SetJoinList():
+                await self.host.execute(self._resolved(command))
+            case _:
+                await self.host.execute(command)
+
+    def _condition_of(self, label: str) -> Condition:
+        return "paused" if self.host.paused else "running"
+
+    def _stop_unless_stopping(self) -> None:
+        if not self._stopping and not self.host.ended:
+            self.stop()
+
+    def _resolved(self, command: SetJoinList) -> SetJoinList:
+        """The same with addresses alone. Raises `CommandRefused`."""
+        tries = self.machine.settings.join_port_try_count
+        try:
+            addresses = resolve_join_list(command.addresses, self.network.addresses, port_try_count=tries)
+        except BadJoinList as problem:
+            raise CommandRefused(str(problem)) from problem
+        return msgspec.structs.replace(command, addresses=addresses)
+
+    # Links
+
+    def _named(self, command: LinkCommand) -> LinkCommand:
+        """The same, with every member by its label if that is known here, and by its address if not. Raises `CommandRefused`."""
+        labels = {address: label for label, address in self.network.addresses.items()}
+
+        def name(text: str) -> str:
+            if text in self.network.addresses:
+                return text
+            try:
+                address = parse_address(text)
+            except BadAddress as problem:
+                raise CommandRefused(f'unknown label "{text}"; name members by their addresses') from problem
+            return labels.get(address, address)
+
+        if isinstance(command, Heal):
+            return command
+        if isinstance(command, Partition):
+            command = msgspec.structs.replace(command, groups=tuple(tuple(map(name, one)) for one in command.groups))
+            known = [label for group in command.groups for label in group]
+        else:
+            sources, targets = tuple(map(name, command.sources)), tuple(map(name, command.targets))
+            command = msgspec.structs.replace(command, sources=sources, targets=targets)
+            known = [*sources, *targets]
+        check(command, known, self._condition_of)
+        return command
+
+    def _change_links(self, command: LinkCommand) -> None:
+        """Each member applies conditions to what it sends itself, so only those are told of."""
+        changed = [one for one in self.network.links.apply(command) if one.source == self.label]
+        for condition in changed:
+            self.record(condition)
+        self.host.links_changed(changed)
+
+    # Records
+
+    def record(self, event: Event) -> None:
+        """Record what an operator or the network did, under the name of the cluster."""
+        self._own_records += 1
+        at = self._clock.now_us()
+        utc = self._clock.utc_origin_us + at
+        name = self.configuration.cluster_name
+        self.recorded(Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event))
+
+    def _record_accepted(self, what: str, caller: Caller) -> None:
+        self.record(OperatorAsked(what, caller.role, _caller_text(caller), True, ""))
+
+    def recorded(self, record: Record) -> None:
+        self._buffer.append(record)
+        self.picture.apply(record)
+        if self._journal is not None:
+            try:
+                self._journal.append(record)
+            except JournalFailed:
+                _LOG.exception("the journal of run %s ends here; the member goes on without it", self.run)
+                self._journal = None
+        for take in self._record_consumers:
+            take(record)
+        if isinstance(record.event, ListInstalled):
+            self.joined.set()
+
+    def peer_rejected(self, remote: str, reason: str) -> None:
+        self.record(StrangerRefused(remote, reason))
+
+    def ended(self, host: Host, crashed: bool) -> None:
+        self.crashed = crashed
+        self.over.set()
+
+
+def wire_security(security: Security) -> WireSecurity:
+    """What of it concerns connections."""
+    if security.certificate is None or security.key is None:
+        return WireSecurity(security.cluster_secret)
+    files = TlsFiles(security.certificate, security.key, security.authority, security.mutual)
+    return WireSecurity(security.cluster_secret, files)
+
+
+def _caller_text(caller: Caller) -> str:
+    return f"{caller.name}@{caller.remote}" if caller.name else caller.remote
+
+
+def _command_text(command: Command) -> str:
+    """A command as one line, for its audit event."""
+    fields = msgspec.to_builtins(command)
+    kind = fields.pop("do")
+    fields.pop("member", None)
+    operation = fields.pop("operation", None)
+    words = [kind, *(() if operation is None else operation[:1])]  # its name; what it stores is nobody's concern
+    words += [f"{name}={value}" for name, value in fields.items() if value not in (False, "", 0)]
+    return " ".join(words)[:LONGEST_COMMAND_TEXT]

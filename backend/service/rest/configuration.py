@@ -1,0 +1,112 @@
+"""``/hazelcast/rest/config/…``: the TCP-IP member list (seed 002, User Interaction), and changes of the configuration."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import Response
+
+from quarterdeck.backend.core.commands import SetJoinList
+from quarterdeck.backend.documents.yaml_document import BadDocument, YamlDocument, text_of
+from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.service.http.responses import Denied, success
+from quarterdeck.backend.service.rest.endpoint import RestEndpoint, RestRequest
+from quarterdeck.backend.service.rest.runtime_configuration import (
+    RuntimeChange,
+    parse_document,
+    read_member_list,
+    runtime_change_of,
+)
+
+NO_TCP_IP = "TCP-IP join mechanism is not enabled in the cluster."
+
+LIST_UPDATED = "The member list of TCP-IP join config is updated at run time. "
+"""With the blank at its end, as the product writes it."""
+
+UPDATED = "Configuration Update successfully finished."
+
+
+async def member_list(rest_request: RestRequest) -> Response:
+    """The list in force: as it was configured, or as it was edited last."""
+    _require_tcp_ip(rest_request.face)
+    return success(member_list=_list_in_force(rest_request.face))
+
+
+async def update_member_list(rest_request: RestRequest) -> Response:
+    """Replaces the list at this member, which brings it to every other member of its cluster."""
+    face = rest_request.face
+    _require_tcp_ip(face)
+    addresses = read_member_list(rest_request.payload, face.machine.settings)
+    await face.do(SetJoinList(face.label, addresses), rest_request.caller)
+    return success(message=LIST_UPDATED, member_list=addresses)
+
+
+async def update(rest_request: RestRequest) -> Response:
+    """Applies what can be changed at runtime of a configuration in the body."""
+    if isinstance(rest_request.payload, str):
+        document = await asyncio.to_thread(parse_document, rest_request.payload)
+    else:
+        document = rest_request.payload
+    return await _apply(rest_request, document)
+
+
+async def reload(rest_request: RestRequest) -> Response:
+    """Applies what can be changed at runtime of the file that the member was started with, as it is now."""
+    source = rest_request.face.configuration.source
+    if source is None:
+        raise Denied(409, "this member was started without a configuration file", "use hazelcast/rest/config/update")
+
+    try:
+        document = await asyncio.to_thread(lambda: YamlDocument(text_of(source), str(source)).data)
+    except BadDocument as problem:
+        raise Denied(409, str(problem), "mend it on the host of this member") from None
+    return await _apply(rest_request, document)
+
+
+async def _apply(rest_request: RestRequest, document: object) -> Response:
+    face = rest_request.face
+    change = runtime_change_of(
+        document, face.machine.settings, face.machine.join_list, face.configuration.tcp_ip_enabled
+    )
+    if change.join_list is not None:
+        await face.do(SetJoinList(face.label, change.join_list), rest_request.caller)
+    if change.properties:
+        await face.reconfigure(change.properties, rest_request.caller)
+    return success(message=UPDATED, result=_result(change))
+
+
+def _result(change: RuntimeChange) -> dict[str, object]:
+    return {"addedConfigs": change.applied, "ignoredConfigs": change.ignored}
+
+
+def _list_in_force(face: Face) -> tuple[str, ...]:
+    """As configured, if nobody has edited it: an entry without a port is one entry then, though it stands for several."""
+    machine, configured = face.machine, face.configuration.join_list
+    if configured and read_member_list(list(configured), machine.settings) == machine.join_list:
+        return configured
+    return machine.join_list
+
+
+def _require_tcp_ip(face: Face) -> None:
+    if not face.configuration.tcp_ip_enabled:
+        raise Denied(400, NO_TCP_IP, "set hazelcast.network.join.tcp-ip.enabled to true and start the members anew")
+
+
+_AT = "/hazelcast/rest/config/"
+
+PATHS = (
+    RestEndpoint(_AT + "tcp-ip/member-list", ("GET",), "CLUSTER_READ", member_list),
+    RestEndpoint(
+        _AT + "tcp-ip/member-list",
+        ("POST",),
+        "CLUSTER_WRITE",
+        update_member_list,
+        "write",
+        identifies_by_body=True,
+        payload="member-list",
+    ),
+    RestEndpoint(
+        _AT + "update", ("POST",), "CLUSTER_WRITE", update, "write", identifies_by_body=True, payload="configuration"
+    ),
+    RestEndpoint(_AT + "reload", ("POST",), "CLUSTER_WRITE", reload, "write", identifies_by_body=True),
+)

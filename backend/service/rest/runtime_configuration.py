@@ -1,0 +1,204 @@
+"""A configuration handed to a running member: what of it can take effect, what cannot, and why (behaviour 7.4, 6.9).
+
+At runtime the TCP-IP member list changes, and so do the properties that are not fixed at start. Everything else is told apart
+as ignored. A value that cannot be read makes the whole document bad, and then nothing of it is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, MaxDepthExceededError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, BadProperty, PropertyValue, Settings
+from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING
+from quarterdeck.backend.service.http.responses import Denied
+
+LONGEST_NAME = 100
+"""Characters of a name that are told back."""
+
+MEMBER_LIST = ("network", "join", "tcp-ip", "member-list")
+
+AT_START_ONLY = "takes effect when the member is started with it"
+IN_FORCE = "is in force already"
+
+
+class ConfigurationEntry(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One thing that a document configures, in the product's words."""
+
+    section_name: str
+    config_name: str
+    reason: str = ""
+    """Why it is ignored; empty when it is applied."""
+
+
+class RuntimeChange(NamedTuple):
+    """What a document comes to, for a member that has other things in force."""
+
+    join_list: tuple[Address, ...] | None
+    """The new one; None when it stays."""
+    properties: dict[str, PropertyValue]
+    """Those that change."""
+    applied: list[ConfigurationEntry]
+    ignored: list[ConfigurationEntry]
+
+
+def parse_document(text: str) -> object:
+    """The YAML document in plain types. Raises `Denied`. Takes a second for long ones: not to be called on a member's loop.
+
+    It comes from outside, so unlike a file of this machine (`backend.documents`) it may have no aliases: a few lines of them
+    can stand for billions.
+    """
+    if text.lstrip().startswith("<"):
+        raise Denied(400, "the configuration is XML, which is not read here", "write it as YAML")
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer, yaml.max_depth = _AliasFreeComposer, DEEPEST_NESTING
+    try:
+        return yaml.load(text)
+    except (RecursionError, MaxDepthExceededError):
+        raise Denied(400, "the configuration is nested too deep", "check its brackets") from None
+    except MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        what = (problem.problem or "it cannot be read").splitlines()[0]
+        raise Denied(
+            400, f"line {mark.line + 1 if mark else 1}: is not YAML: {what}", "check the indentation"
+        ) from None
+    except (YAMLError, ValueError, TypeError, ArithmeticError, AttributeError) as problem:
+        lines = str(problem).splitlines()
+        raise Denied(400, f"the configuration is not YAML: {lines[0] if lines else 'it cannot be read'}") from None
+
+
+class _AliasFreeComposer(Composer):
+    """Takes no aliases. Without those, anchors mean nothing, and whether two are the same is nobody's concern."""
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self.warn_double_anchors = False
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.parser.check_event(AliasEvent):
+            line = self.parser.peek_event().start_mark.line + 1
+            raise Denied(400, f"line {line}: is an alias, which is not read here", "write out what it stands for")
+        return super().compose_node(parent, index)
+
+
+def runtime_change_of(
+    document: object, settings: Settings, join_list: tuple[Address, ...], tcp_ip_enabled: bool
+) -> RuntimeChange:
+    """What `document` changes where `settings` and `join_list` are in force. Raises `Denied` and `BadProperty`."""
+    root = _mapping(document, "the configuration")
+    change = RuntimeChange(None, {}, [], [])
+    for name, value in root.items():
+        if name == "hazelcast":
+            change = _with_hazelcast(change, _mapping(value, "hazelcast"), settings, join_list, tcp_ip_enabled)
+        elif name == "quarterdeck":
+            change.ignored.append(ConfigurationEntry("quarterdeck", "quarterdeck", AT_START_ONLY))
+        else:
+            change.ignored.append(
+                ConfigurationEntry(
+                    "", _short(name), "there is no such section; the roots are hazelcast and quarterdeck"
+                )
+            )
+    settings.changed_at_runtime(change.properties)
+    return change
+
+
+def read_member_list(value: object, settings: Settings) -> tuple[Address, ...]:
+    """Addresses in a text or a list of texts. Raises `Denied`."""
+    if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        raise Denied(400, "member-list: is neither text nor a list of texts", "write addresses as host:port")
+    try:
+        found = parse_join_list(value, port_try_count=settings.join_port_try_count)
+    except BadJoinList as problem:
+        raise Denied(400, f"member-list: {problem}", "write addresses as host:port, with commas between them") from None
+    if not found:
+        raise Denied(400, "member-list: names no address", "write addresses as host:port, with commas between them")
+    return found
+
+
+def _with_hazelcast(
+    change: RuntimeChange,
+    section: dict[object, object],
+    settings: Settings,
+    join_list: tuple[Address, ...],
+    tcp_ip_enabled: bool,
+) -> RuntimeChange:
+    for name, value in section.items():
+        if name == "properties":
+            for one, wanted in _mapping(value, "properties").items():
+                _take_property(change, one, wanted, settings)
+        elif name != "network":
+            change.ignored.append(ConfigurationEntry("hazelcast", _short(name), AT_START_ONLY))
+    found: list[object] = []
+    change.ignored.extend(_beside_member_list(section, found))
+    for value in found:
+        wanted_list = read_member_list(value, settings)
+        if not tcp_ip_enabled:
+            change.ignored.append(
+                ConfigurationEntry("tcp-ip", "member-list", "TCP-IP join is not enabled in the cluster")
+            )
+        elif wanted_list == join_list:
+            change.ignored.append(ConfigurationEntry("tcp-ip", "member-list", IN_FORCE))
+        else:
+            change.applied.append(ConfigurationEntry("tcp-ip", "member-list"))
+            change = change._replace(join_list=wanted_list)
+    return change
+
+
+def _beside_member_list(section: dict[object, object], found: list[object]) -> Iterator[ConfigurationEntry]:
+    """Everything on the way to the member list that is not it; the list itself goes into `found`."""
+    here = section
+    for depth, step in enumerate(MEMBER_LIST):
+        if depth:
+            yield from _only_at_start(MEMBER_LIST[depth - 1], (name for name in here if name != step))
+        if step not in here:
+            return
+        if depth == len(MEMBER_LIST) - 1:
+            found.append(here[step])
+        else:
+            here = _mapping(here[step], step)
+
+
+def _only_at_start(section: str, names: Iterable[object]) -> Iterator[ConfigurationEntry]:
+    return (ConfigurationEntry(section, _short(name), AT_START_ONLY) for name in names)
+
+
+def _take_property(change: RuntimeChange, name: object, value: object, settings: Settings) -> None:
+    """Sort one property into `change`. Raises `BadProperty` for a value that it cannot have."""
+    shown = _short(name)
+    if not isinstance(name, str) or name not in PROPERTIES:
+        try:
+            settings.with_properties({shown: ""})
+        except BadProperty as unknown:
+            change.ignored.append(ConfigurationEntry("properties", shown, str(unknown).removeprefix(f"{shown}: ")))
+        return
+    if not isinstance(value, str | int | float | bool):
+        raise BadProperty(name, "is neither text nor a number; write one value")
+    same = settings.with_properties({name: value}) == settings
+    if same or name in FIXED_AT_START:
+        reason = IN_FORCE if same else "cannot be changed while the member runs; " + AT_START_ONLY
+        change.ignored.append(ConfigurationEntry("properties", name, reason))
+    else:
+        change.properties[name] = value
+        change.applied.append(ConfigurationEntry("properties", name))
+
+
+def _mapping(value: object, name: str) -> dict[object, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Denied(400, f"{name}: is no mapping", "write it as in a member's configuration file, from hazelcast: on")
+    return value
+
+
+def _short(name: object) -> str:
+    """A key as it is told back. Only plain ones are written out: others can be huge once they are spelt."""
+    text = str(name) if isinstance(name, str | int | float) and not (isinstance(name, int) and name > 2**64) else "?"
+    return text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "…"

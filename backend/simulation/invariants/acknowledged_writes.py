@@ -1,0 +1,211 @@
+"""Writes that were acknowledged are read back, as long as no more members were lost at once than there are backups (P12, P13).
+
+Each key is a register. A read may find what a write put there unless another write that was acknowledged, or read, before the
+read began has certainly replaced it since. Whether a write that ended with a problem was done is open, until it is read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
+
+ALL_REPLICAS = 6
+"""What a lost partition tells as its coldest replica that is lost, when none is left (behaviour 8.13)."""
+
+Key = tuple[str, str]
+"""A map and a key of it."""
+
+
+@dataclass(slots=True)
+class Write:
+    """A put or a remove. Times count calls: a write that began at 3 was asked for before one that began at 5."""
+
+    value: str | None
+    """None for a remove, and for the beginning, when nothing was there."""
+    record: Record | None
+    began: float = -inf
+    done: float = inf
+    """When it was certainly done; `inf` while that is not known."""
+    never: bool = False
+    """It ended with a problem and was certainly not done."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A call that is under way."""
+
+    key: Key
+    began: int
+    write: Write | None
+
+
+@dataclass(slots=True)
+class Register:
+    """What happened to one key. Calls are told in the order of the run; `now` counts whatever is told."""
+
+    writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
+    partition: int | None = None
+    problem: str = ""
+    """How the latest read ended, if it could not be done."""
+
+    def begin(self, record: Record, event: CallStarted, now: int) -> Write:
+        """A write of this key is under way."""
+        write = Write(event.value if event.operation == "put" else None, record, now)
+        self.writes.append(write)
+        return write
+
+    def finish(
+        self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float, divided: bool
+    ) -> Violation | None:
+        """The call has ended. Whatever was written until `lost_at` may be lost; once `divided`, whatever was written."""
+        self.partition = event.partition
+        if event.operation == "get":
+            self.problem = event.problem
+        if event.problem:
+            if call.write is not None:
+                call.write.never = event.untouched
+            return None
+        found = self._judge(record, event, call, now, inf if divided else lost_at)
+        if call.write is not None:
+            call.write.done = min(call.write.done, now)
+        return found
+
+    def _judge(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
+        """Every kind of call tells what was there before."""
+        value = event.value if event.found else None
+        wrote = [write for write in self.writes if write.value == value and write is not call.write]
+        possible = [write for write in wrote if not write.never]
+        what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
+        if not possible:
+            text = f"{record.member} found {what}, which {'was refused' if wrote else 'nobody wrote'}"
+            return Violation(NoLostWrite.name, text, tuple(filter(None, (*(one.record for one in wrote), record))))
+        later: Write | None = None
+        for write in possible:
+            later = self._certainly_replaced(write, call, lost_at)
+            if later is None:
+                if event.found:
+                    write.done = min(write.done, now)
+                return None
+        assert later is not None and later.record is not None
+        done = f"the put of {later.value!r}" if later.value is not None else "a remove"
+        text = f"{record.member} found {what} after {done} was acknowledged"
+        return Violation(NoLostWrite.name, text, (later.record, record))
+
+    def _certainly_replaced(self, write: Write, call: Call, lost_at: float) -> Write | None:
+        """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
+        for later in self.writes:
+            if write.done < later.began and later.done < call.began and later.began > lost_at:
+                return later
+        return None
+
+
+class NoLostWrite(Invariant):
+    """A write that was acknowledged is read back, as long as no more members were lost at once than there are backups (P12, P13).
+
+    Nothing is said about what was written before the members were divided, or before a partition lost as many holders as it had
+    replicas since all data was safe last.
+    """
+
+    name = "no lost write"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+        self._clock = 0
+        self._registers: dict[Key, Register] = defaultdict(Register)
+        self._calls: dict[tuple[str, int], Call] = {}
+        self._replicas: dict[int, int] = {}
+        """By partition, its replicas when all data was safe last."""
+        self._lost: dict[int, set[str]] = defaultdict(set)
+        """By partition, the holders that have gone since."""
+        self._excused: dict[int, list[int]] = defaultdict(list)
+        """By partition, when everything that was written may have been lost."""
+        tables.before_change.append(self._look_whether_safe)
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {
+            CallStarted: self._begin,
+            CallFinished: self._finish,
+            PartitionLost: self._lose,
+            ProcessKilled: self._gone,
+            MemberStopped: self._gone,
+            MemberMerging: self._gone,
+        }
+
+    def written(self) -> list[Key]:
+        """Every map and key that anybody wanted to write, in the order of their first use."""
+        return [key for key, register in self._registers.items() if len(register.writes) > 1]
+
+    def reads_under_way(self, uuid: str) -> int:
+        """How many reads the life has not answered."""
+        return sum(call.write is None for (caller, _), call in self._calls.items() if caller == uuid)
+
+    def unreadable(self) -> Iterator[str]:
+        """The written keys whose latest read ended with a problem, and that problem."""
+        for name, key in self.written():
+            if problem := self._registers[name, key].problem:
+                yield f"{key} of {name}: {problem}"
+
+    def excused(self) -> list[tuple[int, int]]:
+        """The partitions that lost as many holders as they had replicas, each time with how many times that happened to it."""
+        return [(partition, len(times)) for partition, times in self._excused.items()]
+
+    def why_uncertain(self) -> str:
+        """Why not everything can be judged; empty when all can."""
+        if self._tables.divided:
+            return self._tables.divided
+        if self._excused:
+            return f"partition {min(self._excused)} lost all its holders before its data was safe again"
+        return ""
+
+    # What becomes of the holders
+
+    def _look_whether_safe(self) -> None:
+        if self._tables.in_use and not self._tables.why_not_safe():
+            self._lost.clear()
+            self._replicas = {partition: row.replicas for partition, row in self._tables.newest.items()}
+
+    def _gone(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
+        self._clock += 1
+        uuid = record.uuid
+        if isinstance(event, ProcessKilled):
+            incarnation = self._tables.incarnations.by_label.get(event.target)
+            uuid = incarnation.uuid if incarnation else ""
+        for partition, row in self._tables.newest.items():
+            if uuid in row.holders:
+                lost = self._lost[partition]
+                lost.add(uuid)
+                if len(lost) >= self._replicas.get(partition, 1):
+                    self._excused[partition].append(self._clock)
+
+    def _lose(self, record: Record, event: PartitionLost) -> Violation | None:
+        if event.lost_backups < ALL_REPLICAS or self._tables.divided:
+            return None
+        lost, replicas = self._lost[event.partition], self._replicas.get(event.partition, 1)
+        if len(lost) >= replicas:
+            return None
+        text = f"partition {event.partition} had {replicas} replicas, lost {len(lost)} of them, and is lost"
+        return Violation(self.name, text, (record,))
+
+    # Calls
+
+    def _begin(self, record: Record, event: CallStarted) -> None:
+        self._clock += 1
+        key = event.map, event.key
+        write = None if event.operation == "get" else self._registers[key].begin(record, event, self._clock)
+        self._calls[record.uuid, event.call] = Call(key, self._clock, write)
+
+    def _finish(self, record: Record, event: CallFinished) -> Violation | None:
+        self._clock += 1
+        call = self._calls.pop((record.uuid, event.call), None)
+        if call is None:
+            return None
+        lost_at = max(self._excused.get(event.partition, ()), default=-inf)
+        return self._registers[call.key].finish(record, event, call, self._clock, lost_at, bool(self._tables.divided))

@@ -1,0 +1,189 @@
+"""What checkers have to know of a run besides their own subject: the lives, their lists and suspicions, and the faults.
+
+Everything comes from the records. It is kept once, for all checkers, and taken in before any of them looks at the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import permutations
+from typing import Any
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
+    LinkChanged,
+    ListInstalled,
+    MemberMerging,
+    MemberStarted,
+    MemberStopped,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+    SuspicionCleared,
+    SuspicionRaised,
+)
+from quarterdeck.backend.core.membership.views.identity import Member
+
+
+class Incarnation:
+    """One uuid: where it lives, what it believes and believed just before, whom it suspects."""
+
+    __slots__ = (
+        *("address", "before", "before_record", "ended", "label", "merge_target", "merged_from", "paused", "reached"),
+        *("started", "suspected", "uuid", "view", "view_record"),
+    )
+
+    def __init__(self, label: str, uuid: str) -> None:
+        self.label = label
+        self.uuid = uuid
+        self.address: Address | None = None
+        """None until a record tells it."""
+        self.started: Record | None = None
+        self.merged_from = ""
+        self.merge_target = ""
+        """Whose cluster it goes to, once its last event has been that it merges: the life that led there then."""
+        self.ended = False
+        self.paused = False
+        self.view: ListInstalled | None = None
+        self.view_record: Record | None = None
+        self.before: ListInstalled | None = None
+        """The list before `view`."""
+        self.before_record: Record | None = None
+        self.reached: dict[str, int] = {}
+        """The latest version it installed of each lineage."""
+        self.suspected: dict[str, Record] = {}
+        """The lives that it suspects, and since which record."""
+
+    def is_author_of(self, event: ListInstalled) -> bool:
+        """Whether this life made the list itself, as a master does."""
+        return event.author == self.address
+
+    def older(self) -> tuple[Member, ...]:
+        """The members before it on its list."""
+        members = self.view.members if self.view else ()
+        return members[: next((place for place, one in enumerate(members) if one.uuid == self.uuid), 0)]
+
+
+class Incarnations:
+    """All lives of a run, by uuid, by label and by address, and the faults that trouble them."""
+
+    def __init__(self) -> None:
+        self.by_uuid: dict[str, Incarnation] = {}
+        self.by_label: dict[str, Incarnation] = {}
+        self.by_address: dict[Address, Incarnation] = {}
+        """The latest life of each label and address."""
+        self.disturbed_us = 0
+        """When something was last done to the cluster: a process or a link was changed, a life began or ended.
+
+        0 before the first of these, also where the records begin much later: what is owed is owed since one of them at the
+        earliest, so that nobody waits for it longer than they go."""
+        self._conditions: dict[tuple[str, str], LinkChanged] = {}
+        self._blocked_since: dict[tuple[str, str], Record] = {}
+
+    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
+        """What is taken in of each kind of event."""
+        return {
+            ListInstalled: self._install,
+            SuspicionRaised: self._suspect,
+            SuspicionCleared: self._trust,
+            MemberStarted: self._start,
+            MemberStopped: self._stop,
+            MemberMerging: self._merge,
+            ProcessKilled: self._kill,
+            ProcessPaused: self._pause,
+            ProcessResumed: self._resume,
+            LinkChanged: self._change_link,
+        }
+
+    def of(self, record: Record) -> Incarnation:
+        """The life whose record it is; one that was never seen to start begins with the first record that is asked about."""
+        incarnation = self.by_uuid.get(record.uuid)
+        if incarnation is None:
+            incarnation = self.by_uuid[record.uuid] = Incarnation(record.member, record.uuid)
+            self.by_label[record.member] = incarnation
+        return incarnation
+
+    def blocked_since(self, one: Incarnation, other: Incarnation) -> Record | None:
+        """The record that blocked the link between two lives, in either direction; None while messages pass both ways."""
+        there = self._blocked_since.get((one.label, other.label))
+        back = self._blocked_since.get((other.label, one.label))
+        return min(filter(None, (there, back)), key=lambda record: record.at, default=None)
+
+    def disturbance(self, parties: Iterable[Incarnation]) -> str:
+        """What keeps these lives from talking to one another now; empty when nothing does."""
+        parties = tuple(dict.fromkeys(parties))
+        for incarnation in parties:
+            if incarnation.paused:
+                return f"{incarnation.label} is paused"
+        for one, other in permutations(parties, 2):
+            if (one.label, other.label) in self._conditions:
+                return f"the link from {one.label} to {other.label} is disturbed"
+        return ""
+
+    def _install(self, record: Record, event: ListInstalled) -> None:
+        incarnation = self.of(record)
+        if incarnation.address is None:
+            here = next((member.address for member in event.members if member.uuid == record.uuid), None)
+            if here is not None:
+                incarnation.address = here
+                self.by_address[here] = incarnation
+        incarnation.before, incarnation.before_record = incarnation.view, incarnation.view_record
+        incarnation.view, incarnation.view_record = event, record
+        incarnation.reached[event.lineage] = event.version
+        if incarnation.suspected:
+            listed = {member.uuid for member in event.members}
+            incarnation.suspected = {uuid: since for uuid, since in incarnation.suspected.items() if uuid in listed}
+
+    def _suspect(self, record: Record, event: SuspicionRaised) -> None:
+        self.of(record).suspected[event.suspect_uuid] = record
+
+    def _trust(self, record: Record, event: SuspicionCleared) -> None:
+        self.of(record).suspected.pop(event.suspect_uuid, None)
+
+    def _start(self, record: Record, event: MemberStarted) -> None:
+        incarnation = self.of(record)
+        if (
+            incarnation.started is None
+        ):  # a life begins once: a second beginning, of a damaged journal, does not move it
+            incarnation.address, incarnation.started, incarnation.merged_from = event.address, record, event.merged_from
+            self.by_address[event.address] = incarnation
+        self.disturbed_us = record.at
+
+    def _stop(self, record: Record, event: MemberStopped) -> None:
+        self.of(record).ended = True
+        self.disturbed_us = record.at
+
+    def _merge(self, record: Record, event: MemberMerging) -> None:
+        incarnation = self.of(record)
+        incarnation.ended = True
+        if winner := self.by_address.get(event.target):
+            incarnation.merge_target = winner.uuid
+        self.disturbed_us = record.at
+
+    def _kill(self, record: Record, event: ProcessKilled) -> None:
+        self.disturbed_us = record.at
+        if incarnation := self.by_label.get(event.target):
+            incarnation.ended = True
+
+    def _pause(self, record: Record, event: ProcessPaused) -> None:
+        self.disturbed_us = record.at
+        if incarnation := self.by_label.get(event.target):
+            incarnation.paused = True
+
+    def _resume(self, record: Record, event: ProcessResumed) -> None:
+        self.disturbed_us = record.at
+        if incarnation := self.by_label.get(event.target):
+            incarnation.paused = False
+
+    def _change_link(self, record: Record, event: LinkChanged) -> None:
+        self.disturbed_us = record.at
+        link = (event.source, event.target)
+        if event == LinkChanged(*link):
+            self._conditions.pop(link, None)
+        else:
+            self._conditions[link] = event
+        if event.blocked:
+            self._blocked_since.setdefault(link, record)
+        else:
+            self._blocked_since.pop(link, None)

@@ -1,0 +1,54 @@
+"""What an invariant is made of: rules over events, and what is still owed when the records end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from inspect import getdoc
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.invariants.incarnations import Incarnation
+
+
+class Violation(Struct, frozen=True):
+    """An invariant that does not hold, in words, and the records that show it."""
+
+    invariant: str
+    text: str
+    witnesses: tuple[Record, ...]
+
+
+Rule = Callable[[Record, Any], Violation | None]
+"""Looks at one record and its event, in the order of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingObligation:
+    """Something owed that has not come. It is a `violation` if nothing kept the `parties` from it for long enough."""
+
+    violation: Violation
+    since_us: int
+    parties: tuple[Incarnation, ...]
+
+
+class Invariant(ABC):
+    """One invariant."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    def statement(cls) -> str:
+        """The invariant in words, for whoever reads what an audit found: the first paragraph of what its class says of itself."""
+        return " ".join((getdoc(cls) or cls.name).partition("\n\n")[0].split())
+
+    @abstractmethod
+    def rules(self) -> Mapping[type, Rule]:
+        """Which kinds of events it wants to see, and what it does with each."""
+
+    def pending_obligations(self) -> Iterable[PendingObligation]:
+        """What is owed at this moment; nothing for an invariant that is settled record by record."""
+        return ()

@@ -1,0 +1,275 @@
+"""The partition tables of all members and the migrations of all masters, as the records of a run tell them (seed 004).
+
+Shared by the invariants about partitions and by the expectations of scenarios. Everything comes from the records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.events import (
+    MigrationDecided,
+    MigrationsCancelled,
+    MigrationsPlanned,
+    MigrationStarted,
+    TableChanged,
+)
+from quarterdeck.backend.simulation.invariants.incarnations import Incarnation, Incarnations
+
+
+class Row(NamedTuple):
+    """One partition as a life believes it to stand: the lives that hold it, by replica index, None where nobody is."""
+
+    version: int
+    holders: tuple[str | None, ...]
+
+    @property
+    def replicas(self) -> int:
+        return sum(holder is not None for holder in self.holders)
+
+
+class Imbalance(NamedTuple):
+    """The replica index at which the members' shares differ most, and by how much."""
+
+    replica_index: int
+    difference: int
+    spare_members: int
+    """Members that may hold data beyond those that one row takes."""
+
+
+class IncarnationTable:
+    """The table of one life."""
+
+    __slots__ = ("author", "before", "digest", "partitions", "record", "rows", "version")
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Row] = {}
+        self.before: dict[int, Row | None] = {}
+        """What the rows that changed last were before; None for those that were not."""
+        self.partitions = 0
+        self.version = 0
+        self.digest = ""
+        self.author = ""
+        self.record: Record | None = None
+        """The last change."""
+
+
+class MasterMigrations:
+    """What one life does as a master."""
+
+    __slots__ = ("latest", "planned", "running")
+
+    def __init__(self) -> None:
+        self.planned: Counter[int] = Counter()
+        """By partition, the migrations that are in the queue and not begun."""
+        self.running: dict[int, tuple[Record, MigrationStarted]] = {}
+        """By partition, the migration that is begun and not decided."""
+        self.latest: dict[int, tuple[Record, MigrationStarted]] = {}
+        """By partition, the migration that was begun last."""
+
+
+class PartitionTables:
+    """All tables, by life. `incarnations` must be shown each record before."""
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self.incarnations = incarnations
+        self.by_incarnation: dict[str, IncarnationTable] = {}
+        self.migrations_by_master: dict[str, MasterMigrations] = {}
+        self.newest: dict[int, Row] = {}
+        """The latest row of each partition that any life has had; of one cluster that never was divided."""
+        self.divided = ""
+        """Why the members are not, or were not always, one undivided cluster; empty while they are."""
+        self.before_change: list[Callable[[], None]] = []
+        """Called before a record changes what is safe."""
+        self._roots: dict[str, str] = {}
+        self._gone: set[str] = set()
+
+    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
+        """What is taken in of each kind of event."""
+        return {
+            TableChanged: self._change,
+            MigrationsPlanned: self._plan,
+            MigrationsCancelled: self._cancel,
+            MigrationStarted: self._start,
+            MigrationDecided: self._decide,
+            ListInstalled: self._install,
+            MemberStopped: self._stop,
+            MemberMerging: self._merge,
+            ProcessKilled: self._kill,
+        }
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anybody ever had a table."""
+        return bool(self.by_incarnation)
+
+    def greatest_version(self, uuids: Iterable[str]) -> int:
+        """The greatest table version that one of these lives has; 0 when none has a table."""
+        return max((self.by_incarnation[uuid].version for uuid in uuids if uuid in self.by_incarnation), default=0)
+
+    def alive(self) -> Iterator[Incarnation]:
+        """The lives that are members of a cluster and have not ended."""
+        return (
+            incarnation
+            for incarnation in self.incarnations.by_uuid.values()
+            if incarnation.view is not None and incarnation.uuid not in self._gone
+        )
+
+    def why_not_safe(self) -> str:
+        """What keeps the data from being safe now, in words; empty when nothing does.
+
+        It is safe when one master leads, nothing is planned or running, every row is as full as it can be with holders that
+        live, and everybody has the master's table. A cluster without a table has nothing to lose.
+        """
+        alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
+        masters = [
+            incarnation
+            for incarnation in alive.values()
+            if incarnation.view is not None and incarnation.view.master == incarnation.address
+        ]
+        if len(masters) != 1:
+            return f"{len(masters)} members lead"
+        master = masters[0]
+        return self._why_not_led(master) or self._why_not_alike(master, alive) or self._why_not_full(master, alive)
+
+    def imbalance(self) -> Imbalance | None:
+        """How unevenly the one master's table spreads replicas over the members that may hold data; None without a table."""
+        masters = [
+            incarnation
+            for incarnation in self.alive()
+            if incarnation.view is not None and incarnation.view.master == incarnation.address
+        ]
+        table = self.by_incarnation.get(masters[0].uuid) if len(masters) == 1 else None
+        if table is None or not table.rows:
+            return None
+        data = self._data_members(masters[0])
+        width = min(len(next(iter(table.rows.values())).holders), len(data))
+        worst = Imbalance(0, 0, len(data) - width)
+        for index in range(width):
+            counts = Counter(row.holders[index] for row in table.rows.values())
+            shares = [counts[uuid] for uuid in data]
+            if max(shares) - min(shares) > worst.difference:
+                worst = Imbalance(index, max(shares) - min(shares), len(data) - width)
+        return worst
+
+    def label(self, uuid: str) -> str:
+        incarnation = self.incarnations.by_uuid.get(uuid)
+        return incarnation.label if incarnation is not None else uuid
+
+    def names(self, holders: Iterable[str | None]) -> str:
+        """Holders of a row by replica index, for people."""
+        return ", ".join("-" if uuid is None else self.label(uuid) for uuid in holders)
+
+    # Why it is not safe
+
+    def _why_not_led(self, master: Incarnation) -> str:
+        migrations = self.migrations_by_master.get(master.uuid)
+        if migrations is None:
+            return ""
+        if migrations.running:
+            return f"{len(migrations.running)} migrations are running"
+        planned = migrations.planned.total()
+        return f"{planned} migrations are planned" if planned else ""
+
+    def _why_not_alike(self, master: Incarnation, alive: Mapping[str, Incarnation]) -> str:
+        ours = self.by_incarnation.get(master.uuid)
+        for uuid, incarnation in alive.items():
+            theirs = self.by_incarnation.get(uuid)
+            if (theirs and (theirs.version, theirs.digest)) != (ours and (ours.version, ours.digest)):
+                return f"{incarnation.label} has another table than its master {master.label}"
+        return ""
+
+    def _why_not_full(self, master: Incarnation, alive: Mapping[str, Incarnation]) -> str:
+        table = self.by_incarnation.get(master.uuid)
+        if table is None:
+            return ""
+        data = len(self._data_members(master))
+        for partition, row in table.rows.items():
+            for holder in row.holders:
+                if holder is not None and holder not in alive:
+                    return f"{self.label(holder)} holds partition {partition} and does not live"
+            if row.replicas < min(len(row.holders), data):
+                return f"partition {partition} has {row.replicas} replicas"
+        return ""
+
+    def _data_members(self, master: Incarnation) -> list[str]:
+        return [member.uuid for member in master.view.members if not member.lite] if master.view else []
+
+    # What the records tell
+
+    def _notice(self) -> None:
+        for look in self.before_change:
+            look()
+
+    def _change(self, record: Record, event: TableChanged) -> None:
+        table = self.by_incarnation.get(record.uuid)
+        if table is None:
+            table = self.by_incarnation[record.uuid] = IncarnationTable()
+        table.before = {}
+        for partition, version, *places in event.rows:
+            row = Row(version, tuple(None if place < 0 else event.holders[place].uuid for place in places))
+            table.before[partition] = table.rows.get(partition)
+            table.rows[partition] = row
+            newest = self.newest.get(partition)
+            if newest is None or newest.version < version:
+                self.newest[partition] = row
+        table.version, table.digest, table.author = event.table_version, event.digest, event.author
+        table.partitions, table.record = event.partitions, record
+
+    def _plan(self, record: Record, event: MigrationsPlanned) -> None:
+        self._notice()
+        migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
+        migrations.planned = Counter(one.partition for one in event.planned if one.destination is not None)
+
+    def _cancel(self, record: Record, event: MigrationsCancelled) -> None:
+        self.migrations_by_master.setdefault(record.uuid, MasterMigrations()).planned.clear()
+
+    def _start(self, record: Record, event: MigrationStarted) -> None:
+        self._notice()
+        migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
+        migrations.running[event.partition] = migrations.latest[event.partition] = record, event
+        if migrations.planned[event.partition]:
+            migrations.planned[event.partition] -= 1
+
+    def _decide(self, record: Record, event: MigrationDecided) -> None:
+        migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
+        migrations.running.pop(event.partition, None)
+
+    def _install(self, record: Record, event: ListInstalled) -> None:
+        self._notice()
+        incarnation = self.incarnations.by_uuid[record.uuid]
+        before = incarnation.before
+        if before is None:
+            self._roots.setdefault(event.lineage, event.lineage)
+        elif before.lineage != event.lineage:
+            self._roots.setdefault(event.lineage, self._roots.get(before.lineage, before.lineage))
+        if self.divided:
+            return
+        if len(set(self._roots.values())) > 1:
+            self.divided = f"{record.member} began or joined a second cluster"
+        elif before is not None:
+            here = {member.uuid for member in event.members}
+            for member in before.members:
+                if member.uuid not in here and self._lives_on(member.uuid):
+                    self.divided = f"{record.member} left {self.label(member.uuid)} off its list, which lived on"
+
+    def _lives_on(self, uuid: str) -> bool:
+        incarnation = self.incarnations.by_uuid.get(uuid)
+        return incarnation is not None and not incarnation.ended
+
+    def _stop(self, record: Record, event: MemberStopped) -> None:
+        self._notice()
+        self._gone.add(record.uuid)
+
+    def _merge(self, record: Record, event: MemberMerging) -> None:
+        self._notice()
+        self._gone.add(record.uuid)
+        self.divided = self.divided or f"{record.member} merges into another cluster"
+
+    def _kill(self, record: Record, event: ProcessKilled) -> None:
+        self._notice()
+        if incarnation := self.incarnations.by_label.get(event.target):
+            self._gone.add(incarnation.uuid)

@@ -1,0 +1,195 @@
+"""Reading scenario files: whatever is wrong becomes one error with file, line, field and a hint (design 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from pydantic import TypeAdapter, ValidationError
+
+from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.documents.yaml_document import (
+    BadDocument,
+    FieldPath,
+    YamlDocument,
+    did_you_mean,
+    field_text,
+    text_of,
+    validation_problem_text,
+    validation_problems,
+)
+from quarterdeck.backend.simulation.scenarios.actions import (
+    Action,
+    Cut,
+    Delay,
+    Drop,
+    Duplicate,
+    Groups,
+    KillPoint,
+    LinksToHeal,
+    Load,
+    Lose,
+    MapEntry,
+    NewValue,
+    WaitLimit,
+)
+from quarterdeck.backend.simulation.scenarios.questions import AnswerSource
+from quarterdeck.backend.simulation.scenarios.scenario import (
+    ClockSettings,
+    Expect,
+    ExpectedValue,
+    Jump,
+    LatencySettings,
+    Migrations,
+    Question,
+    Scenario,
+    Step,
+)
+from quarterdeck.backend.simulation.scenarios.values import Members, ScenarioModel
+
+
+class BadScenario(BadDocument):
+    """A scenario file that cannot be used. The message names file, line and field, the problem, and a remedy."""
+
+
+def load_scenario(path: Path) -> Scenario:
+    """The scenario in the file `path`. Raises `BadScenario`."""
+    return read_scenario(text_of(path, BadScenario), str(path))
+
+
+def read_scenario(text: str, file: str) -> Scenario:
+    """The scenario that `text` holds; `file` names it in errors. Raises `BadScenario`."""
+    document = YamlDocument(text, file, BadScenario)
+    data = document.data
+    if not isinstance(data, dict):
+        raise BadScenario(file, 1, "", "is no scenario; write title, members and steps as keys")
+    problems: list[tuple[FieldPath, str]] = []
+    try:
+        labels = TypeAdapter(Members).validate_python(data["members"]) if "members" in data else None
+    except ValidationError as failure:
+        problems = [(("members", *place), problem) for place, problem in _explained(failure)]
+    else:
+        try:
+            scenario = Scenario.model_validate(data, context={"labels": labels})
+        except ValidationError as failure:
+            problems = list(_explained(failure))
+        else:
+            problems = [*_property_problems(scenario), *_event_problems(scenario), *_order_problems(scenario)]
+    if problems:
+        # A partition may be written without its key `groups`.
+        placed = [(document.line(place, ("groups",)), place, problem) for place, problem in problems]
+        line, place, problem = min(placed, key=lambda found: found[0])
+        raise BadScenario(file, line, _field(place), problem)
+    return scenario
+
+
+def _field(place: FieldPath) -> str:
+    """A place as people read it; steps are counted from 1, as in outcomes."""
+    if len(place) >= 2 and place[0] == "steps" and isinstance(place[1], int):
+        rest = _field(place[2:])
+        return f"step {place[1] + 1}{', ' + rest if rest else ''}"
+    return field_text(place)
+
+
+# What is wrong
+
+
+def _explained(failure: ValidationError) -> Iterator[tuple[FieldPath, str]]:
+    """The mistakes in words."""
+    for place, error in validation_problems(failure):
+        if error["type"] == "extra_forbidden":
+            known = _names(_model_around(place))
+            yield place, f"there is no such {_noun(place)}; {did_you_mean(str(place[-1]), known)}"
+        else:
+            yield place, validation_problem_text(error)
+
+
+MODELS: dict[FieldPath, type[ScenarioModel]] = {
+    (): Scenario,
+    ("ask",): Question,
+    ("ask", "right"): AnswerSource,
+    ("do",): Action,
+    ("expect",): Expect,
+    ("do", "partition"): Groups,
+    ("do", "cut"): Cut,
+    ("do", "delay"): Delay,
+    ("do", "lose"): Lose,
+    ("do", "duplicate"): Duplicate,
+    ("do", "drop-messages"): Drop,
+    ("do", "heal"): LinksToHeal,
+    ("do", "put"): NewValue,
+    ("do", "get"): MapEntry,
+    ("do", "remove"): MapEntry,
+    ("do", "load"): Load,
+    ("do", "wait-until-safe"): WaitLimit,
+    ("expect", "migrations"): Migrations,
+    ("expect", "value"): ExpectedValue,
+}
+
+
+def _model_around(place: FieldPath) -> type[ScenarioModel]:
+    if place[:1] == ("latency",) and len(place) > 1:
+        return LatencySettings
+    if place[:1] == ("clocks",) and len(place) > 2:
+        return Jump if len(place) > 3 else ClockSettings
+    if place[:1] != ("steps",):
+        return Scenario
+    if place[2:4] == ("do", "kill-at"):
+        return KillPoint
+    return MODELS[place[2:-1]] if len(place) > 3 else Step
+
+
+def _noun(place: FieldPath) -> str:
+    return {Action: "action", Expect: "expectation", Step: "kind of step"}.get(_model_around(place), "field")
+
+
+def _names(model: type[ScenarioModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _property_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
+    try:
+        scenario.timing()
+    except BadProperty as problem:
+        yield ("settings", problem.name), str(problem).removeprefix(f"{problem.name}: ")
+
+
+def _order_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
+    """Questions are answered by what is expected after them, and free play comes last."""
+    for number, step in enumerate(scenario.steps):
+        expected = sum(later.expect is not None for later in scenario.steps[number:])
+        if step.ask is not None and not expected:
+            yield ("steps", number, "ask"), "nothing is expected after this question; add an expect step to answer it"
+        elif step.ask is not None and step.ask.after > expected:
+            problem = f"{step.ask.after} is too much, for {expected} expectations follow; write at most that"
+            yield ("steps", number, "ask", "after"), problem
+        if step.free_play and number + 1 < len(scenario.steps):
+            yield ("steps", number, "free-play"), "comes before other steps; make it the last one"
+
+
+def _event_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
+    """Event patterns: their kind must exist, and have the fields that the pattern names."""
+    for number, step in enumerate(scenario.steps):
+        if step.expect is None or not step.expect.event:
+            continue
+        place: FieldPath = ("steps", number, "expect", "event")
+        pattern = step.expect.event
+        if "kind" not in pattern:
+            yield place, f"names no kind; add kind: one of {', '.join(EVENT_KINDS)}"
+            continue
+        kind = pattern["kind"]
+        if not isinstance(kind, str) or kind not in EVENT_KINDS:
+            yield (*place, "kind"), f"there is no event {kind!r}; {did_you_mean(str(kind), EVENT_KINDS)}"
+            continue
+        known = ["member", *(field.name for field in msgspec.structs.fields(EVENT_KINDS[kind]))]
+        for name in pattern:
+            if name not in ("kind", *known):
+                yield (*place, name), f"{kind} has no such field; {did_you_mean(name, known)}"
+        recorder = pattern.get("member", scenario.members[0])
+        if recorder not in scenario.members:
+            yield (
+                (*place, "member"),
+                f"there is no member {recorder!r}; {did_you_mean(str(recorder), scenario.members)}",
+            )

@@ -1,0 +1,127 @@
+"""The kinds of values that stand in scenario files: durations, labels, names of events and of messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
+
+from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
+from quarterdeck.backend.documents.yaml_document import did_you_mean
+
+LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+DURATION_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h)")
+UNIT_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+MOST_MEMBERS = 1_000
+
+
+def parse_duration(value: object) -> int:
+    """Microseconds of a text such as ``20s``, ``500ms`` or ``2m``. Raises `ValueError`."""
+    fit = DURATION_FORM.fullmatch(value.strip()) if isinstance(value, str) else None
+    if fit is None:
+        raise ValueError(f"{value!r} is not a duration; write a number and its unit, as in 20s, 500ms or 2m")
+    return round(float(fit[1]) * UNIT_US[fit[2]])
+
+
+def duration_text(duration_us: int) -> str:
+    """A duration in the longest unit that divides it, as a scenario file would have it."""
+    unit = next(unit for unit in ("h", "m", "s", "ms", "us") if duration_us % UNIT_US[unit] == 0)
+    return f"{duration_us // UNIT_US[unit]}{unit}" if duration_us else "0s"
+
+
+def _known_label(label: str, info: ValidationInfo) -> str:
+    labels = (info.context or {}).get("labels")
+    if labels is not None and label not in labels:
+        raise ValueError(f"there is no member {label!r}; {did_you_mean(label, labels)}")
+    return label
+
+
+def _well_formed_label(label: str) -> str:
+    if not LABEL_FORM.fullmatch(label):
+        raise ValueError(f"{label!r} is no label; begin with a letter and go on with letters, digits, '-', '_' or '.'")
+    return label
+
+
+def _one_or_many(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def without_repeats(labels: tuple[str, ...]) -> tuple[str, ...]:
+    for place, label in enumerate(labels):
+        if label in labels[:place]:
+            raise ValueError(f"{label!r} stands there twice; name each member once")
+    return labels
+
+
+def _number_of_members(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= MOST_MEMBERS:
+            raise ValueError(f"{value} is no possible number of members; give 1 to {MOST_MEMBERS}, or a list of labels")
+        return [f"n{number}" for number in range(1, value + 1)]
+    return value
+
+
+def _known_kind(kind: str) -> str:
+    if kind not in EVENT_KINDS:
+        raise ValueError(f"there is no event {kind!r}; {did_you_mean(kind, EVENT_KINDS)}")
+    return kind
+
+
+def _known_message(kind: str) -> str:
+    if kind not in MESSAGE_KINDS:
+        raise ValueError(f"there is no message {kind!r}; {did_you_mean(kind, MESSAGE_KINDS)}")
+    return kind
+
+
+def plain_value(value: object) -> object:
+    if not isinstance(value, str | int | float | bool):
+        raise ValueError(f"{value!r} is not a single value; write a text, a number or true/false")
+    return value
+
+
+def settings_text(properties: Mapping[str, object]) -> str:
+    """Properties in one line."""
+    return ", ".join(f"{name} = {value}" for name, value in properties.items())
+
+
+def _changeable(properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
+    try:
+        Settings.of(preset="training").changed_at_runtime(properties)
+    except BadProperty as problem:
+        raise ValueError(str(problem)) from problem
+    return properties
+
+
+Duration = Annotated[int, BeforeValidator(parse_duration), PlainSerializer(duration_text)]
+"""Microseconds, written as a number with its unit."""
+
+Label = Annotated[str, AfterValidator(_known_label)]
+AnyLabels = Annotated[tuple[Label, ...], BeforeValidator(_one_or_many), AfterValidator(without_repeats)]
+Labels = Annotated[AnyLabels, Field(min_length=1)]
+Members = Annotated[
+    tuple[Annotated[str, AfterValidator(_well_formed_label)], ...],
+    BeforeValidator(_number_of_members),
+    AfterValidator(without_repeats),
+    Field(min_length=1, max_length=MOST_MEMBERS),
+]
+EventKind = Annotated[str, AfterValidator(_known_kind)]
+EventKinds = Annotated[tuple[EventKind, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
+MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(_one_or_many)]
+Entries = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
+Version = Annotated[int, Field(ge=0, strict=True)]
+Properties = Annotated[
+    dict[str, Annotated[Any, AfterValidator(plain_value)]], Field(min_length=1), AfterValidator(_changeable)
+]
+"""Values of properties by name, of those that a running member can change."""
+Name = Annotated[str, Field(min_length=1)]
+"""Of a map or a key: any text."""
+
+
+class ScenarioModel(BaseModel):
+    """A part of a scenario: unknown fields are errors, and nothing changes once it is read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

@@ -1,0 +1,54 @@
+"""Writing scenarios as files that `backend.simulation.scenarios.reading` reads back to equal ones."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+from pydantic import TypeAdapter
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.values import Members
+
+LINE_WIDTH = 118
+
+
+def scenario_tree(scenario: Scenario) -> dict[str, Any]:
+    """The scenario in plain types, as a file holds it; only what was said is in it."""
+    tree: dict[str, Any] = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return tree
+
+
+def scenario_of_tree(tree: dict[str, Any]) -> Scenario:
+    """The opposite of `scenario_tree`. Raises pydantic's ValidationError."""
+    labels = TypeAdapter(Members).validate_python(tree["members"])
+    return Scenario.model_validate(tree, context={"labels": labels})
+
+
+def scenario_text(scenario: Scenario) -> str:
+    """The scenario as YAML: one line for each step, as people write them."""
+    yaml = YAML(typ="rt")
+    yaml.width = LINE_WIDTH
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    out = StringIO()
+    yaml.dump(_block(scenario_tree(scenario), depth=0), out)
+    return out.getvalue()
+
+
+def _block(value: Any, depth: int) -> Any:
+    """The tree laid out: the scenario's own fields and its steps on lines of their own, the rest in one line each."""
+    laid: Any
+    match value:
+        case dict():
+            laid = CommentedMap((key, _block(one, depth + 1)) for key, one in value.items())
+            on_own_lines = depth in (0, 2)
+        case list():
+            laid = CommentedSeq(_block(one, depth + 1) for one in value)
+            on_own_lines = depth == 1 and any(isinstance(one, dict) for one in value)
+        case _:
+            return value
+    if not on_own_lines:
+        laid.fa.set_flow_style()
+    return laid

@@ -1,0 +1,384 @@
+"""The kinds of faults that a swarm run may have: each plans what happens when, with random draws of its own.
+
+Every kind is a generator of planned actions, written as a scenario file has them. A plan need not make sense: what cannot
+be done as things then stand (a crash of a member that is down) is left out by whoever puts the plans together. Most
+faults come in episodes and undo just what they did, so that faults of several kinds overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from random import Random
+from typing import Any
+
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
+from quarterdeck.backend.simulation.scenarios.values import duration_text
+
+LASTING_PROBABILITY = 0.2
+"""How probable it is that an episode lasts until the end."""
+
+Labels = Sequence[str]
+PlannedFault = tuple[int, dict[str, Any]]
+"""When, in microseconds from the beginning of the faults, and an action as a scenario file has it."""
+
+
+@dataclass
+class FaultContext:
+    """What a kind of fault has to work with. `late` and `clocks` belong to the scenario and are filled by some kinds."""
+
+    draws: Random
+    labels: tuple[str, ...]
+    settings: Settings
+    length_us: int
+    """How long the faults last."""
+    late: set[str] = field(default_factory=set)
+    clocks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def timeout_us(self) -> int:
+        return self.settings.max_no_heartbeat_us
+
+    def instant_us(self) -> int:
+        return int(self.draws.random() * self.length_us)
+
+    def episodes(self, most: int = 3, longest: float = 4.0) -> Iterator[tuple[int, int]]:
+        """Beginnings and ends of one to `most` episodes: short ones are as likely as long ones, and some do not end."""
+        for _ in range(self.draws.randint(1, most)):
+            begins_us = self.instant_us()
+            timeouts = 0.1 * (longest / 0.1) ** self.draws.random()
+            lasts = self.draws.random() < LASTING_PROBABILITY
+            yield begins_us, self.length_us if lasts else begins_us + int(timeouts * self.timeout_us)
+
+    def one(self) -> str:
+        """A member; every third time one of the two oldest, because that is where mastership is."""
+        return self.draws.choice(self.labels[:2] if self.draws.random() < 1 / 3 else self.labels)
+
+    def some(self, most: int | None = None) -> list[str]:
+        """One or more members, in their order, never all."""
+        count = self.draws.randint(1, max(1, min(most or len(self.labels), len(self.labels) - 1)))
+        return self._in_order(self.draws.sample(self.labels, count))
+
+    def split(self, parts: int) -> list[list[str]]:
+        """All members in `parts` groups, each of one at least."""
+        shuffled = self.draws.sample(self.labels, len(self.labels))
+        cuts = sorted(self.draws.sample(range(1, len(shuffled)), parts - 1))
+        borders = [0, *cuts, len(shuffled)]
+        return [self._in_order(shuffled[low:high]) for low, high in pairwise(borders)]
+
+    def ends(self) -> dict[str, Any]:
+        """The ends of some links: one to one, one to all others, or some to all."""
+        if self.draws.random() < 1 / 3:
+            return {"from": list(self.labels), "to": list(self.labels)}
+        sources = [self.one()] if self.draws.random() < 0.5 else self.some()
+        targets = [one for one in self.labels if one not in sources]
+        return {"from": sources, "to": targets if self.draws.random() < 0.5 else [self.draws.choice(targets)]}
+
+    def mode(self) -> str:
+        return self.draws.choice(("blackhole", "blackhole", "reset"))
+
+    def _in_order(self, labels: Labels) -> list[str]:
+        return sorted(labels, key=self.labels.index)
+
+
+# Links that are worse than they should be
+
+
+def _loss(context: FaultContext) -> Iterator[PlannedFault]:
+    yield from _worse_links(
+        context, "lose", "probability", lambda: round(0.01 + 0.3 * context.draws.random() ** 2, 3), 0
+    )
+
+
+def _duplication(context: FaultContext) -> Iterator[PlannedFault]:
+    yield from _worse_links(context, "duplicate", "probability", lambda: round(0.5 * context.draws.random(), 3), 0)
+
+
+def _delay(context: FaultContext) -> Iterator[PlannedFault]:
+    def amount() -> str:
+        return _milliseconds(context.draws.random() ** 3 * 1.2 * context.timeout_us)
+
+    yield from _worse_links(context, "delay", "by", amount, "0s")
+
+
+def _worse_links(
+    context: FaultContext, action: str, field: str, amount: Callable[[], object], none: object
+) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes():
+        links = context.ends() | {"one-way": context.draws.random() < 0.4}
+        yield begins_us, {action: links | {field: amount()}}
+        yield ends_us, {action: links | {field: none}}
+
+
+def _slow_member(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes():
+        slow = context.one()
+        links = {"from": [slow], "to": [one for one in context.labels if one != slow]}
+        yield (
+            begins_us,
+            {"delay": links | {"by": _milliseconds((0.02 + 0.5 * context.draws.random()) * context.timeout_us)}},
+        )
+        yield ends_us, {"delay": links | {"by": "0s"}}
+
+
+def _drop_kinds(context: FaultContext) -> Iterator[PlannedFault]:
+    """Filters for one or a few kinds of messages: the rare ones are lost as often as heartbeats."""
+    for begins_us, ends_us in context.episodes(longest=6.0):
+        links = context.ends()
+        kinds = context.draws.sample(list(MESSAGE_KINDS), context.draws.randint(1, 3))
+        yield begins_us, {"drop-messages": links | {"kinds": kinds}}
+        yield ends_us, {"drop-messages": links | {"kinds": []}}
+
+
+# Links that are cut
+
+
+def _one_way_cut(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes():
+        sources, targets = context.split(2)
+        if context.draws.random() < 0.6:
+            sources, targets = sources[:1], targets[:1]
+        yield begins_us, {"cut": {"from": sources, "to": targets, "one-way": True, "mode": context.mode()}}
+        yield ends_us, _healed(sources, targets)
+
+
+def _halves(context: FaultContext) -> Iterator[PlannedFault]:
+    yield from _partitions(context, lambda: context.split(2))
+
+
+def _shards(context: FaultContext) -> Iterator[PlannedFault]:
+    yield from _partitions(context, lambda: context.split(context.draws.randint(2, min(4, len(context.labels)))))
+
+
+def _isolate_one(context: FaultContext) -> Iterator[PlannedFault]:
+    def groups() -> list[list[str]]:
+        alone = context.one()
+        return [[alone], [one for one in context.labels if one != alone]]
+
+    yield from _partitions(context, groups)
+
+
+def _bridge(context: FaultContext) -> Iterator[PlannedFault]:
+    """Two groups that cannot hear each other, and one member that hears both."""
+
+    def groups() -> list[list[str]]:
+        bridge = context.one()
+        rest = [one for one in context.draws.sample(context.labels, len(context.labels)) if one != bridge]
+        return [rest[: len(rest) // 2], rest[len(rest) // 2 :]]
+
+    yield from _partitions(context, groups)
+
+
+def _partitions(context: FaultContext, groups: Callable[[], list[list[str]]]) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes():
+        split = groups()
+        yield begins_us, {"partition": {"groups": split, "mode": context.mode()}}
+        for one, other in combinations(split, 2):
+            yield ends_us, _healed(one, other)
+
+
+def _majorities_ring(context: FaultContext) -> Iterator[PlannedFault]:
+    """Everybody hears a majority, and no two of them the same: each is cut from the members opposite on a ring."""
+    for begins_us, ends_us in context.episodes(most=2):
+        ring = context.draws.sample(context.labels, len(context.labels))
+        reach = max(1, -(-len(ring) // 4))
+        for place, label in enumerate(ring):
+            opposite = [
+                other
+                for far, other in enumerate(ring)
+                if far > place and min(far - place, len(ring) - far + place) > reach
+            ]
+            if opposite:
+                yield begins_us, {"cut": {"from": [label], "to": opposite}}
+                yield ends_us, _healed([label], opposite)
+
+
+def _rack_pairs(context: FaultContext) -> Iterator[PlannedFault]:
+    """Members stand in racks, and two of the racks cannot hear each other."""
+    for begins_us, ends_us in context.episodes(most=2):
+        racks = context.split(context.draws.randint(3, max(3, min(5, len(context.labels)))))
+        one, other = context.draws.sample(racks, 2)
+        yield begins_us, {"cut": {"from": one, "to": other, "mode": context.mode()}}
+        yield ends_us, _healed(one, other)
+
+
+def _random_pairs(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes(most=2):
+        pairs = list(combinations(context.labels, 2))
+        for one, other in context.draws.sample(pairs, context.draws.randint(1, max(1, len(pairs) // 4))):
+            yield begins_us, {"cut": {"from": [one], "to": [other], "mode": context.mode()}}
+            yield ends_us, _healed([one], [other])
+
+
+def _flapping(context: FaultContext) -> Iterator[PlannedFault]:
+    """Links that come and go about as fast as silence is noticed."""
+    sources, targets = context.split(2)
+    if context.draws.random() < 0.5:
+        sources, targets = sources[:1], targets[:1]
+    one_way = context.draws.random() < 0.3
+    at_us = context.instant_us()
+    for _ in range(context.draws.randint(3, 6)):
+        yield at_us, {"cut": {"from": sources, "to": targets, "one-way": one_way}}
+        at_us += int((0.3 + context.draws.random()) * context.timeout_us)
+        yield at_us, _healed(sources, targets)
+        at_us += int((0.1 + context.draws.random()) * context.timeout_us)
+
+
+def _swizzle(context: FaultContext) -> Iterator[PlannedFault]:
+    """Members fall silent one after another and are heard again in another order."""
+    for begins_us, ends_us in context.episodes(most=2):
+        silenced = context.draws.sample(context.labels, context.draws.randint(1, len(context.labels) - 1))
+        for count, label in enumerate(silenced):
+            others = [one for one in context.labels if one != label]
+            yield begins_us + count * context.settings.heartbeat_interval_us, {"cut": {"from": [label], "to": others}}
+        released_us = ends_us + len(silenced) * context.settings.heartbeat_interval_us
+        for count, label in enumerate(context.draws.sample(silenced, len(silenced))):
+            others = [one for one in context.labels if one != label]
+            yield released_us + count * context.settings.heartbeat_interval_us, _healed([label], others)
+
+
+# Members that stop, and come again
+
+
+def _pause(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes(longest=3.0):
+        frozen = [context.one()] if context.draws.random() < 0.7 else context.some()
+        yield begins_us, {"pause": frozen}
+        yield ends_us, {"resume": frozen}
+
+
+def _crash(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes():
+        crashed = [context.one()] if context.draws.random() < 0.7 else context.some(3)
+        yield begins_us, {"kill": crashed}
+        if context.draws.random() < 0.7:
+            yield ends_us, {"start": crashed}
+
+
+POINTS = (
+    *("claim-started", "claim-finished", "list-installed", "member-removed", "member-admitted", "join-requested"),
+    *("disconnection-resolved", "merge-verdict", "merge-started", "cluster-state-changed", "member-merging"),
+)
+"""Steps of the protocols at which a crash is worth a look."""
+
+
+def _crash_at_point(context: FaultContext) -> Iterator[PlannedFault]:
+    """A member dies in the middle of a protocol, and mostly comes back."""
+    for begins_us, ends_us in context.episodes(most=2):
+        label = context.one()
+        yield begins_us, {"kill-at": {label: context.draws.choice(POINTS)}}
+        if context.draws.random() < 0.7:
+            yield ends_us + context.timeout_us, {"start": [label]}
+
+
+def _restart(context: FaultContext) -> Iterator[PlannedFault]:
+    """A new life at the same address, at once or one member after another."""
+    for begins_us, _ in context.episodes():
+        rolling = context.draws.random() < 0.2
+        for count, label in enumerate(context.labels if rolling else [context.one()]):
+            yield begins_us + count * context.timeout_us // 2, {"restart": [label]}
+
+
+def _graceful_stop(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes(most=2):
+        leaving = [context.one()] if context.draws.random() < 0.7 else context.some(3)
+        yield begins_us, {"stop": leaving}
+        if context.draws.random() < 0.7:
+            yield ends_us, {"start": leaving}
+
+
+def _join_storm(context: FaultContext) -> Iterator[PlannedFault]:
+    """Some members start late, all at once."""
+    late = [label for label in context.some() if label != context.labels[0]]
+    if late:
+        context.late.update(late)
+        yield context.instant_us(), {"start": late}
+
+
+# Clocks
+
+
+def _clock_drift(context: FaultContext) -> Iterator[PlannedFault]:
+    for label in context.some():
+        context.clocks.setdefault(label, {})["rate"] = round(0.95 + 0.1 * context.draws.random(), 4)
+    yield from ()
+
+
+def _clock_jump(context: FaultContext) -> Iterator[PlannedFault]:
+    for label in context.some(3):
+        at = _milliseconds(context.instant_us())
+        by = _milliseconds((0.1 + 2 * context.draws.random()) * context.timeout_us)
+        context.clocks.setdefault(label, {})["jumps"] = [{"at": at, "by": by}]
+    yield from ()
+
+
+# What operators do
+
+
+def _state_change(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes():
+        state = context.draws.choice(("FROZEN", "PASSIVE", "NO_MIGRATION"))
+        yield begins_us, {"change-state": {context.one(): state}}
+        if context.draws.random() < 0.7:
+            yield ends_us, {"change-state": {context.one(): "ACTIVE"}}
+
+
+def _join_list_edit(context: FaultContext) -> Iterator[PlannedFault]:
+    """Shuffled lists, shorter ones, and now and then one with an address at which nobody is."""
+    for begins_us, _ in context.episodes():
+        entries = context.draws.sample(context.labels, context.draws.randint(1, len(context.labels)))
+        if context.draws.random() < 0.3:
+            entries.append("127.0.0.1:9")
+        yield begins_us, {"set-join-list": {context.one(): entries}}
+
+
+def _search(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, _ in context.episodes():
+        yield begins_us, {"search": [context.one()]}
+
+
+def _operate(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, _ in context.episodes():
+        yield begins_us, {"operate": [context.one()]}
+
+
+FAULTS: dict[str, Callable[[FaultContext], Iterator[PlannedFault]]] = {
+    "loss": _loss,
+    "duplication": _duplication,
+    "delay": _delay,
+    "slow member": _slow_member,
+    "drop kinds": _drop_kinds,
+    "one-way cut": _one_way_cut,
+    "halves": _halves,
+    "shards": _shards,
+    "isolate one": _isolate_one,
+    "bridge": _bridge,
+    "majorities ring": _majorities_ring,
+    "rack pairs": _rack_pairs,
+    "random pairs": _random_pairs,
+    "flapping": _flapping,
+    "swizzle": _swizzle,
+    "pause": _pause,
+    "crash": _crash,
+    "crash at a point": _crash_at_point,
+    "restart": _restart,
+    "graceful stop": _graceful_stop,
+    "join storm": _join_storm,
+    "clock drift": _clock_drift,
+    "clock jump": _clock_jump,
+    "state change": _state_change,
+    "join list edit": _join_list_edit,
+    "search": _search,
+    "operate": _operate,
+}
+"""Every kind of fault by its name."""
+
+
+def _healed(one: Labels, other: Labels) -> dict[str, Any]:
+    return {"heal": {"from": list(one), "to": list(other)}}
+
+
+def _milliseconds(duration_us: float) -> str:
+    return duration_text(int(duration_us) // MILLISECOND_US * MILLISECOND_US)

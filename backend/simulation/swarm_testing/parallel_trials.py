@@ -1,0 +1,49 @@
+"""Many swarm runs: spread over processes, and told in the order of their seeds whatever process was faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
+from quarterdeck.backend.simulation.swarm_testing.trial import Trial, drawn_scenario, run_seed, run_trial
+
+CHUNK = 10
+"""Seeds that a process is given at a time."""
+
+
+def trials(seeds: range, sizes: tuple[int, int], jobs: int, *, data: bool = False) -> Iterator[Trial]:
+    """Try every seed, with `data` in use or without, in `jobs` processes; with one job in this one. In the order of `seeds`."""
+    attempt = partial(run_seed, sizes=sizes, data=data)
+    if jobs == 1:
+        yield from map(attempt, seeds)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as processes:
+        try:
+            yield from processes.map(attempt, seeds, chunksize=CHUNK)
+        finally:
+            processes.shutdown(wait=False, cancel_futures=True)
+
+
+def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path, *, data: bool = False) -> Path:
+    """Shrink the run that failed as `trial` says and write it into `folder`; the file. Raises OSError.
+
+    Run again under its seed, the file fails in the same way.
+    """
+    text = shrunk_trial(trial, drawn_scenario(trial.seed, sizes, data=data).scenario)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"seed-{trial.seed}.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def shrunk_trial(trial: Trial, scenario: Scenario) -> str:
+    """The file of the smallest scenario found that fails as `trial` did, which was `scenario` tried out."""
+    small = shrink(scenario, fails_alike(trial))
+    if trial.verdict == "no-convergence":
+        small = with_ending(small)
+    return shrunk_text(run_trial(small, trial.seed), small)

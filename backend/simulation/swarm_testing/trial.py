@@ -1,0 +1,297 @@
+"""One swarm run and its verdict: faults with the invariants watched, then peace, in which the members must converge.
+
+In the second phase everything is mended: links are plain, messages quick, the frozen thawed. An operator who knows what he
+does puts back what operators did before: the cluster's state and the join lists. What is down stays down.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.commands import ChangeState, Command, CommandRefused, Heal, ResumeMember, SetJoinList
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.invariants import Violation
+from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.simulation.scenarios.data_expectations import why_not_balanced
+from quarterdeck.backend.simulation.scenarios.expectations import running
+from quarterdeck.backend.simulation.scenarios.run import (
+    SECOND_US,
+    Interpreter,
+    Journal,
+    RunState,
+    SimulatedDriver,
+    read_everything,
+)
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.swarm_testing.convergence import (
+    convergence_bound_us,
+    table_bound_us,
+    why_not_converged,
+)
+from quarterdeck.backend.simulation.swarm_testing.data_drawing import draw_with_data, members_with_data
+from quarterdeck.backend.simulation.swarm_testing.drawing import (
+    FEWEST,
+    MOST,
+    DrawnScenario,
+    draw_scenario,
+    members_drawn,
+)
+from quarterdeck.backend.simulation.virtual_time.world import PLAIN_LATENCY, World
+
+Verdict = Literal["ok", "violation", "no-convergence", "crash", "unknown"]
+VERDICTS: tuple[Verdict, ...] = ("ok", "violation", "no-convergence", "crash", "unknown")
+FAILURES: tuple[Verdict, ...] = ("violation", "no-convergence", "crash")
+
+LIVELOCK = "no livelock"
+REPLICAS_IN_PLACE = "replicas in place"
+MOST_EVENTS_A_SECOND = 200
+"""Events in a virtual second for each pair of members: all-to-all heartbeats need two to four."""
+
+
+MOST_SETBACKS = 2
+"""How often the members may fall apart again, as when an order that an operator gave before arrives late."""
+
+
+class Trial(Struct, frozen=True):
+    """How a run ended. `invariant` names what was violated; `text` says what went wrong, and is empty when nothing did.
+
+    `converged_seconds` is how long the members took to become one cluster; `bound_seconds` how long they might.
+    """
+
+    seed: int
+    verdict: Verdict
+    invariant: str
+    text: str
+    witnesses: tuple[Record, ...]
+    members: int
+    events: int
+    messages: int
+    """Sent by all members, those included that were left out."""
+    virtual_seconds: float
+    converged_seconds: float | None
+    bound_seconds: float
+    fingerprint: str
+
+
+def run_seed(seed: int, sizes: tuple[int, int] = (FEWEST, MOST), *, data: bool = False) -> Trial:
+    """Draw the run of `seed`, of a cluster with `data` in use or without, and try it."""
+    return run_trial(drawn_scenario(seed, sizes, data=data).scenario, seed)
+
+
+def drawn_scenario(seed: int, sizes: tuple[int, int], *, data: bool) -> DrawnScenario:
+    """The run of `seed`, of a cluster with `data` in use or without."""
+    return draw_with_data(seed, sizes) if data else draw_scenario(seed, sizes)
+
+
+def members_of(seed: int, sizes: tuple[int, int], *, data: bool) -> int:
+    """How many members the run of `seed` has, without drawing all of it."""
+    return members_with_data(seed, sizes) if data else members_drawn(seed, sizes)
+
+
+def run_trial(
+    scenario: Scenario,
+    seed: int,
+    journal: Journal | None = None,
+    *,
+    run: str | None = None,
+    elide_heartbeats: bool = True,
+) -> Trial:
+    """Run `scenario` under `seed` through both phases. Its expectations are left out: the trial judges by itself.
+
+    `journal` is given every record, under the name `run`. With `elide_heartbeats` those that say nothing new are left out,
+    so that `events` says nothing about how many messages there would be.
+    """
+    run_state = RunState(journal)
+    driver = TrialDriver(scenario, seed, run_state, run, elide_heartbeats=elide_heartbeats)
+    trial_run = _TrialRun(scenario, driver, run_state, seed)
+    try:
+        trial_run.run()
+    except Livelock as endless:
+        trial_run.fail("violation", LIVELOCK, str(endless))
+    except Exception:  # noqa: BLE001 - whatever the core raises is what a trial is to find
+        trial_run.fail("crash", "", traceback.format_exc())
+    return trial_run.trial(seed)
+
+
+class Livelock(Exception):
+    """Members keep one another busy for good."""
+
+
+class TrialDriver(SimulatedDriver):
+    """A simulated stage that gives up when far more happens than can be right."""
+
+    _second_ends_us = 0
+    _events_before = 0
+
+    def advance(self, by_us: int) -> None:
+        """Let so much time pass. Raises `Livelock`."""
+        world = self.world
+        until_us = world.now_us + by_us
+        most = MOST_EVENTS_A_SECOND * (len(world.labels) ** 2 + 50)
+        while True:
+            if world.now_us >= self._second_ends_us:
+                self._second_ends_us, self._events_before = world.now_us + SECOND_US, world.events
+            world.run_until(min(until_us, self._second_ends_us), self._events_before + most)
+            if (count := world.events - self._events_before) > most:
+                raise Livelock(f"{count} events within a second, at {world.now_us / SECOND_US:.1f} s")
+            if world.now_us >= until_us:
+                return
+
+
+class _TrialRun:
+    """The run of one trial, and what is known of its outcome."""
+
+    def __init__(self, scenario: Scenario, driver: TrialDriver, run_state: RunState, seed: int) -> None:
+        self._seed = seed
+        self._scenario = scenario
+        self._driver = driver
+        self._run_state = run_state
+        self._settings = scenario.timing()
+        self._bound_us = convergence_bound_us(self._settings, len(scenario.members))
+        self._converged_us: int | None = None
+        self._verdict: Verdict = "ok"
+        self._invariant = ""
+        self._text = ""
+
+    def run(self) -> None:
+        """Raises `Livelock`, and whatever the core raises."""
+        steps = tuple(step for step in self._scenario.steps if step.expect is None)
+        if steps:
+            faults = self._scenario.model_copy(update={"steps": steps})
+            Interpreter(faults, self._driver, self._run_state, seed=self._seed).play()
+        else:
+            self._driver.start_members()
+        self._heal_everything()
+        if not running(self._run_state.picture):
+            self.fail("unknown", "", "no member is running after the faults")
+        elif differs := self._wait_for_convergence():
+            self.fail("no-convergence", "", differs)
+        elif self._run_state.invariant_checker.tables.in_use:
+            self._check_data()
+
+    def fail(self, verdict: Verdict, invariant: str, text: str) -> None:
+        self._verdict, self._invariant, self._text = verdict, invariant, text
+
+    def trial(self, seed: int) -> Trial:
+        """The outcome. A violated invariant outweighs everything else but a crash."""
+        witnesses: tuple[Record, ...] = ()
+        violations: Sequence[Violation] = self._run_state.invariant_checker.violations
+        if not violations and self._verdict in ("ok", "unknown") and running(self._run_state.picture):
+            # The members agree and have been left alone since: nobody may still owe anything.
+            timeout_us = self._settings.max_no_heartbeat_us
+            violations = self._run_state.invariant_checker.conclude(self._driver.now_us(), timeout_us).violations
+        if violations and self._verdict != "crash":
+            first = violations[0]
+            self.fail("violation", first.invariant, first.text)
+            witnesses = first.witnesses
+        world = self._driver.world
+        return Trial(
+            seed=seed,
+            verdict=self._verdict,
+            invariant=self._invariant,
+            text=self._text,
+            witnesses=witnesses,
+            members=len(self._scenario.members),
+            events=world.events,
+            messages=world.messages,
+            virtual_seconds=round(world.now_us / SECOND_US, 3),
+            converged_seconds=None if self._converged_us is None else round(self._converged_us / SECOND_US, 3),
+            bound_seconds=round(self._bound_us / SECOND_US, 3),
+            fingerprint=world.fingerprint(),
+        )
+
+    def _heal_everything(self) -> None:
+        world = self._driver.world
+        world.execute(Heal())
+        world.set_latency(PLAIN_LATENCY)
+        for label, node in world.nodes.items():
+            if node.paused:
+                world.execute(ResumeMember(label))
+
+    def _check_data(self) -> None:
+        """All is quiet: every key can be read, and every replica is where the table says, and equal to its owner's."""
+        run_state, writes = self._run_state, self._run_state.invariant_checker.writes
+        read_everything(self._driver, run_state, self._settings.call_timeout_us)
+        if unread := next(writes.unreadable(), ""):
+            self.fail("no-convergence", "", f"after everything was mended, {unread}")
+        elif misplaced := misplaced_replica(self._driver.world, run_state.invariant_checker.tables):
+            self.fail("violation", REPLICAS_IN_PLACE, misplaced)
+        elif why_uncertain := writes.why_uncertain():
+            self.fail("unknown", "", f"whether a write was lost cannot be judged: {why_uncertain}")
+
+    def _why_not_converged(self) -> str:
+        """Why this is not one cluster, with its data safe and evenly spread if there is any; empty when it is."""
+        tables = self._run_state.invariant_checker.tables
+        differs = why_not_converged(self._run_state.picture)
+        if differs or not tables.in_use:
+            return differs
+        if problem := tables.why_not_safe():
+            return f"the data is not safe: {problem}"
+        return why_not_balanced(tables, leniently=True)
+
+    def _wait_for_convergence(self) -> str:
+        """Wait until the members are one cluster, and see that they stay so; what differs when the time is over."""
+        driver, run_state, settings = self._driver, self._run_state, self._settings
+        began_us = driver.now_us()
+        if run_state.invariant_checker.tables.in_use:
+            self._bound_us += table_bound_us(settings)
+        until_us = began_us + self._bound_us
+        poll_us = max(1, settings.heartbeat_interval_us // 2)
+        restore_every_us = settings.state_lease_us + 2 * settings.heartbeat_interval_us
+        restore_at_us = began_us
+        for _ in range(MOST_SETBACKS + 1):
+            while differs := self._why_not_converged():
+                if driver.now_us() >= until_us:
+                    return differs
+                if driver.now_us() >= restore_at_us:
+                    self._restore_settings()
+                    restore_at_us = driver.now_us() + restore_every_us
+                driver.advance(poll_us)
+            self._converged_us = driver.now_us() - began_us
+            driver.advance(settings.max_no_heartbeat_us + 2 * settings.heartbeat_interval_us)
+            differs = self._why_not_converged()
+            if not differs:
+                return ""
+        return f"they were one cluster and fell apart again {MOST_SETBACKS + 1} times: {differs}"
+
+    def _restore_settings(self) -> None:
+        """Let every master's cluster be ACTIVE and look everywhere, as far as operators changed that."""
+        run_state, world = self._run_state, self._driver.world
+        everywhere = {node.address for node in world.nodes.values()}
+        for label in run_state.picture.masters():
+            belief = run_state.picture.members[label]
+            if belief.cluster_state != "ACTIVE":
+                self._command(ChangeState(label, "ACTIVE"))
+            known = {*belief.join_list, belief.address}
+            if not everywhere <= known:
+                self._command(SetJoinList(label, world.labels))
+
+    def _command(self, command: Command) -> None:
+        """Give an order that may be refused as things stand: it is given again until it is obeyed."""
+        try:
+            self._driver.execute(command)
+        except CommandRefused:
+            return
+
+
+def misplaced_replica(world: World, tables: PartitionTables) -> str:
+    """The first replica that is missing, left over or different from its owner's, in words; empty when none is."""
+    held: dict[str, dict[int, dict[tuple[str, str], bytes]]] = {}
+    for label in world.labels:
+        machine = world.machine(label)
+        if machine is not None and machine.uuid in tables.by_incarnation:
+            held[machine.uuid] = world.replicas(label)
+    for uuid, replicas in held.items():
+        rows = tables.by_incarnation[uuid].rows
+        for partition, row in rows.items():
+            if (uuid in row.holders) != (partition in replicas):
+                word = "has data of" if partition in replicas else "has no data of"
+                return f"{tables.label(uuid)} {word} partition {partition}, which {tables.names(row.holders)} hold"
+            owner = row.holders[0]
+            if partition in replicas and owner in held and held[owner].get(partition) != replicas[partition]:
+                return f"{tables.label(uuid)} and the owner {tables.label(owner)} differ in partition {partition}"
+    return ""

@@ -1,0 +1,85 @@
+"""What a trainee predicted, what came of it, and how the whole demo went."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+SECOND_US = 1_000_000
+
+
+class Prediction(NamedTuple):
+    """One question: what the trainee said, and what was so. `right` is None when nothing was said, or nothing can be judged."""
+
+    question: str
+    said: str
+    truth: str
+    right: bool | None
+
+
+class ExpectationResult(NamedTuple):
+    """One expectation: the step, what it was, how long it took, and what was missing when it was given up; empty when met."""
+
+    step: int
+    text: str
+    took_us: int
+    missing: str
+
+
+class Summary(NamedTuple):
+    """How a demo went."""
+
+    predictions: tuple[Prediction, ...]
+    expectation_results: tuple[ExpectationResult, ...]
+    refusals: int
+    """Actions that the cluster refused though nobody expected that."""
+    lasted_us: int
+    finished: bool
+
+    @property
+    def right(self) -> int:
+        """How many predictions came true."""
+        return sum(one.right is True for one in self.predictions)
+
+    @property
+    def judged(self) -> int:
+        """How many predictions could be judged."""
+        return sum(one.right is not None for one in self.predictions)
+
+    @property
+    def missed(self) -> int:
+        """How many expectations were not met."""
+        return sum(bool(one.missing) for one in self.expectation_results)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the cluster did all that the demo expects of it. What the trainee predicted plays no part."""
+        return self.finished and not self.missed and not self.refusals
+
+    def score_text(self) -> str:
+        """The score in a few words."""
+        if not self.predictions:
+            return "nothing was asked"
+        left_out = len(self.predictions) - self.judged
+        more = f", {left_out} not judged" if left_out else ""
+        return f"{self.right} of {self.judged} predictions right{more}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "passed": self.passed,
+            "finished": self.finished,
+            "right": self.right,
+            "judged": self.judged,
+            "seconds": round(self.lasted_us / SECOND_US, 3),
+            "refusals": self.refusals,
+            "predictions": [one._asdict() for one in self.predictions],
+            "expectations": [
+                {
+                    "step": one.step,
+                    "text": one.text,
+                    "seconds": round(one.took_us / SECOND_US, 3),
+                    "missing": one.missing,
+                }
+                for one in self.expectation_results
+            ],
+        }

@@ -1,0 +1,151 @@
+"""The commands of `quarterdeck cluster` that change something: join lists, cluster state, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.output import Format, FormatOption, say, write_rows
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.cli.commands.cluster.session import ClusterSession
+
+MemberOption = Annotated[
+    str | None, typer.Option("--member", metavar="NAME", help="Through whom, by label or address; else the master.")
+]
+
+JOIN_LIST_COLUMNS = ("member", "join_list")
+STATE_COLUMNS = ("member", "cluster_state", "node_state")
+FAULT_WORDS = ("partition", "cut", "delay", "lose", "duplicate", "drop-messages", "heal", "pause", "resume", "kill")
+
+join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode=None)
+
+
+@join_lists.command("get")
+@with_connection
+def get_join_list(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+    """Print where every member looks for its cluster."""
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        return [
+            {
+                "member": label,
+                "join_list": [session.name_of(address) for address in facts.join_list],
+                "addresses": facts.join_list,
+            }
+            for label, facts in session.present.items()
+        ]
+
+    write_rows(run_session(connection, collect), JOIN_LIST_COLUMNS, output)
+
+
+@join_lists.command("set")
+@with_connection
+def set_join_list(
+    connection: Connection,
+    entries: Annotated[list[str], typer.Argument(metavar="MEMBER|HOST:PORT...", help="The whole new list.")],
+    member: MemberOption = None,
+) -> None:
+    """Give a cluster a new join list; it reaches every member of it."""
+    from quarterdeck.backend.core.commands import SetJoinList
+
+    words = tuple(word for entry in entries for word in entry.split(",") if word)
+    _do(connection, lambda session: SetJoinList(session.member(member, "the join list"), words))
+
+
+@with_connection
+def state(
+    connection: Connection,
+    new: Annotated[str | None, typer.Argument(metavar="[NEW]", help="ACTIVE, FROZEN, PASSIVE or NO_MIGRATION.")] = None,
+    member: MemberOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print the state of the cluster as every member holds it, or ask for a NEW one."""
+    from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
+    from quarterdeck.backend.core.commands import ChangeState
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    if new is not None:
+        wanted = next((one for one in CLUSTER_STATES if one == new.upper()), None)
+        if wanted is None:
+            raise CommandFailed(
+                ExitCode.BAD_INPUT, f"NEW: there is no state {new!r}; write one of {', '.join(CLUSTER_STATES)}"
+            )
+        _do(connection, lambda session: ChangeState(session.member(member, "the state"), wanted))
+        return
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        return [
+            {"member": label, "cluster_state": facts.cluster_state, "node_state": facts.node_state}
+            for label, facts in session.present.items()
+        ]
+
+    write_rows(run_session(connection, collect), STATE_COLUMNS, output)
+
+
+@with_connection
+def fault(
+    connection: Connection,
+    words: Annotated[
+        list[str], typer.Argument(metavar="WHAT...", help=f"As at the console's prompt: {', '.join(FAULT_WORDS)} …")
+    ],
+) -> None:
+    """Do harm on purpose, and heal it, in the words of the console's prompt: cut a b one-way; partition 'a,b | c'; heal."""
+    if words[0] not in FAULT_WORDS:
+        from quarterdeck.backend.documents.yaml_document import did_you_mean
+
+        hint = did_you_mean(words[0], FAULT_WORDS)
+        raise CommandFailed(ExitCode.BAD_INPUT, f"there is no fault {words[0]!r}; {hint}")
+    _do(connection, lambda session: _command_of(session, " ".join(words)))
+
+
+@with_connection
+def do(
+    connection: Connection,
+    words: Annotated[list[str], typer.Argument(metavar="WHAT...", help="A line of the console's prompt.")],
+) -> None:
+    """Do what a line of the console's prompt does: stop athens; search athens; arrange athens."""
+    _do(connection, lambda session: _command_of(session, " ".join(words)))
+
+
+@with_connection
+def kill(connection: Connection, name: Annotated[str, typer.Argument(help="The member's label.")]) -> None:
+    """End a member's process without a goodbye."""
+    _do(connection, lambda session: _command_of(session, f"kill {name}"))
+
+
+def register(group: typer.Typer) -> None:
+    group.add_typer(join_lists, name="join-list")
+    group.command()(state)
+    group.command()(fault)
+    group.command()(do)
+    group.command()(kill)
+
+
+def _command_of(session: ClusterSession, line: str) -> Command:
+    """The command that `line` of the prompt stands for. Raises `CommandFailed`."""
+    from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
+
+    try:
+        parsed = parse_line(line, tuple(session.discovered_members), writable=True)
+    except BadLine as problem:
+        raise CommandFailed(ExitCode.BAD_INPUT, str(problem)) from problem
+    if isinstance(parsed, ConsoleRequest):
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{line.split()[0]} is for the console alone")
+    return parsed
+
+
+def _do(connection: Connection, command_for: Callable[[ClusterSession], Command]) -> None:
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def act(session: ClusterSession) -> None:
+        await session.do(command_for(session))
+
+    run_session(connection.require_writable(), act)
+    say("done")

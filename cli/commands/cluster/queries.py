@@ -1,0 +1,269 @@
+"""`quarterdeck cluster`: look at a running cluster and act on it, over its members' HTTP faces (design 5.2, 5.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quarterdeck.cli.commands.cluster import actions, watch
+from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.exits import ExitCode
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+
+if TYPE_CHECKING:
+    from quarterdeck.cli.commands.cluster.session import Answers, ClusterSession
+
+MemberOption = Annotated[
+    str | None, typer.Option("--member", metavar="NAME", help="Whom to ask, by label or address; else the master.")
+]
+
+MEMBER_COLUMNS = (
+    "member", "address", "reached", "node_state", "master", "list_version", "list_size", "cluster_state",
+    "table_version", "clock_ahead_ms", "why",
+)  # fmt: skip
+SUSPICION_COLUMNS = ("observer", "kind", "about", "since_seconds", "reason")
+TABLE_COLUMNS = ("partition", "version", "replicas")
+MIGRATION_COLUMNS = ("leader", "state", "partition", "type", "destination", "source", "reason")
+WHY_COLUMNS = ("member", "sentence")
+
+group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)
+
+
+@group.command()
+@with_connection
+def status(
+    connection: Connection,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit with 1 unless all members are reached and agree on one list and table."),
+    ] = False,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print whether the members agree: which lists and tables there are, and who holds them."""
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> dict[str, object]:
+        return summary(session)
+
+    found = run_session(connection, collect)
+    write_document({"environment": connection.environment, **found} if connection.environment else found, output)
+    if check and not found["agreed"]:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+@group.command()
+@with_connection
+def members(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+    """Print a row for every member: what it believes, or why it is not reached."""
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        return list(member_rows(session))
+
+    write_rows(run_session(connection, collect), MEMBER_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def suspicions(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+    """Print who suspects whom and why, who reports whom to its master, and whom masters hold back."""
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        answers = await session.get_all(tuple(session.present), "/suspicions")
+        return [row for label, answer in answers.items() for row in suspicion_rows(session, label, answer)]
+
+    write_rows(run_session(connection, collect), SUSPICION_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def table(
+    connection: Connection,
+    member: MemberOption = None,
+    first: Annotated[int, typer.Option("--from", min=0, help="The first partition.")] = 0,
+    last: Annotated[int | None, typer.Option("--to", min=0, help="The last partition.")] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print one member's partition table: who holds which replica."""
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        asked = session.member(member, "its table")
+        rows: list[dict[str, object]] = []
+        start: int | None = first
+        while start is not None:
+            end = "" if last is None else f"&to={last}"
+            answer = await session.get(asked, f"/table?from={start}{end}")
+            rows += table_rows(session, answer)
+            start = answer["next"]
+            if last is not None and start is not None and start > last:
+                break
+        say(f"as {asked} has it: table version {answer['table_version']}, digest {answer['digest'] or 'none'}")
+        return rows
+
+    write_rows(run_session(connection, collect), TABLE_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def migrations(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
+    """Print what the masters migrate: running, planned, and how the latest ended."""
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        asked = (session.member(member, "its migrations"),) if member else session.masters
+        answers = await session.get_all(asked, "/migrations")
+        for label, answer in answers.items():
+            counts = f"{answer['running_count']} running, {answer['queued']} planned, {answer['done']} done"
+            say(f"{label}: {counts}, {answer['failed']} failed, {answer['lost']} partitions lost")
+        return [row for label, answer in answers.items() for row in migration_rows(session, label, answer)]
+
+    write_rows(run_session(connection, collect), MIGRATION_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def why(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
+    """Print for every master why its cluster does not become one with the others."""
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        asked = (session.member(member, "its reasons"),) if member else session.masters or tuple(session.present)
+        answers = await session.get_all(asked, "/why-not-merging")
+        return [{"member": label, **with_labels(session, answer)} for label, answer in answers.items()]
+
+    write_rows(run_session(connection, collect), WHY_COLUMNS, output)
+
+
+actions.register(group)
+watch.register(group)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="cluster")
+
+
+def summary(session: ClusterSession) -> dict[str, object]:
+    """Where the members stand. They agree when all are reached and hold one list and one table."""
+    present = session.present
+    lists: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
+    tables: dict[tuple[int, str], list[str]] = {}
+    for label, facts in present.items():
+        lists.setdefault((facts.lineage, facts.list_version, tuple(one.uuid for one in facts.members)), []).append(
+            label
+        )
+        tables.setdefault((facts.table_version, facts.table_digest), []).append(label)
+    unreached = [label for label in session.discovered_members if label not in present]
+    most_first = sorted(lists.values(), key=len, reverse=True)
+    return {
+        "clusters": list(dict.fromkeys(facts.cluster_name for facts in present.values())),
+        "agreed": len(lists) == len(tables) == 1 and not unreached,
+        "reached": list(present),
+        "unreached": unreached,
+        "masters": list(session.masters),
+        "lists": [
+            {
+                "version": present[holders[0]].list_version,
+                "master": session.name_of(present[holders[0]].master),
+                "members": [session.name_of(one.address) for one in present[holders[0]].members],
+                "held_by": holders,
+            }
+            for holders in most_first
+        ],
+        "states": dict(Counter(facts.cluster_state for facts in present.values())),
+        "tables": [
+            {"version": version, "digest": digest, "held_by": holders} for (version, digest), holders in tables.items()
+        ],
+    }
+
+
+def member_rows(session: ClusterSession) -> Iterator[dict[str, object]]:
+    for label, discovered in session.discovered_members.items():
+        row: dict[str, object] = {
+            "member": label,
+            "address": discovered.address,
+            "reached": discovered.facts is not None,
+        }
+        if (facts := discovered.facts) is not None:
+            row |= {
+                "uuid": facts.uuid,
+                "node_state": facts.node_state,
+                "is_master": facts.is_master,
+                "master": session.name_of(facts.master),
+                "list_version": facts.list_version,
+                "list_size": len(facts.members),
+                "members": [session.name_of(one.address) for one in facts.members],
+                "lineage": facts.lineage,
+                "cluster": facts.cluster_name,
+                "cluster_state": facts.cluster_state,
+                "table_version": facts.table_version,
+                "table_digest": facts.table_digest,
+                "clock_ahead_ms": round(discovered.clock_ahead_us / 1_000),
+                "allow_faults": facts.allow_faults,
+                "read_only": facts.read_only,
+                "version": facts.version,
+            }
+        yield row | {"url": discovered.url, "why": discovered.why}
+
+
+def suspicion_rows(session: ClusterSession, observer: str, answer: Answers) -> Iterator[dict[str, object]]:
+    now_us = session.present[observer].now_us
+    for one in answer["suspicions"]:
+        yield {
+            "observer": observer,
+            "kind": "suspects",
+            "about": session.name_of(one["suspect"]),
+            "since_seconds": round(max(now_us - one["since_us"], 0) / 1e6, 1),
+            "reason": session.named(one["reason"]),
+        }
+    for one in answer["reports"]:
+        reason = f"cannot reach {', '.join(map(session.name_of, one['suspects']))}"
+        yield {"observer": observer, "kind": "was told by", "about": session.name_of(one["reporter"]), "reason": reason}
+    for one in answer["held_back"]:
+        missing = ", ".join(map(session.name_of, one["missing"])) or "all"
+        reason = f"until its links to {missing} are proven"
+        yield {"observer": observer, "kind": "holds back", "about": session.name_of(one["address"]), "reason": reason}
+
+
+def table_rows(session: ClusterSession, answer: Answers) -> Iterator[dict[str, object]]:
+    holders = [session.name_of(one["address"]) for one in answer["holders"]]
+    for partition, version, *places in answer["rows"]:
+        replicas = [None if place < 0 else holders[place] for place in places]
+        yield {"partition": partition, "version": version, "replicas": replicas}
+
+
+def migration_rows(session: ClusterSession, leader: str, answer: Answers) -> Iterator[dict[str, object]]:
+    for one in answer["running"]:
+        yield _migration_row(session, leader, one["phase"], one)
+    for one in answer["planned"]:
+        yield _migration_row(session, leader, "planned", one)
+    for one in answer["ended"]:
+        yield _migration_row(session, leader, "done" if one["committed"] else "failed", one)
+
+
+def _migration_row(session: ClusterSession, leader: str, state: str, one: dict[str, Any]) -> dict[str, object]:
+    return {
+        "leader": leader,
+        "state": state,
+        "partition": one["partition"],
+        "type": one["type"],
+        "destination": session.name_of(one["destination"]),
+        "source": session.name_of(one["source"]),
+        "reason": session.named(one.get("reason", "")),
+    }
+
+
+def with_labels(session: ClusterSession, value: Any) -> Any:
+    """`value` with names in place of addresses, wherever in it they stand."""
+    match value:
+        case str():
+            return session.named(value)
+        case list():
+            return [with_labels(session, one) for one in value]
+        case dict():
+            return {name: with_labels(session, one) for name, one in value.items()}
+    return value

@@ -1,0 +1,93 @@
+"""`quarterdeck cluster watch`: what happens at all members, as it happens."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
+from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.output import Format, FormatOption, say, write_rows
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.connection_status import ConnectionStatus
+    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
+    from quarterdeck.backend.core.events import Record
+
+POLL_SECONDS = 0.1
+
+
+@with_connection
+def watch(
+    connection: Connection,
+    new: Annotated[bool, typer.Option("--new", help="Only what happens from now on, without the history.")] = False,
+    seconds: Annotated[
+        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after so long; else never.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many records.")] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print the events of all members, in the order of time; a table of sentences, or whole records.
+
+    Who falls silent or comes back is told on stderr. Exits with 3 when no member is reached to begin with.
+    """
+    cluster = connection.require_named().open()
+    try:
+        connection.wait_for(cluster)
+        stream = RecordStream(cluster, 0 if not new else time.time_ns() // 1_000)
+        records = islice(stream.records(None if seconds is None else time.monotonic() + seconds), limit)
+        if output is Format.TABLE:
+            stream.tell(records)
+        else:
+            write_rows((record_row(one, flat=output.is_flat) for one in records), RECORD_COLUMNS, output)
+    finally:
+        cluster.close()
+
+
+def register(group: typer.Typer) -> None:
+    group.command()(watch)
+
+
+class RecordStream:
+    """What a remote cluster tells; who is reached and who is not is said on stderr meanwhile."""
+
+    def __init__(self, cluster: RemoteCluster, since_utc_us: int) -> None:
+        from quarterdeck.backend.picture.fold.picture import Picture
+
+        self._cluster, self._since_utc_us = cluster, since_utc_us
+        self._picture = Picture()
+        """Folded from everything, for the names of the members."""
+        self._said: dict[str, str] = {}
+
+    def records(self, until: float | None) -> Iterator[Record]:
+        """Those that are wanted, until `until` on the monotonic clock, or for ever."""
+        while until is None or time.monotonic() < until:
+            for record in self._cluster.drain():
+                self._picture.apply(record)
+                if record.utc >= self._since_utc_us:
+                    yield record
+            sys.stdout.flush()
+            self._say_changes(self._cluster.connection_status())
+            time.sleep(POLL_SECONDS)
+
+    def tell(self, records: Iterable[Record]) -> None:
+        """Print them in words."""
+        from quarterdeck.backend.picture.text.event_description import describe_record
+
+        for record in records:
+            print(describe_record(record, self._picture.label_of))
+
+    def _say_changes(self, connection_status: Mapping[str, ConnectionStatus]) -> None:
+        from quarterdeck.backend.picture.text.formatting import one_line
+
+        for label, one in connection_status.items():
+            text = one.contact + (f": {one.why}" if one.why else "")
+            text += f"; history incomplete: {one.incomplete} is lost" if one.incomplete else ""
+            if text != "connecting" and self._said.get(label) != text:
+                self._said[label] = text
+                say(one_line(f"{label} is {text}"))

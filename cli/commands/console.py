@@ -1,0 +1,281 @@
+"""`quarterdeck console`: the console on top of a live cluster on this machine, or of one that runs elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.journal import JournalOption, NoJournalOption, new_run, recording
+from quarterdeck.cli.commands.run_options import LogOption, ProcessesOption, write_log
+from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+
+if TYPE_CHECKING:
+    from quarterdeck.app.settings import ConsoleSettings
+    from quarterdeck.backend.core.properties import PropertyValue, Settings
+from typing import TYPE_CHECKING
+
+from quarterdeck.cli.commands.simulate import load
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+    from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
+
+
+CLUSTER_NAME = "dev"
+CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
+"""Labels of the first members, as in the scripted demos; those after them are called n6, n7 and so on."""
+HEADLESS_DEMO = "split"
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+"""What Textual's variable says when a web server runs the console."""
+
+
+class PresetName(StrEnum):
+    TRAINING = "training"
+    PRODUCTION = "production"
+
+
+@with_connection
+def console(
+    connection: Connection,
+    members: Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")] = len(CITIES),
+    preset: Annotated[
+        PresetName, typer.Option(help="Timing properties: seconds for training, or the documented defaults.")
+    ] = PresetName.TRAINING,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
+    ] = None,
+    journal: JournalOption = None,
+    no_journal: NoJournalOption = False,
+    processes: ProcessesOption = False,
+    log: LogOption = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="With --connect or --cluster: allow to change things.")
+    ] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Change nothing, also not in a cluster that is started here.")
+    ] = False,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Open a recorded run: a run's folder in a journal, or one file.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="MOMENT", help="With --replay: seconds, or MEMBER#NUMBER of an event.")
+    ] = None,
+    simulate: Annotated[Path | None, typer.Option(metavar="FILE", help="Open a scenario, in simulated time.")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --simulate: the same seed gives the same run.")] = None,
+    speed: Annotated[
+        float | None, typer.Option(metavar="X", help="With --simulate: seconds of the run in one second.")
+    ] = None,
+    theme: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Colours: dark, light, high-contrast, deuteranopia or ansi.")
+    ] = None,
+) -> None:
+    """Open the console on a new live cluster, or on a running one; without a terminal, run the demo `split` instead of the former
+    and report on stdout."""
+    if write and read_only:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--write and --read-only: give one of them")
+    for option, given, wanted, needed in (
+        ("--at", at, replay, "--replay"), ("--seed", seed, simulate, "--simulate"), ("--speed", speed, simulate, "--simulate"),
+    ):  # fmt: skip
+        if given is not None and wanted is None:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"{option} is for a run that is opened with {needed}")
+    if replay is not None or simulate is not None:
+        if any((processes, properties, journal, log, write, connection.urls, replay and simulate)):
+            problem = "--replay and --simulate start no members; leave out all but --at, --seed, --speed, --theme and --read-only"
+            raise CommandFailed(ExitCode.BAD_INPUT, problem)
+        open_run(replay, at, simulate, seed, speed, writable=not read_only, theme=theme)
+        return
+    if connection.urls:
+        here_only = (processes, properties, journal, log)
+        if any(here_only):
+            problem = "--processes, --property, --journal and --log are for a cluster that is started here"
+            raise CommandFailed(ExitCode.BAD_INPUT, problem)
+        open_running_cluster(connection, write=write, theme=theme)
+        return
+    if write:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--write is for a running cluster; name it with --connect or --cluster")
+    settings = read_settings(properties or [], preset)
+    looks = console_settings(theme)
+    write_log(log)
+    if not has_terminal():
+        run_headless(journal, wanted=not no_journal)
+        return
+    from quarterdeck.app.console import run_console
+    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+    from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
+
+    kind = ProcessCluster if processes else LocalCluster
+    labels = member_labels(members)
+    with recording(journal, new_run(CLUSTER_NAME), wanted=not no_journal) as writer:
+        with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
+            cluster = kind(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
+        cluster.writable = not read_only
+        try:
+            run_console(
+                cluster,
+                cluster.started,
+                cluster_opener=ProfileClusterOpener(write=write),
+                settings=looks,
+                state_file=console_state_file(),
+            )
+        finally:
+            cluster.close()
+
+
+def open_running_cluster(connection: Connection, *, write: bool, theme: str | None = None) -> None:
+    """The console on the cluster that `connection` names; it goes on when the console ends."""
+    if write:
+        connection.require_writable()
+    if not has_terminal():
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck cluster watch` and `cluster status`"
+        )
+    from quarterdeck.app.console import run_console
+    from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
+
+    looks = console_settings(theme)
+    cluster = connection.open(write=write)
+    try:
+        run_console(
+            cluster,
+            cluster.started,
+            cluster_opener=ProfileClusterOpener(write=write),
+            settings=looks,
+            state_file=console_state_file(),
+        )
+    finally:
+        cluster.close()
+
+
+def open_run(
+    replay: Path | None,
+    at: str | None,
+    simulate: Path | None,
+    seed: int | None,
+    speed: float | None,
+    *,
+    writable: bool,
+    theme: str | None,
+) -> None:
+    """The console on the recorded run `replay` or on the simulated one `simulate`. Raises `CommandFailed`."""
+    from quarterdeck.cli.commands.console import recorded_cluster, simulated_cluster
+
+    if not has_terminal():
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
+        )
+    from quarterdeck.app.console import run_console
+    from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
+
+    looks, cluster_opener, state = console_settings(theme), ProfileClusterOpener(write=False), console_state_file()
+    if replay is not None:
+        recorded, at_us = recorded_cluster(replay, at)
+        run_console(recorded, cluster_opener=cluster_opener, settings=looks, state_file=state, at_us=at_us)
+        return
+    assert simulate is not None
+    simulated = simulated_cluster(simulate, seed, speed)
+    simulated.writable = writable
+    try:
+        run_console(simulated, cluster_opener=cluster_opener, settings=looks, state_file=state)
+    finally:
+        simulated.close()
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(console)
+
+
+def console_settings(theme: str | None) -> ConsoleSettings:
+    """How the user wants the console, with the `theme` of the command line before that of the file. Raises `CommandFailed`."""
+    from quarterdeck.app.settings import ConsoleSettings
+    from quarterdeck.app.themes.registry import NoSuchTheme, theme_called
+
+    settings = ConsoleSettings()
+    if configuration_file().exists():  # else nothing is imported to read it
+        from quarterdeck.backend.documents.yaml_document import BadDocument
+        from quarterdeck.cli.configuration.user_configuration import UserConfiguration
+
+        with failing_as(ExitCode.BAD_INPUT, BadDocument):
+            settings = UserConfiguration().console()
+    if theme is None:
+        return settings
+    with failing_as(ExitCode.BAD_INPUT, NoSuchTheme, about="--theme"):
+        return replace(settings, theme=theme_called(theme).name)
+
+
+def has_terminal() -> bool:
+    """Whether there is a screen and a keyboard: Textual reads stdin and draws on stderr, people look at stdout.
+
+    In a browser, the page is both, and Textual is told so by its own variable.
+    """
+    if os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER:
+        return True
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return os.environ.get("TERM") != "dumb" and all(stream is not None and stream.isatty() for stream in streams)
+
+
+def run_headless(journal: Path | None, *, wanted: bool) -> None:
+    """Run the demo `split` on live members, telling each step on stdout. Exits with 1 when it misses an expectation."""
+    from quarterdeck.cli.commands.demo import play, scenario_of
+
+    print(f"No terminal here: running the demo `{HEADLESS_DEMO}` on a live cluster without a screen.", flush=True)
+    outcome = play(scenario_of(HEADLESS_DEMO), HEADLESS_DEMO, lambda line: print(line, flush=True), journal, wanted)
+    print("passed" if outcome.passed else "failed", flush=True)
+    if not outcome.passed:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def member_labels(count: int) -> tuple[str, ...]:
+    return (*CITIES, *(f"n{number}" for number in range(len(CITIES) + 1, count + 1)))[:count]
+
+
+def read_settings(properties: list[str], preset: PresetName) -> Settings:
+    """The preset with ``name=value`` texts on top. Raises `CommandFailed` for one that cannot be taken."""
+    from quarterdeck.backend.core.properties import BadProperty, Settings
+
+    wanted: dict[str, PropertyValue] = {}
+    for text in properties:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"--property {text}: write it as NAME=VALUE")
+        wanted[name.strip()] = value.strip()
+    with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--property"):
+        return Settings.of(wanted, preset=preset.value)
+
+
+DEFAULT_SPEED = 1.0
+
+
+def recorded_cluster(journal: Path, at: str | None) -> tuple[RecordedCluster, int | None]:
+    """The run in `journal`, and the moment that `at` names in it, in microseconds. Raises `CommandFailed`."""
+    from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.picture.replay.moments import BadMoment, named_event, seconds_of
+
+    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError, about="--replay"):
+        cluster = RecordedCluster(journal)
+        if at is None:
+            return cluster, None
+        with failing_as(ExitCode.BAD_INPUT, BadMoment, about="--at"):
+            event = named_event(at)
+            at_us = seconds_of(at) if event is None else cluster.moment_of(*event)
+        if at_us is None:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"--at: there is no event {at} in the run {cluster.run}")
+        return RecordedCluster(journal, until_us=at_us), at_us
+
+
+def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
+    """The scenario in `file`, in simulated time. Raises `CommandFailed`."""
+    from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
+    from quarterdeck.backend.picture.replay.playhead import BadSpeed
+
+    scenario = load(file)
+    with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):
+        return SimulatedCluster(scenario, seed or 0, name=file.stem, speed=DEFAULT_SPEED if speed is None else speed)

@@ -1,0 +1,253 @@
+"""`quarterdeck demo`: scripted demos, built in or of your own, live or simulated: listed, shown, run, and taught."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.journal import JournalOption, NoJournalOption, new_run, recording, seeded_run
+from quarterdeck.cli.commands.run_options import LogOption, ProcessesOption, write_log
+from quarterdeck.cli.commands.simulate import load, report, simulated
+from quarterdeck.cli.configuration.paths import console_state_file
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.backend.simulation.scenarios.run import Outcome
+    from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+    from quarterdeck.backend.training.results import Summary
+
+group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
+
+COLUMNS = ("name", "chapter", "title", "minutes", "questions", "steps", "summary")
+STEP_COLUMNS = ("step", "kind", "text", "commands")
+
+POLL_SECONDS = 0.05
+"""How often a lesson looks at its live cluster."""
+
+POLL_US = 50_000
+"""How much virtual time passes between two looks."""
+
+DemoArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in demo or a scenario file.")]
+SimulateOption = Annotated[
+    bool, typer.Option("--simulate", "--simulated", help="In simulated time instead of on live members.")
+]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of a simulated run; 0 when not given.")]
+
+
+@group.command("ls")
+@group.command("list", hidden=True)
+def list_demos(output: FormatOption = Format.TABLE) -> None:
+    """List the built-in demos."""
+    from quarterdeck.backend.training.demos import demo_names, load_demo
+
+    def row(name: str) -> dict[str, object]:
+        scenario = load_demo(name)
+        return {
+            "name": name,
+            "chapter": scenario.chapter,
+            "title": scenario.title,
+            "minutes": scenario.minutes,
+            "questions": sum(step.ask is not None for step in scenario.steps),
+            "steps": len(scenario.steps),
+            "summary": scenario.summary,
+            "goal": scenario.goal,
+            "seed_of": scenario.seed_of,
+        }
+
+    write_rows(map(row, demo_names()), COLUMNS, output)
+
+
+@group.command("show")
+def show_demo(demo: DemoArgument, output: FormatOption = Format.TABLE) -> None:
+    """Print the steps of a demo, each action with the command lines that do the same."""
+    from quarterdeck.app.commands.command_line import lines_of
+
+    scenario = scenario_of(demo)
+
+    def row(number: int) -> dict[str, object]:
+        step = scenario.steps[number - 1]
+        kind, text = step.summary()
+        commands = list(step.do.commands(lambda label: True)) if step.do is not None else []
+        return {"step": number, "kind": kind, "text": text, "commands": lines_of(commands)}
+
+    write_rows(map(row, range(1, len(scenario.steps) + 1)), STEP_COLUMNS, output)
+
+
+@group.command("run")
+def run_demo(
+    demo: DemoArgument,
+    simulate: SimulateOption = False,
+    seed: SeedOption = None,
+    journal: JournalOption = None,
+    no_journal: NoJournalOption = False,
+    processes: ProcessesOption = False,
+    log: LogOption = None,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Run a demo, telling each step on stderr. Exits with 1 when an expectation is missed.
+
+    A live run is recorded unless told otherwise, a simulated one only when told where.
+    """
+    _check_kind(simulate, seed, (("--processes", processes), ("--no-journal", no_journal), ("--log", log is not None)))
+    write_log(log)
+    scenario = scenario_of(demo)
+    name = Path(demo).stem
+    if simulate:
+        report(simulated(scenario, name, seed or 0, journal), output)
+    else:
+        report(play(scenario, name, say, journal, wanted=not no_journal, processes=processes), output)
+
+
+@group.command("tutor")
+def tutor(
+    demo: DemoArgument,
+    simulate: SimulateOption = False,
+    seed: SeedOption = None,
+    journal: JournalOption = None,
+    no_journal: NoJournalOption = False,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Be led through a demo line by line: it tells on stderr, reads answers from stdin, and prints the score in the end.
+
+    Without a terminal only questions read a line, and everything else goes on by itself. Exits with 1 when the cluster missed an
+    expectation; wrong predictions are no failure. The console's view `demos` does the same with all beliefs in sight.
+    """
+    from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
+
+    _check_kind(simulate, seed, (("--no-journal", no_journal),))
+    scenario, name = scenario_of(demo), Path(demo).stem
+    if simulate:
+        summary = _simulated_lesson(scenario, name, seed or 0, journal)
+    else:
+        summary = _live_lesson(scenario, name, journal, wanted=not no_journal)
+    say(summary.score_text())
+    if summary.finished:
+        scores = ScoreBook(console_state_file().with_name(SCORES_FILE))
+        scores.record(name, summary)
+        if scores.problem:
+            say(scores.problem)
+    kind = {"source": "simulated", "seed": seed or 0} if simulate else {"source": "live"}
+    write_document({"demo": name, **kind, **summary.as_json()}, output)
+    if summary.finished and not summary.passed:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="demo")
+
+
+def scenario_of(demo: str) -> Scenario:
+    """The built-in demo of this name, or else the scenario in this file. Raises `CommandFailed` when it is neither."""
+    from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
+
+    path = Path(demo)
+    if demo not in demo_names() and (path.suffix or path.exists()):
+        return load(path)
+    with failing_as(ExitCode.BAD_INPUT, UnknownDemo):
+        return load_demo(demo)
+
+
+def play(
+    scenario: Scenario,
+    name: str,
+    narrate: Callable[[str], None],
+    journal: Path | None,
+    wanted: bool,
+    *,
+    processes: bool = False,
+) -> Outcome:
+    """Run `scenario` on live members, telling `narrate` each step and what every member believes after it.
+
+    With `processes`, every member is a process of its own.
+    """
+    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+    from quarterdeck.backend.training.runner import CommandTimedOut, run_live
+
+    with (
+        recording(journal, new_run(name), wanted=wanted) as writer,
+        failing_as(ExitCode.UNREACHABLE, OSError, CommandTimedOut, about="the live cluster failed"),
+    ):
+        return run_live(scenario, narrate, writer, kind=ProcessCluster if processes else LocalCluster)
+
+
+def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str, bool]]) -> None:
+    """Raise `CommandFailed` for options that do not go with live members, or not with simulated ones."""
+    if seed is not None and not simulate:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--seed: only a simulated run has a seed; add --simulate")
+    for option, given in live_only:
+        if given and simulate:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: only for live members; leave out --simulate")
+
+
+def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Summary:
+    """Time passes only while something is waited for."""
+    from quarterdeck.backend.training.lesson import Lesson
+    from quarterdeck.backend.training.simulated_stage import VirtualStage
+    from quarterdeck.backend.training.text_lesson import run_text_lesson
+    from quarterdeck.backend.training.tutor import Tutor
+
+    run = seeded_run(name, seed)
+    with recording(journal, run, wanted=journal is not None) as writer:
+        stage = VirtualStage(scenario, seed, writer, run=run)
+        lesson = Lesson(Tutor(scenario, seed=seed), stage)
+
+        def pass_time() -> None:
+            stage.advance(POLL_US)
+            lesson.look(stage.drain())
+
+        return run_text_lesson(lesson, pass_time, _TerminalTrainee(), _command_lines)
+
+
+def _live_lesson(scenario: Scenario, name: str, journal: Path | None, *, wanted: bool) -> Summary:
+    import time
+
+    from quarterdeck.backend.training.demo_cluster import LiveDemo
+    from quarterdeck.backend.training.text_lesson import LessonFailed, run_text_lesson
+
+    with (
+        recording(journal, new_run(name), wanted=wanted) as writer,
+        failing_as(ExitCode.UNREACHABLE, OSError, LessonFailed, about="the live cluster failed"),
+        closing(LiveDemo(scenario, name, writer)) as cluster,
+    ):
+
+        def pass_time() -> None:
+            time.sleep(POLL_SECONDS)
+            cluster.drain()
+
+        return run_text_lesson(cluster.lesson, pass_time, _TerminalTrainee(), _command_lines)
+
+
+class _TerminalTrainee:
+    """The trainee at stdin and stderr; without a terminal nobody is waited for but where something is asked."""
+
+    def __init__(self) -> None:
+        self._present = sys.stdin.isatty()
+
+    def print_line(self, line: str) -> None:
+        say(line)
+
+    def answer(self) -> str:
+        return self._read("your answer: ")
+
+    def pause(self, what_follows: str) -> str:
+        return self._read(f"[enter: {what_follows}, q: leave] ") if self._present else ""
+
+    def _read(self, prompt: str) -> str:
+        print(prompt, end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not self._present or not line:
+            say(line.rstrip())  # what was typed at a terminal stands there already
+        return line.rstrip("\n")
+
+
+def _command_lines(command: Command) -> Sequence[str]:
+    from quarterdeck.app.commands.command_line import lines_of
+
+    return lines_of([command])

@@ -1,0 +1,241 @@
+"""`quarterdeck journal`: what is recorded; and how the other commands record."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.configuration.paths import journal_root
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_rows
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.core.events import Record
+    from quarterdeck.backend.journal.reader import Journal
+    from quarterdeck.backend.journal.writer import JournalWriter
+    from quarterdeck.backend.picture.fold.picture import Belief, Picture
+
+JournalOption = Annotated[
+    Path | None, typer.Option("--journal", metavar="DIR", help="Record into this folder instead of the usual one.")
+]
+NoJournalOption = Annotated[bool, typer.Option("--no-journal", help="Record nothing.")]
+
+RUN_COLUMNS = ("run", "members", "records", "files", "size_bytes", "first", "last", "problems")
+RECORD_COLUMNS = ("utc", "at_us", "run", "member", "uuid", "seq", "kind", "event")
+
+group = typer.Typer(help="List and print recorded runs.", rich_markup_mode=None)
+
+
+@group.command("ls")
+def list_runs(
+    path: Annotated[Path | None, typer.Argument(metavar="[PATH]", help="A journal; by default the usual one.")] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """List the recorded runs."""
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.journal.listing import RunListing, list_runs
+
+    def row(listing: RunListing) -> dict[str, object]:
+        return {
+            "run": listing.run,
+            "members": listing.members,
+            "records": listing.records,
+            "files": listing.files,
+            "size_bytes": listing.size_bytes,
+            "first": _utc_text(listing.first_utc),
+            "last": _utc_text(listing.last_utc),
+            "problems": len(listing.problems),
+        }
+
+    if path is None and not journal_root().exists():
+        say("nothing is recorded yet")
+        listings: tuple[RunListing, ...] = ()
+    else:
+        with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
+            listings = list_runs(path or journal_root())
+    write_rows(map(row, listings), RUN_COLUMNS, output)
+    for listing in listings:
+        for problem in listing.problems:
+            say(f"{problem.file}:{problem.line}: {problem.reason}")
+
+
+@group.command("cat")
+def print_records(
+    path: Annotated[Path, typer.Argument(help="A journal, a run's folder in it, or one file.")],
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print the records of a journal in order of time. Exits with 1 when a line could not be read."""
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.journal.reader import read_journal
+
+    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
+        journal = read_journal(path)
+        write_rows((record_row(record, flat=output.is_flat) for record in journal), RECORD_COLUMNS, output)
+    _tell_problems(journal)
+
+
+@group.command("lists")
+def print_lists(
+    path: Annotated[Path, typer.Argument(help="A journal of one run, a run's folder in it, or one file.")],
+    member: Annotated[str | None, typer.Option(metavar="LABEL", help="Only the list of this member.")] = None,
+    at: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="When, on the clock of the run; by default at its end.")
+    ] = None,
+    legacy: Annotated[bool, typer.Option("--legacy", help="The text as it was before the list had a version.")] = False,
+) -> None:
+    """Print the list that every member holds, as it stands in members' logs. Exits with 1 when a line could not be read."""
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.journal.reader import read_journal
+    from quarterdeck.backend.picture.text.formatting import one_line
+
+    if at is not None and not 0 <= at < inf:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--at: {at} is no time of a run; write seconds from 0 on")
+    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
+        journal = read_journal(path)
+        picture = _picture_at(journal, path, None if at is None else round(at * 1e6))
+    if not picture.members and journal.problems:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: is no journal; none of its lines is a record")
+    if member is not None and member not in picture.members:
+        known = ", ".join(map(one_line, picture.members)) or "none"
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--member: {member!r} was not seen by then; seen were {known}")
+    divider = ""
+    for label in picture.members if member is None else [member]:
+        belief, name = picture.members[label], one_line(label)
+        if not belief.version or belief.status not in ("member", "paused"):
+            say(f"{name} holds no list: it is {belief.status}")
+            continue
+        with failing_as(ExitCode.BAD_INPUT, ValueError, about=f"{path}: the list of {name}"):
+            text = _list_text(belief, legacy)
+        print(f"{divider}{name}\n{text}" if member is None else text)
+        divider = "\n"
+    _tell_problems(journal)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="journal")
+
+
+def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
+    """What the members of the one run in `journal` believed at `at_us`, or at its end. Raises `CommandFailed` for many runs."""
+    from quarterdeck.backend.journal.files import run_directory
+    from quarterdeck.backend.picture.fold.picture import Picture
+
+    picture, run = Picture(), None
+    for record in journal:
+        if run not in (None, record.run):
+            hint = f"name one of them, as in {run_directory(path, record.run)}"
+            raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: holds several runs; {hint}")
+        run = record.run
+        if at_us is None or record.at <= at_us:
+            picture.apply(record)
+    return picture
+
+
+def _list_text(belief: Belief, legacy: bool) -> str:
+    """The list that `belief` holds as it stands in logs. Raises `ValueError` when the journal has an address that is none."""
+    import msgspec
+
+    from quarterdeck.backend.core.address import Address
+    from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
+    from quarterdeck.backend.picture.text.formatting import one_line
+
+    members = tuple(
+        msgspec.structs.replace(member, address=Address(one_line(member.address)), uuid=one_line(member.uuid))
+        for member in belief.members
+    )
+    return member_list_text(MemberList(belief.version, members, belief.lineage), one_line(belief.uuid), legacy=legacy)
+
+
+def _tell_problems(journal: Journal) -> None:
+    """Name on stderr what could not be read; exit with 1 when any of it is more than an unfinished last line."""
+    for problem in journal.problems:
+        say(f"{problem.file}:{problem.line}: {problem.reason}")
+    if any(not problem.torn for problem in journal.problems):
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def record_row(record: Record, *, flat: bool) -> dict[str, object]:
+    """The record as a row of output: whole, or with the columns `RECORD_COLUMNS` when it is to be `flat`."""
+    import msgspec
+
+    if not flat:
+        whole: dict[str, object] = msgspec.to_builtins(record)
+        return whole
+    event = msgspec.to_builtins(record.event)
+    kind = event.pop("kind")
+    return {
+        "utc": _utc_text(record.utc),
+        "at_us": record.at,
+        "run": record.run,
+        "member": record.member,
+        "uuid": record.uuid,
+        "seq": record.seq,
+        "kind": kind,
+        "event": event,
+    }
+
+
+def new_run(name: str) -> str:
+    """A name for a run of the cluster or scenario `name`: in order of time, and never the same twice."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{_plain(name)}-{secrets.token_hex(2)}"
+
+
+def seeded_run(name: str, seed: int) -> str:
+    """A name for the run of the scenario `name` under `seed`: always the same, because the run is."""
+    return f"{_plain(name)}-seed-{seed}"
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name).strip("-") or "run"
+
+
+@contextmanager
+def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[JournalWriter | None]:
+    """A writer for `run` under `root`, closed at the end; None when no journal is `wanted`.
+
+    Afterwards says where the journal is and how to audit it. Raises `CommandFailed` when it cannot be written, or when
+    `run` is recorded under `root` already.
+    """
+    if not wanted:
+        yield None
+        return
+    from quarterdeck.backend.journal.files import run_directory
+    from quarterdeck.backend.journal.writer import JournalWriter
+
+    root = root or journal_root()
+    directory = run_directory(root, run)
+    if directory.exists():
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{directory}: recorded already; name another folder or remove it")
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
+        writer = JournalWriter(root, run, "quarterdeck")
+    for leftover in writer.recovered:
+        say(f"journal: {leftover.file}: {leftover.reason}")
+    try:
+        yield writer
+    finally:
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal is not complete"):
+            writer.close()
+        say(f"journal: {directory}")
+        say(f"audit it with: {shlex.join([_program(), 'audit', str(directory)])}")
+
+
+def _utc_text(utc_us: int | None) -> str | None:
+    if utc_us is None:
+        return None
+    return datetime.fromtimestamp(utc_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _program() -> str:
+    """What to type for `quarterdeck` here: its path when the shell would not find it."""
+    started = Path(sys.argv[0])
+    return str(started) if started.name == "quarterdeck" and shutil.which("quarterdeck") is None else "quarterdeck"

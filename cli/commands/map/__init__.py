@@ -1,0 +1,1 @@
+"""`quarterdeck map`: operations on the distributed map. They run on a cluster that is reached, or on one that lives as long as the command."""

@@ -1,0 +1,145 @@
+"""A distributed map in reach of the command line: who is asked, and what an operation and its answer look like as data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quarterdeck.cli.commands.journal import new_run, recording
+from quarterdeck.cli.configuration.connection import Connection
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.cluster import Cluster
+    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+    from quarterdeck.backend.core.properties import Settings
+
+LONGEST_WAIT_SECONDS = 3600.0
+"""Longer than any operation or command of a cluster takes, however it is set up: nobody waits for ever."""
+
+BATCH_ENTRIES = 500
+
+
+class MapSession:
+    """One client of one cluster: it asks the first member that it believes to run, one thing after the other."""
+
+    def __init__(self, cluster: Cluster, running: Sequence[str]) -> None:
+        self._cluster = cluster
+        self.running = list(running)
+
+    def ask(self, operation: Operation) -> Answer:
+        """Ask for `operation` and wait for its answer. Raises `CommandRefused` when there is nobody to be asked."""
+        from quarterdeck.backend.core.commands import CommandRefused
+
+        if not self.running:
+            raise CommandRefused("no member is left to be asked; start one")
+        return self._cluster.call(self.running[0], operation, watched=True).result(LONGEST_WAIT_SECONDS)
+
+    def do(self, command: Command) -> None:
+        """Start, stop or kill a member, and wait until that is done. Raises `CommandRefused`."""
+        from quarterdeck.backend.core.commands import KillMember, StartMember, StopMember
+
+        self._cluster.execute(command).result(LONGEST_WAIT_SECONDS)
+        if isinstance(command, StartMember):
+            self.running.append(command.member)
+        elif isinstance(command, StopMember | KillMember):
+            self.running.remove(command.member)
+
+    def load(self, name: str, entries: int, value_bytes: int) -> dict[str, object]:
+        """Put `entries` entries, `BATCH_ENTRIES` at a time, and say how quick that was."""
+        from quarterdeck.backend.core.data.calls.operations import PutAll
+
+        value = b"v" * value_bytes
+        began = time.perf_counter()
+        problem = ""
+        done = 0
+        while done < entries and not problem:
+            batch = range(done, min(done + BATCH_ENTRIES, entries))
+            problem = self.ask(PutAll(name, tuple((f"key-{number}", value) for number in batch))).problem
+            if not problem:
+                done = batch.stop
+        seconds = time.perf_counter() - began
+        return {
+            "do": "load",
+            "map": name,
+            "entries": done,
+            "value_bytes": value_bytes,
+            "seconds": round(seconds, 3),
+            "entries_per_second": round(done / max(seconds, 1e-9)),
+            "problem": problem,
+        }
+
+
+@contextmanager
+def map_session(
+    members: int,
+    settings: Settings,
+    *,
+    processes: bool = False,
+    journal: Path | None = None,
+    connection: Connection,
+) -> Iterator[MapSession]:
+    """A session with the cluster that `connection` names; when it names none, with a new one on this machine, which lives as
+    long as the session. Raises `CommandFailed`.
+
+    The only place that knows where the cluster of a `quarterdeck map` command comes from.
+    """
+    if connection.urls:
+        if processes or journal is not None:
+            raise CommandFailed(ExitCode.BAD_INPUT, "--processes and --journal are for a cluster that is started here")
+        with _remote_session(connection) as session:
+            yield session
+        return
+    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+
+    kind = ProcessCluster if processes else LocalCluster
+    with recording(journal, new_run("map"), wanted=journal is not None) as writer:
+        with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
+            cluster = kind(members, settings=settings, journal=writer)
+        try:
+            with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
+                cluster.started.result()
+            yield MapSession(cluster, cluster.labels)
+        except TimeoutError as silent:
+            raise CommandFailed(ExitCode.UNREACHABLE, "the cluster gives no answer") from silent
+        finally:
+            cluster.close()
+
+
+@contextmanager
+def _remote_session(connection: Connection) -> Iterator[MapSession]:
+    """Each operation is asked of the first member that was reached."""
+    from quarterdeck.backend.clusters.remote.member_client import BadResponse, Unreachable
+    from quarterdeck.backend.core.commands import CommandRefused
+
+    cluster = connection.open(write=not connection.read_only, records=False)
+    try:
+        connection.wait_for(cluster)
+        reached = [label for label, one in cluster.connection_status().items() if one.contact == "connected"]
+        with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse):
+            yield MapSession(cluster, reached)
+    finally:
+        cluster.close()
+
+
+def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:
+    """The operation and its answer as a row of output.
+
+    `found` tells an empty value from none; `untouched` stands beside a problem only.
+    """
+    from quarterdeck.backend.core.data.calls.operations import Get, Keys, Put, Remove, Size
+
+    row: dict[str, object] = {"do": str(operation.__struct_config__.tag), "map": operation.map}
+    match operation:
+        case Put() | Get() | Remove():
+            value = None if answer.value is None else answer.value.decode(errors="replace")
+            row |= {"key": operation.key, "value": value, "found": value is not None}
+        case Size():
+            row["size"] = answer.size
+        case Keys():
+            row["keys"] = answer.keys
+    return row | {"problem": answer.problem} | ({"untouched": answer.untouched} if answer.problem else {})

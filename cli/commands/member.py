@@ -1,0 +1,117 @@
+"""`quarterdeck member`: one member as a process of its own, for whoever starts processes."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.console import PresetName
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.service.configuration.sources import Override
+
+group = typer.Typer(help="Run one member.", rich_markup_mode=None)
+
+
+class LogFormat(StrEnum):
+    CONSOLE = "console"
+    JSON = "json"
+
+
+@group.command("start")
+def start(
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Configuration: YAML as the product has it.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="LABEL", help="What people call this member.")] = None,
+    cluster_name: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster it belongs to.")] = None,
+    port: Annotated[int | None, typer.Option(help="Its port, for members and for HTTP; then exactly this one.")] = None,
+    bind: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen; loopback by default.")] = None,
+    public_address: Annotated[
+        str | None, typer.Option(metavar="HOST", help="What others call, when that is not where it listens.")
+    ] = None,
+    join: Annotated[
+        list[str] | None, typer.Option(metavar="HOST[:PORT]", help="Where to look for the cluster; may be repeated.")
+    ] = None,
+    rest_port: Annotated[int | None, typer.Option(help="Serve HTTP at this port too.")] = None,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
+    ] = None,
+    preset: Annotated[PresetName | None, typer.Option(help="Timing properties to begin with.")] = None,
+    lite: Annotated[bool, typer.Option("--lite", help="Hold no data.")] = False,
+    zone: Annotated[str | None, typer.Option(help="Where it stands: a rack, a room, whatever fails as one.")] = None,
+    journal: Annotated[Path | None, typer.Option(metavar="DIR", help="Record into this folder.")] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to record as; the name of the cluster by default.")
+    ] = None,
+    log_format: Annotated[LogFormat | None, typer.Option(help="For people, or a JSON object a line.")] = None,
+    log_level: Annotated[str | None, typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR.")] = None,
+    ready_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Written when it has joined, removed when it has left.")
+    ] = None,
+    allow_faults: Annotated[
+        bool, typer.Option("--allow-faults", help="Let those who may do so harm it, for training.")
+    ] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Let nobody change anything over HTTP.")] = False,
+    open_to_all: Annotated[
+        str | None,
+        typer.Option(metavar="WORDS", help="Listen beyond this machine although nobody has to prove who they are."),
+    ] = None,
+) -> None:
+    """Run a member until it is told to leave (SIGTERM; twice: at once). Its log goes to stderr.
+
+    A flag goes before an environment variable (HZ_…, QUARTERDECK_…), that before the file. Exits with 0 when it has left, 1
+    when it has crashed, 2 for a bad configuration, 3 when its port is taken or no cluster would have it.
+    """
+    from quarterdeck.backend.service.configuration.sources import BadConfiguration, Override, process_configuration
+    from quarterdeck.backend.service.process.foreground_member import CannotRun, run_member
+
+    network = ("hazelcast", "network")
+    texts: list[tuple[str, tuple[str, ...], object]] = [
+        ("--name", ("hazelcast", "instance-name"), name),
+        ("--cluster-name", ("hazelcast", "cluster-name"), cluster_name),
+        ("--port", (*network, "port", "port"), port),
+        ("--port", (*network, "port", "auto-increment"), None if port is None else False),
+        ("--bind", ("quarterdeck", "bind"), bind),
+        ("--public-address", (*network, "public-address"), public_address),
+        ("--join", (*network, "join", "tcp-ip", "member-list"), ",".join(join) if join else None),
+        ("--rest-port", (*network, "rest-api", "port"), rest_port),
+        ("--preset", ("quarterdeck", "preset"), preset),
+        ("--lite", ("hazelcast", "lite-member", "enabled"), lite or None),
+        ("--zone", ("hazelcast", "member-attributes", "zone"), zone),
+        ("--journal", ("quarterdeck", "journal"), journal),
+        ("--run", ("quarterdeck", "run"), run),
+        ("--log-format", ("quarterdeck", "log", "format"), log_format),
+        ("--log-level", ("quarterdeck", "log", "level"), log_level),
+        ("--allow-faults", ("quarterdeck", "allow-faults"), allow_faults or None),
+        ("--read-only", ("quarterdeck", "read-only"), read_only or None),
+        ("--open-to-all", ("quarterdeck", "security", "open-to-all"), open_to_all),
+    ]
+    given = [Override(place, value, flag) for flag, place, value in texts if value is not None]
+    given += [_property(text) for text in properties or ()]
+    with failing_as(ExitCode.BAD_INPUT, BadConfiguration):
+        configuration = process_configuration(config, os.environ, given)
+    try:
+        end = run_member(configuration, ready_file)
+    except CannotRun as problem:
+        raise CommandFailed(ExitCode(problem.end), str(problem)) from problem
+    if end:
+        raise typer.Exit(end)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="member")
+
+
+def _property(text: str) -> Override:
+    from quarterdeck.backend.service.configuration.sources import PROPERTY_PLACE, Override
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--property {text}: write it as NAME=VALUE")
+    return Override((*PROPERTY_PLACE, name.strip()), value.strip(), "--property")

@@ -1,0 +1,54 @@
+"""`quarterdeck simulate`: one scenario under one seed, in simulated time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.journal import JournalOption, recording, seeded_run
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, write_document
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.simulation.scenarios.run import Outcome
+    from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+
+
+def simulate(
+    file: Annotated[Path, typer.Argument(help="A scenario.")],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same run.")],
+    journal: JournalOption = None,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Simulate a scenario. Exits with 1 when an expectation is missed or an invariant violated."""
+    report(simulated(load(file), file.stem, seed, journal), output)
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(simulate)
+
+
+def load(path: Path) -> Scenario:
+    """The scenario in the file at `path`. Raises `CommandFailed` when there is none."""
+    from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario
+
+    with failing_as(ExitCode.BAD_INPUT, BadScenario):
+        return load_scenario(path)
+
+
+def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Outcome:
+    """What became of `scenario` under `seed`, recorded when `journal` says where."""
+    from quarterdeck.backend.simulation.scenarios.run import simulate
+
+    run = seeded_run(name, seed)
+    with recording(journal, run, wanted=journal is not None) as writer:
+        return simulate(scenario, seed, writer, run=run)
+
+
+def report(outcome: Outcome, output: Format) -> None:
+    """Print the outcome; exit with 1 unless it passed."""
+    write_document(outcome.as_json(), output)
+    if not outcome.passed:
+        raise typer.Exit(ExitCode.CHECK_FAILED)

@@ -1,0 +1,101 @@
+"""`quarterdeck audit`: check journals, or the product's own logs, against the invariants, on Spark."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.spark.audit_report import ReportOption, reporting
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.pipeline.audit import AuditResult
+
+COLUMNS = ("severity", "rule", "run", "at_seconds", "members", "detail")
+LINES_OF_INCOMPLETE = 5
+
+
+class Source(StrEnum):
+    AUTO = "auto"
+    JOURNAL = "journal"
+    LOGS = "logs"
+
+
+def audit(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Journals, folders of runs, files, or logs.")],
+    rules: Annotated[str, typer.Option(metavar="A,B", help="Judge only these invariants.")] = "",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write tables and findings here.")] = None,
+    source: Annotated[Source, typer.Option(help="What the paths hold; by default that is looked up.")] = Source.AUTO,
+    bound: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="How long members may take to agree when all is calm.", min=0),
+    ] = None,
+    master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; by default this machine.")] = "",
+    remote: Annotated[str, typer.Option(metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")] = "",
+    report: ReportOption = None,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Check journals against the invariants. Exits with 1 when one is violated."""
+    import msgspec
+
+    from quarterdeck.backend.hazelcast.logs.reader import NoLogs
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline import audit as pipeline
+    from quarterdeck.backend.pipeline.rules.names import UnknownRule
+    from quarterdeck.backend.pipeline.spark.requirements import SparkUnreachable
+
+    if master and remote:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
+    names = [name.strip() for name in rules.split(",") if name.strip()]
+    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, pipeline.PipelineMissing, OSError)
+    with (
+        reporting(report, paths, source=source.value) as tell,
+        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
+        failing_as(ExitCode.BAD_INPUT, *bad),
+    ):
+        result = pipeline.audit(
+            paths,
+            out,
+            rules=names,
+            source=source.value,
+            master=master,
+            remote=remote,
+            bound_us=None if bound is None else round(bound * 1_000_000),
+            then=tell,
+        )
+    if output.is_flat:
+        rows = ({**msgspec.to_builtins(one), "at_seconds": f"{one.at / 1e6:.3f}"} for one in result.findings)
+        write_rows(rows, (*COLUMNS, "link") if output is Format.CSV else COLUMNS, output)
+    else:
+        write_document(msgspec.to_builtins(result, enc_hook=str), output)
+    violations = sum(finding.severity == "violation" for finding in result.findings)
+    _narrate(result, violations)
+    if violations:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _narrate(result: AuditResult, violations: int) -> None:
+    """What is to be known of the verdict. The last line is the verdict."""
+    from quarterdeck.backend.picture.text.formatting import counted
+
+    for unjudged in result.not_judged:
+        say(f"not judged: {', '.join(unjudged.rules)}: {unjudged.why}")
+    for run, lacks in list(result.incomplete.items())[:LINES_OF_INCOMPLETE]:
+        say(f"the journal of {run} is incomplete: {lacks}")
+    if len(result.incomplete) > LINES_OF_INCOMPLETE:
+        say(f"and those of {len(result.incomplete) - LINES_OF_INCOMPLETE} more runs")
+    contradicting = result.counts["contradicting"]
+    if no_records := result.counts["quarantined"] - contradicting:
+        say(counted(no_records, "line is no record", "lines are no records"))
+    if contradicting:
+        say(f"{counted(contradicting, 'line contradicts', 'lines contradict')} a record already read")
+    records, runs = (counted(result.counts[f"{what}s"], what) for what in ("record", "run"))
+    say(f"{records} of {runs}: {counted(violations, 'violation') if violations else 'no violations'}")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(audit)

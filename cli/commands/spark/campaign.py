@@ -1,0 +1,342 @@
+"""`quarterdeck campaign`: simulations by the hundred thousand on Spark, judged, ranked and compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quarterdeck.cli.commands.swarm import GREATEST_SEED, size_bounds
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.core.properties import PropertyValue
+    from quarterdeck.backend.pipeline.campaign.driver import Progress, Summary
+    from quarterdeck.backend.pipeline.campaign.plan import Campaign
+
+PROGRESS_INTERVAL_SECONDS = 5.0
+FAILURES_PRINTED = 20
+"""Failing seeds that are told as they are found. The ranking at the end has them all."""
+
+FAILURE_COLUMNS = ("signature", "runs", "seeds", "reproduce")
+COMPARISON_COLUMNS = (
+    "settings",
+    "measure",
+    "runs",
+    "mean",
+    "mean_95",
+    "p50",
+    "p95",
+    "p99",
+    "minus_first",
+    "minus_first_95",
+)
+
+MasterOption = Annotated[
+    str,
+    typer.Option(metavar="URL", help="Run on this Spark master, as spark://HOST:7077; by default on all cores here."),
+]
+RemoteOption = Annotated[
+    str, typer.Option(metavar="URL", help="Run through this Spark Connect server: sc://HOST:15002.")
+]
+
+group = typer.Typer(help="Run simulations by the hundred thousand on Spark.", rich_markup_mode=None)
+
+
+@group.command("run")
+def run(
+    seeds: Annotated[
+        str, typer.Option(metavar="FIRST:LAST", help="The seeds to run; both ends are run. N alone is 1:N.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Keep verdicts, journals and failures here.")],
+    scenario: Annotated[Path | None, typer.Option(metavar="FILE", help="Run this scenario under every seed.")] = None,
+    swarm: Annotated[
+        bool, typer.Option("--swarm", help="Draw a scenario from every seed, as `quarterdeck swarm`.")
+    ] = False,
+    data: Annotated[bool, typer.Option("--data", help="With --swarm: use a map all the time.")] = False,
+    members: Annotated[
+        str | None,
+        typer.Option(metavar="FEWEST-MOST", help="With --swarm: how many members a run may have; 3-20, with data 3-8."),
+    ] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SETTING=A,B,C", help="Compare these values on the same seeds; repeat for combinations."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what DIR holds; the seeds may be more now.")
+    ] = False,
+    shrink: Annotated[bool, typer.Option(help="Make one scenario of each way of failing as small as possible.")] = True,
+    budget: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="CPU time that one run may take before it is given up.")
+    ] = 60.0,
+    master: MasterOption = "",
+    remote: RemoteOption = "",
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Run every seed, keep a verdict of each, and look into what failed.
+
+    A run that raises, ends its process or never ends is a verdict like any other. Exits with 1 when a run failed.
+    """
+    if master and remote:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--remote: give either --master or --remote, not both")
+    numbers = _seeds(seeds)
+    campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm, data=data)
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
+        out.mkdir(parents=True, exist_ok=True)
+    summary = _on_spark(campaign, numbers, out, master, remote, str(scenario or ""), resume=resume, shrinks=shrink)
+    _print(summary, output)
+    if summary.failed:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="campaign")
+
+
+# What is to be run
+
+
+def _campaign(
+    scenario: Path | None, members: str | None, sweep: list[str], budget: float, *, swarm: bool, data: bool
+) -> Campaign:
+    """Raises `CommandFailed`."""
+    from quarterdeck.backend.core.properties import BadProperty
+    from quarterdeck.backend.pipeline.campaign.plan import Campaign, variants_of
+    from quarterdeck.cli.commands.simulate import load
+
+    if (scenario is None) == (not swarm):
+        raise CommandFailed(ExitCode.BAD_INPUT, "--scenario: say what to run: either --scenario FILE or --swarm")
+    if scenario is not None and (data or members is not None):
+        option = "--data" if data else "--members"
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: a scenario names its members and its workload; use --swarm")
+    with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--sweep"):
+        variants = variants_of(_sweep(sweep))
+    text = ""
+    if scenario is not None:
+        load(scenario)
+        text = scenario.read_text(encoding="utf-8")
+    sizes = _sizes(members or ("3-8" if data else "3-20"))
+    return Campaign(text, data=data, sizes=sizes, variants=variants, cpu_seconds=budget)
+
+
+def _seeds(text: str) -> range:
+    fit = re.fullmatch(r"(?:(\d+):)?(\d+)", text.strip())
+    if fit is None:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {text!r} is no range; write two numbers, as in 1:100000")
+    first, last = int(fit[1] or 1), int(fit[2])
+    if last < first:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {text} ends before it begins")
+    if last > GREATEST_SEED:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {last} is too great; the greatest seed is {GREATEST_SEED}")
+    return range(first, last + 1)
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    if not re.fullmatch(r"\d+(?:[-:]\d+)?", text.strip()):
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--members: {text!r} is no range; write two numbers, as in 3-20")
+    try:
+        return size_bounds(text.replace("-", ":"))
+    except CommandFailed as problem:
+        raise CommandFailed(ExitCode.BAD_INPUT, problem.message.replace("--sizes", "--members")) from problem
+
+
+def _sweep(texts: list[str]) -> dict[str, list[PropertyValue]]:
+    sweep: dict[str, list[PropertyValue]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        given = [value.strip() for value in values.split(",")]
+        if not equals or not all(given):
+            raise CommandFailed(
+                ExitCode.BAD_INPUT, f"--sweep: {text!r} is no setting with values; write SETTING=A,B,C without gaps"
+            )
+        if name in sweep:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"--sweep: {name} is given twice; write all its values behind one")
+        if len(set(given)) != len(given):
+            raise CommandFailed(ExitCode.BAD_INPUT, f"--sweep: {name} has a value twice")
+        sweep[name] = [_value(value) for value in given]
+    return sweep
+
+
+def _value(text: str) -> PropertyValue:
+    """As a scenario file would be read."""
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if re.fullmatch(r"-?\d*\.\d+", text):
+        return float(text)
+    return {"true": True, "false": False}.get(text, text)
+
+
+# Running it
+
+
+def _on_spark(
+    campaign: Campaign,
+    seeds: range,
+    out: Path,
+    master: str,
+    remote: str,
+    scenario_file: str,
+    *,
+    resume: bool,
+    shrinks: bool,
+) -> Summary:
+    from quarterdeck.backend.pipeline.spark.requirements import (
+        PipelineMissing,
+        SparkFailed,
+        SparkUnreachable,
+        needing_packages,
+    )
+
+    with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
+        from quarterdeck.backend.pipeline.campaign.driver import run_campaign
+        from quarterdeck.backend.pipeline.campaign.store import CampaignRefused
+        from quarterdeck.backend.pipeline.spark.session import spark_session
+    with (
+        failing_as(ExitCode.BAD_INPUT, CampaignRefused, PipelineMissing, OSError),
+        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
+        _hinting_at_resuming(out, SparkFailed),
+        spark_session(master, remote=remote, profile="throughput") as spark,
+        _progress() as tell,
+    ):
+        try:
+            return run_campaign(
+                spark,
+                campaign,
+                seeds,
+                out,
+                resume=resume,
+                scenario_file=scenario_file,
+                shrinks=shrinks,
+                tell=tell,
+                warn=say,
+            )
+        except KeyboardInterrupt:
+            say(f"interrupted; go on with --resume: {out}")
+            raise
+
+
+@contextmanager
+def _hinting_at_resuming(out: Path, failed: type[Exception]) -> Iterator[None]:
+    """Add to what `failed` says that nothing which came back is lost."""
+    try:
+        yield
+    except failed as problem:
+        hint = f"what came back is kept; go on with --resume: {out}"
+        raise CommandFailed(ExitCode.UNREACHABLE, f"{problem}; {hint}") from problem
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """A bar with rate and time left on a terminal, a line every few seconds elsewhere; both on stderr."""
+    import sys
+
+    told = 0
+
+    def tell_failures(progress: Progress, tell: Callable[[str], None]) -> None:
+        nonlocal told
+        for row in progress.new_failures:
+            told += 1
+            if told <= FAILURES_PRINTED:
+                tell(f"seed {row.seed}: {row.signature}")
+
+    if not sys.stderr.isatty():
+        said_at = 0.0
+
+        def tell_plainly(progress: Progress) -> None:
+            nonlocal said_at
+            tell_failures(progress, say)
+            if progress.seconds - said_at >= PROGRESS_INTERVAL_SECONDS or progress.runs == progress.of_runs:
+                said_at = progress.seconds
+                say(_line(progress))
+
+        yield tell_plainly
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[line]}", markup=False))
+    with Bar(*columns, console=Console(stderr=True, highlight=False)) as bar:
+        task = bar.add_task("", total=1.0, line="starting")
+
+        def tell(progress: Progress) -> None:
+            tell_failures(progress, lambda text: bar.console.print(text, markup=False))
+            bar.update(task, completed=progress.share, line=_line(progress))
+
+        yield tell
+
+
+def _line(progress: Progress) -> str:
+    left = f", {_duration(progress.left_seconds)} left" if progress.left_seconds else ""
+    failed = f", {progress.failed} failed" if progress.failed else ""
+    return f"{progress.runs} of {progress.of_runs} runs, {progress.rate:.1f} a second{left}{failed}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+# What is printed
+
+
+def _print(summary: Summary, output: Format) -> None:
+    import msgspec
+
+    took = summary.took
+    document: dict[str, Any] = msgspec.to_builtins(summary)
+    if not output.is_flat:
+        write_document(document, output)
+    else:
+        brief = {name: value for name, value in document.items() if name not in ("failures", "settings", "took")}
+        write_document(brief, output)
+        if summary.failures:
+            write_rows(document["failures"], FAILURE_COLUMNS, output)
+        if summary.settings:
+            write_rows(_comparison_rows(summary), COMPARISON_COLUMNS, output)
+    for failure in summary.failures:
+        say(f"{failure.runs} x {failure.signature}")
+        if failure.reproduce:
+            say(f"  reproduce: {failure.reproduce}")
+        if failure.scenario:
+            say(f"  scenario: quarterdeck simulate {failure.scenario} --seed {failure.seeds[0]}")
+    if summary.failures_left_out:
+        say(f"and {summary.failures_left_out} more ways of failing, in the verdicts only")
+    say(f"{took.runs} runs in {_duration(took.wall_seconds)}, {took.runs_per_second} a second; {summary.folder}")
+
+
+def _comparison_rows(summary: Summary) -> Iterator[dict[str, object]]:
+    """One row for each measure of each variant, and one for each verdict that occurs anywhere."""
+    verdicts = [verdict for verdict in summary.verdicts if summary.verdicts[verdict]]
+    for variant in summary.settings:
+        settings = ", ".join(f"{name}={value}" for name, value in variant.settings.items())
+        for verdict in verdicts:
+            share = variant.verdicts[verdict]
+            yield {
+                "settings": settings,
+                "measure": f"share {verdict}",
+                "runs": share.runs,
+                "mean": share.share,
+                "mean_95": _interval(share.interval),
+            }
+        for name, measure in variant.measures.items():
+            row: dict[str, object] = {"settings": settings, "measure": name.replace("_", " "), "runs": measure.runs}
+            if measure.mean is not None:
+                row |= {"mean": f"{measure.mean.value:.3f}", "mean_95": _interval(measure.mean.interval)}
+            row |= {name: f"{one.value:.3f}" for name, one in measure.percentiles.items()}
+            if measure.minus_first is not None:
+                row["minus_first"] = f"{measure.minus_first.value:+.3f}"
+                row["minus_first_95"] = _interval(measure.minus_first.interval)
+            yield row
+
+
+def _interval(interval: tuple[float, float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"

@@ -1,0 +1,108 @@
+"""`quarterdeck pipeline`: tables and metrics of journals, on Spark."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quarterdeck.cli.commands.spark import stream
+from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+
+group = typer.Typer(help="Tables, metrics and a running audit of journals, on Spark.", rich_markup_mode=None)
+
+
+class By(StrEnum):
+    RUN = "run"
+    SCENARIO = "scenario"
+    SETTINGS = "settings"
+    ALL = "all"
+
+
+@group.command("tables")
+def make_tables(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Journals, folders of runs, or files.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the tables are, or will be.")],
+    master: MasterOption = "",
+    remote: RemoteOption = "",
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Make Parquet tables of journals, or bring them up to date: only runs with anything new are made anew."""
+    import msgspec
+
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
+    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
+
+    _one_of(master, remote)
+    with (
+        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
+        failing_as(ExitCode.BAD_INPUT, NoJournal, StoreRefused, PipelineMissing, OSError),
+    ):
+        with needing_packages():
+            from quarterdeck.backend.pipeline.spark.session import spark_session
+            from quarterdeck.backend.pipeline.tables.store import update_store
+        with spark_session(master, remote=remote) as spark:
+            folded = update_store(spark, paths, out)
+    write_document(msgspec.to_builtins(folded), output)
+    say(f"{len(folded.runs) or 'no'} runs made anew in {out}, of {folded.files_read} files that were not read before")
+
+
+@group.command("metrics")
+def print_metrics(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Journals, folders of runs, files; or one directory of tables."),
+    ],
+    by: Annotated[By, typer.Option(help="What percentiles are made of.")] = By.RUN,
+    table: Annotated[
+        str, typer.Option(metavar="NAME", help="Print the rows of one table instead, such as splits or detection.")
+    ] = "",
+    master: MasterOption = "",
+    remote: RemoteOption = "",
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Measure what journals tell: how long faults went unnoticed, members disagreed, data was out of reach."""
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.metrics.measuring import MOST_ROWS, TABLE_NAMES, measure
+    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
+    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
+
+    if table and table not in TABLE_NAMES:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")
+    _one_of(master, remote)
+    with (
+        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
+        failing_as(ExitCode.BAD_INPUT, NoJournal, StoreRefused, PipelineMissing, OSError),
+    ):
+        measured = measure(paths, by.value, table, master=master, remote=remote)
+    write_rows(
+        ({name: _short(value, output) for name, value in row.items()} for row in measured.rows),
+        measured.columns,
+        output,
+    )
+    if measured.is_cut:
+        say(f"there are more; these are the first {MOST_ROWS} rows")
+    if measured.quarantined:
+        say(f"{measured.quarantined} lines are no records and were left out")
+
+
+def register(app: typer.Typer) -> None:
+    stream.register(group)
+    app.add_typer(group, name="pipeline")
+
+
+def _one_of(master: str, remote: str) -> None:
+    if master and remote:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote: only one of them")
+
+
+def _short(value: object, output: Format) -> object:
+    """A number as people read it, where people read."""
+    if output is not Format.TABLE or not isinstance(value, float):
+        return value
+    return int(value) if value.is_integer() else round(value, 3)

@@ -1,0 +1,123 @@
+"""`quarterdeck pipeline stream`: the audit of a journal while it is written."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.spark.campaign import MasterOption
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.pipeline.streaming.findings_file import Change
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def stream(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A journal, or one run=… directory in it.")],
+    once: Annotated[
+        bool, typer.Option("--once", help="Audit what is there and what was not audited before, and end.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also keep the tables of the journal up to date here.")
+    ] = None,
+    findings: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where findings are kept; findings.jsonl beside the runs if not given."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the stream keeps its account; _stream beside the runs.")
+    ] = None,
+    trigger_ms: Annotated[int, typer.Option(min=100, metavar="MS", help="How often to look for new files.")] = 500,
+    master: MasterOption = "",
+    output: FormatOption = Format.JSONL,
+) -> None:
+    """Audit a journal as it grows, until Ctrl-C. What is found is printed and kept in findings.jsonl beside the runs.
+
+    Prints JSON lines, or sentences with `-o table`.
+    After a restart it goes on where it was. Exits with 1 when `--once` leaves a violation in that file, with 4 when the stream
+    dies.
+    """
+    if output not in (Format.JSONL, Format.TABLE):
+        raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: what comes bit by bit is printed as jsonl or table")
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
+    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
+
+    with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
+        from quarterdeck.backend.pipeline.streaming import stream as streaming
+    stop = threading.Event()
+    with _ended_by_signals(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
+        with failing_as(ExitCode.BAD_INPUT, NoJournal, PipelineMissing, StoreRefused):
+            where = streaming.stream_paths(path, findings, checkpoint)
+            say(
+                f"audits {where.root} as it grows; findings go to {where.findings}"
+                + ("" if once else "; Ctrl-C ends it")
+            )
+            done = streaming.stream(
+                where,
+                stop=stop,
+                tell=lambda change: _tell(change, output),
+                say=say,
+                ready=lambda: _end_by_signals(stop),
+                once=once,
+                trigger_ms=trigger_ms,
+                out_dir=out,
+                master=master,
+            )
+    bad = f", {done.problems} of them no records" if done.problems else ""
+    say(f"{done.lines} lines read{bad}; {done.violations or 'no'} violations in {done.findings}")
+    if not once:
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    if done.violations:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def register(group: typer.Typer) -> None:
+    group.command()(stream)
+
+
+@contextmanager
+def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    _end_by_signals(stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end_by_signals(stop: threading.Event) -> None:
+    """Let the first Ctrl-C or SIGTERM set `stop`; a second Ctrl-C ends the process as usual."""
+
+    def end(_: int, __: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    for number in _SIGNALS:
+        signal.signal(number, end)
+
+
+def _tell(change: Change, output: Format) -> None:
+    import msgspec
+
+    from quarterdeck.backend.picture.text.formatting import one_line
+
+    for one in change.added:
+        if output is Format.JSONL:
+            print(msgspec.json.encode(one).decode())
+        else:
+            print(one_line(f"{one.severity}: {one.rule} in {one.run} at {one.at / 1_000_000:.3f} s: {one.detail}"))
+    sys.stdout.flush()
+    for one in change.withdrawn:
+        say(one_line(f"does not hold any more: {one.rule} in {one.run}: {one.detail}"))

@@ -1,0 +1,53 @@
+"""`quarterdeck web`: the console in a browser on this machine."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from quarterdeck.cli.commands.console import console_settings
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+
+DEFAULT_PORT = 8321
+
+CONSOLE = (sys.executable, "-P", "-c", "from quarterdeck.cli.main import run; run()", "console")
+"""How the console is started whatever the shell finds under `quarterdeck`, and whatever lies in the folder where one is (-P)."""
+
+
+def web(
+    context: typer.Context,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where to serve, on this machine only; 0 for any free port.")
+    ] = DEFAULT_PORT,
+    write: Annotated[
+        bool, typer.Option("--write", help="Allow to change things; otherwise the console only looks.")
+    ] = False,
+) -> None:
+    """Serve the console to a browser on this machine and print the URL, which works once. Takes the options of `console` too."""
+    options = [*context.args, *mode_options(context, write=write)]
+    try:
+        from quarterdeck.cli.commands.web.server import serve_console
+    except ImportError as missing:
+        remedy = "install it with: pip install 'quarterdeck[web]'"
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{missing.name} is missing; {remedy}") from missing
+    with failing_as(ExitCode.UNREACHABLE, OSError, about=f"port {port} cannot be served"):
+        serve_console((*CONSOLE, *options), port)
+
+
+def mode_options(context: typer.Context, *, write: bool) -> list[str]:
+    """How the console is told what it may do. Raises what the console would say about its options, before a browser has to."""
+    assert context.parent is not None
+    command: Any = context.parent.command
+    console = command.get_command(context.parent, "console")
+    given = console.make_context("console", list(context.args), parent=context.parent).params
+    console_settings(given["theme"])
+    if not write:
+        return ["--read-only"]
+    # A cluster that the console starts itself is there to be changed; one that runs elsewhere takes the word for it.
+    return ["--write"] if given["connect"] or given["cluster"] else []
+
+
+def register(app: typer.Typer) -> None:
+    app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(web)

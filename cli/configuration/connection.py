@@ -1,0 +1,207 @@
+"""Which running cluster a command is for, and who we are to it: the same options wherever a command needs them.
+
+No option takes a secret, for others can read a process's arguments: secrets come from files or from the environment.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import say
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.remote.access import Access
+    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+
+PASSWORD_VARIABLE = "QUARTERDECK_PASSWORD"
+TOKEN_VARIABLE = "QUARTERDECK_TOKEN"
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A cluster to reach. Without URLs: none was named."""
+
+    urls: tuple[str, ...] = ()
+    label: str = ""
+    environment: str = ""
+    read_only: bool = False
+    """Its profile wants nothing changed from here."""
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def access(self) -> Access:
+        from quarterdeck.backend.clusters.remote.access import Access
+
+        return Access(self.user, self.password, self.token, self.authority, self.certificate, self.key)
+
+    def require_named(self) -> Connection:
+        """Itself. Raises `CommandFailed` when no cluster was named."""
+        if not self.urls:
+            raise CommandFailed(ExitCode.BAD_INPUT, "which cluster? give --connect URL of a member, or --cluster NAME")
+        return self
+
+    def require_writable(self) -> Connection:
+        """Itself. Raises `CommandFailed` when nothing may be changed from here."""
+        if self.read_only:
+            raise CommandFailed(ExitCode.REFUSED, f"the profile of {self.label} is read-only; change it there")
+        return self
+
+    def open(self, *, write: bool = False, records: bool = True) -> RemoteCluster:
+        """The cluster, with or without what its members record; the caller closes it. Raises `CommandFailed`."""
+        from quarterdeck.backend.clusters.remote.access import is_unencrypted
+        from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
+
+        if self.password or self.token:
+            for url in filter(is_unencrypted, self.urls):
+                say(f"{url}: who you are crosses the net in the clear; use https:// where members offer it")
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="the certificates cannot be used"):
+            return RemoteCluster(
+                self.urls,
+                access=self.access(),
+                name=self.label,
+                environment=self.environment,
+                write=write,
+                records=records,
+            )
+
+    def wait_for(self, cluster: RemoteCluster) -> None:
+        """Return when a member is reached. Raises `CommandFailed` when that does not happen in a while."""
+        try:
+            cluster.started.result(CONNECT_TIMEOUT_SECONDS)
+        except TimeoutError as silent:
+            why = "; ".join(one.why for one in cluster.connection_status().values() if one.why) or "no answer yet"
+            raise CommandFailed(ExitCode.UNREACHABLE, why) from silent
+
+
+def connection_of(
+    connect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--connect", "--url", metavar="URL", help="A running member; the others are found from there. Repeatable."
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="NAME", help="A cluster of the configuration file.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(metavar="NAME", envvar="QUARTERDECK_USER", help="Who you are to the members.")
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", envvar="QUARTERDECK_PASSWORD_FILE", help="Holds the password of --user."),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", envvar="QUARTERDECK_TOKEN_FILE", help="Holds a token, instead of a user."),
+    ] = None,
+    ca_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", envvar="QUARTERDECK_CA_FILE", help="Who signs the members' certificates."),
+    ] = None,
+    certificate_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", envvar="QUARTERDECK_CERTIFICATE_FILE", help="Your certificate, if members ask."),
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", envvar="QUARTERDECK_KEY_FILE", help="Its key, if that is elsewhere.")
+    ] = None,
+) -> Connection:
+    """The connection that these options describe; what is given goes before the profile. Raises `CommandFailed`."""
+    known = profile_of(cluster) if cluster is not None else Connection()
+    password = _secret(password_file, "--password-file", PASSWORD_VARIABLE) or known.password
+    token = _secret(token_file, "--token-file", TOKEN_VARIABLE)
+    return replace(
+        known,
+        urls=_urls(connect) if connect else known.urls,
+        user=user or known.user,
+        password=password,
+        token=token or ("" if user else known.token),
+        authority=ca_file or known.authority,
+        certificate=certificate_file or known.certificate,
+        key=key_file or known.key,
+    )
+
+
+def with_connection(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with the options of `connection_of` in place of its parameter `connection`."""
+    own = inspect.signature(command, eval_str=True).parameters
+    options = inspect.signature(connection_of, eval_str=True).parameters
+
+    @functools.wraps(command)
+    def connected(*arguments: Any, **given: Any) -> None:
+        chosen = {name: given.pop(name) for name in options if name in given}
+        command(*arguments, **given, connection=connection_of(**chosen))
+
+    parameters = [one for name, one in own.items() if name != "connection"] + list(options.values())
+    del connected.__dict__["__wrapped__"]  # typer is to see the new parameters
+    connected.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    )
+    connected.__annotations__ = {one.name: one.annotation for one in parameters}
+    return connected
+
+
+def profile_of(label: str) -> Connection:
+    """What the profile of this label says, and nothing else: secrets in the environment are for the cluster that a command names.
+
+    Raises `CommandFailed`.
+    """
+    from quarterdeck.backend.documents.yaml_document import BadDocument
+    from quarterdeck.cli.configuration.paths import configuration_file
+    from quarterdeck.cli.configuration.user_configuration import UserConfiguration
+
+    with failing_as(ExitCode.BAD_INPUT, BadDocument):
+        profiles = UserConfiguration().profiles
+    if label not in profiles:
+        known = ", ".join(profiles) or "none"
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--cluster {label}: {configuration_file()} has {known}")
+    profile = profiles[label]
+    return Connection(
+        urls=profile.urls,
+        label=profile.label,
+        environment=profile.environment,
+        read_only=profile.read_only,
+        user=profile.user,
+        password=_content(profile.password_file, f"password-file of {label}"),
+        token=_content(profile.token_file, f"token-file of {label}"),
+        authority=profile.ca_file,
+        certificate=profile.certificate_file,
+        key=profile.key_file,
+    )
+
+
+def _urls(texts: list[str]) -> tuple[str, ...]:
+    from quarterdeck.backend.clusters.remote.access import BadUrl, member_url
+
+    with failing_as(ExitCode.BAD_INPUT, BadUrl, about="--connect"):
+        return tuple(map(member_url, texts))
+
+
+def _secret(file: Path | None, option: str, variable: str) -> str:
+    return _content(file, option) or os.environ.get(variable, "")
+
+
+def _content(file: Path | None, about: str) -> str:
+    """What stands in the file, without the line end that editors put there."""
+    if file is None:
+        return ""
+    with failing_as(ExitCode.BAD_INPUT, OSError, UnicodeDecodeError, about=about):
+        content = file.read_text(encoding="utf-8").rstrip("\r\n")
+    if not content or not content.isprintable():
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{about}: {file} has to hold one line of visible letters")
+    return content

@@ -1,0 +1,124 @@
+"""Every command line that the console shows is one that `quarterdeck` takes."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, get_args
+
+import pytest
+import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quarterdeck.app.actions.registry import ACTIONS
+from quarterdeck.app.commands.command_line import CONNECT_PLACEHOLDER, line_of, line_of_action, lines_of
+from quarterdeck.backend.core.commands import (
+    ArrangePartitions,
+    CallMap,
+    ChangeState,
+    Command,
+    CutLink,
+    DelayLink,
+    DropMessages,
+    DuplicateOnLink,
+    Heal,
+    HealLink,
+    KillAt,
+    KillMember,
+    LoseOnLink,
+    Operate,
+    Partition,
+    PauseMember,
+    ResumeMember,
+    SearchClusters,
+    SetJoinList,
+    SetProperties,
+    StartMember,
+    StopMember,
+)
+from quarterdeck.backend.core.data.calls.operations import Get, Keys, Put, Remove, Size
+from quarterdeck.cli.main import app
+
+LINES: list[tuple[Command, str]] = [
+    (StartMember("athens"), "quarterdeck member start --name=athens"),
+    (StopMember("athens"), "quarterdeck cluster do --cluster orders stop athens"),
+    (KillMember("athens"), "quarterdeck cluster kill --cluster orders athens"),
+    (PauseMember("athens"), "quarterdeck cluster fault --cluster orders pause athens"),
+    (ResumeMember("athens"), "quarterdeck cluster fault --cluster orders resume athens"),
+    (Partition((("a", "b"), ("c",))), "quarterdeck cluster fault --cluster orders partition 'a,b|c'"),
+    (CutLink(("a",), ("b",), one_way=True), "quarterdeck cluster fault --cluster orders cut a b one-way"),
+    (DelayLink(("a",), ("b",), 250_000), "quarterdeck cluster fault --cluster orders delay a b 250ms"),
+    (LoseOnLink(("a",), ("b",), 0.3), "quarterdeck cluster fault --cluster orders lose a b 0.3"),
+    (DuplicateOnLink(("a",), ("b",), 0.3), "quarterdeck cluster fault --cluster orders duplicate a b 0.3"),
+    (DropMessages(("a",), ("b",), ()), "quarterdeck cluster fault --cluster orders drop-messages a b none"),
+    (Heal(), "quarterdeck cluster fault --cluster orders heal"),
+    (HealLink(("a",), ("b",)), "quarterdeck cluster fault --cluster orders heal a b"),
+    (SetJoinList("a", ("a", "h:5701")), "quarterdeck cluster join-list set --member=a --cluster orders a h:5701"),
+    (ChangeState("a", "FROZEN"), "quarterdeck cluster state --member=a --cluster orders FROZEN"),
+    (SearchClusters("a"), "quarterdeck cluster do --cluster orders search a"),
+    (ArrangePartitions("a"), "quarterdeck cluster do --cluster orders arrange a"),
+    (CallMap("a", Put("m", "k", b"v w")), "quarterdeck map put --map=m --cluster orders k 'v w'"),
+    (CallMap("a", Get("m m", "-k")), "quarterdeck map get --map='m m' --cluster orders -- -k"),
+    (CallMap("a", Remove("m", "k")), "quarterdeck map remove --map=m --cluster orders k"),
+    (CallMap("a", Size("m")), "quarterdeck map size --map=m --cluster orders"),
+    (CallMap("a", Keys("m")), "quarterdeck map keys --map=m --cluster orders"),
+]
+ONLY_HERE = (KillAt("a", "list-installed"), Operate("a"), SetProperties("a", {"x": 3}))
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """What the program would be given by `line`; nothing is done. Raises what it raises on bad lines."""
+    program, *words = shlex.split(line)
+    assert program == "quarterdeck"
+    command: Any = typer.main.get_command(app)
+    context = None
+    while hasattr(command, "resolve_command"):
+        context = command.make_context(command.name, words, parent=context)
+        words = [*context._protected_args, *context.args]
+        _, command, words = command.resolve_command(context, words)
+    return dict(command.make_context(command.name, words, parent=context).params)
+
+
+@pytest.mark.parametrize(("command", "line"), LINES, ids=lambda one: str(one)[:40])
+def test_lines_of_commands(command: Command, line: str) -> None:
+    assert line_of(command, "--cluster orders") == line
+    given = parsed(line)
+    assert given.get("cluster", "orders") == "orders"
+
+
+def test_every_command_has_a_line_or_none_on_purpose() -> None:
+    assert {type(one) for one, _ in LINES} | {type(one) for one in ONLY_HERE} == set(get_args(Command))
+    assert lines_of([*ONLY_HERE, Heal()]) == [f"quarterdeck cluster fault {CONNECT_PLACEHOLDER} heal"]
+
+
+def test_words_arrive_as_they_were_meant() -> None:
+    line = line_of(CallMap("a", Put("m", "--help", b"it's; rm -rf /")), "--connect http://a:5701")
+    given = parsed(line)
+    assert (given["key"], given["value"], given["name"]) == ("--help", "it's; rm -rf /", "m")
+    assert list(given["connect"]) == ["http://a:5701"]
+    assert parsed(line_of(KillMember("--all"), "--cluster x"))["name"] == "--all"
+    assert parsed(line_of(StartMember("-x y")))["name"] == "-x y"
+
+
+@settings(deadline=None)
+@given(st.text(min_size=1).filter(lambda text: "\0" not in text), st.text(), st.text(min_size=1))
+def test_no_text_breaks_a_line(key: str, value: str, name: str) -> None:
+    if any(0xD800 <= ord(letter) <= 0xDFFF for letter in key + value + name):
+        return
+    given = parsed(line_of(CallMap("a", Put(name, key, value.encode())), "--cluster x"))
+    assert (given["name"], given["key"], given["value"]) == (name, key, value)
+
+
+@pytest.mark.parametrize("action", [one for one in ACTIONS if one.cli], ids=lambda one: one.id)
+def test_lines_of_actions(action: Any) -> None:
+    line = line_of_action(action, "--cluster orders")
+    if "--help" not in line:
+        parsed(line)
+    assert ("--cluster orders" in line) == (action.cli.split()[0] in ("cluster", "map"))
+
+
+def test_an_export_has_a_line_too() -> None:
+    action = next(one for one in ACTIONS if one.cli == "cluster suspicions")
+    line = line_of_action(action, export="my file.csv")
+    assert line == f"quarterdeck cluster suspicions {CONNECT_PLACEHOLDER} -o csv > 'my file.csv'"
+    assert line_of_action(next(one for one in ACTIONS if not one.cli)) == ""

@@ -1,0 +1,61 @@
+"""The question before the worst: nothing happens until the cluster's name is typed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual.app import App
+from textual.widgets import Button
+
+from quarterdeck.app.commands.confirm_screens import ConfirmTypedScreen
+from tests.app.fakes.screen_text import screen_text
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (["enter"], None),
+        ([*"orders", "enter"], True),
+        ([*"Orders", "enter"], None),
+        ([*"order", "enter"], None),
+        ([*"orders", "escape"], False),
+        (["escape"], False),
+        (["tab", "enter"], False),
+        ([*"orders", "tab", "enter"], False),
+        ([*"orders", "tab", "tab", "enter"], True),
+        ([*"order", "tab", "tab", "enter"], None),
+        ([*"q", "enter"], None),
+    ],
+)
+def test_only_the_name_lets_it_happen(keys: list[str], answer: bool | None) -> None:
+    answers: list[bool | None] = []
+
+    async def scenario() -> None:
+        app: App[None] = App()
+        async with app.run_test(size=(80, 24)) as pilot:
+            app.push_screen(ConfirmTypedScreen("Stop all?", "Nothing remains.", "Stop", "orders"), answers.append)
+            await pilot.pause()
+            await pilot.press(*keys)
+            await pilot.pause()
+
+    asyncio.run(scenario())
+    assert answers == ([] if answer is None else [answer])
+
+
+def test_what_it_says_is_never_markup() -> None:
+    async def scenario() -> None:
+        app: App[None] = App()
+        async with app.run_test(size=(80, 24)) as pilot:
+            lines = ["do '[b]'", "b", "c", "d"]
+            screen = ConfirmTypedScreen("Stop [b]a[/]?", "[/x] ends", "Stop", "[red]prod\x1b[2J", lines)
+            app.push_screen(screen)
+            await pilot.pause()
+            text = screen_text(app)
+            assert "Stop [b]a[/]?" in text
+            assert "[red]prod�[2J" in text
+            assert "$ do '[b]'" in text
+            assert "… and 1 more" in text
+            assert screen.query_one("#confirm", Button).disabled
+
+    asyncio.run(scenario())

@@ -1,0 +1,231 @@
+"""The demos in the console: the list, and a lesson on a simulated cluster, by keys alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from quarterdeck.app.commands.confirm_screens import ConfirmScreen
+from quarterdeck.app.console import Console
+from quarterdeck.app.views.demos.screen import DemosScreen
+from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
+from quarterdeck.backend.training.demo_cluster import SimulatedDemo
+from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import screen_text
+from tests.app.test_console import type_line
+
+LABELS = ("n1", "n2")
+MOST_LOOKS = 400
+
+
+def in_console(
+    scenario: Callable[[Pilot[None], Console], Awaitable[None]],
+    *,
+    size: tuple[int, int] = (120, 40),
+    state_file: Path | None = None,
+    writable: bool = True,
+) -> None:
+    async def run() -> None:
+        cluster = FakeCluster(LABELS, writable=writable)
+        cluster.form()
+        app = Console(cluster, state_file=state_file)
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await scenario(pilot, app)
+        app.close_owned()
+
+    asyncio.run(run())
+
+
+async def until(pilot: Pilot[None], reached: Callable[[], bool]) -> None:
+    """Let the console's clock go on. How often is counted, not how long."""
+    for _ in range(MOST_LOOKS):
+        if reached():
+            return
+        await pilot.pause(0.05)
+    raise AssertionError(screen_text(pilot.app))
+
+
+def lesson_screen(app: Console) -> DemosScreen:
+    assert isinstance(app.top, DemosScreen)
+    assert app.top.taught is not None
+    return app.top
+
+
+async def begin(pilot: Pilot[None], app: Console, demo: str = "first-cluster") -> DemosScreen:
+    """A simulated demo, as far as its first question or deed, in hurried time."""
+    await type_line(pilot, f"demo {demo} 3")
+    await until(pilot, lambda: isinstance(app.cluster, SimulatedDemo))
+    assert isinstance(app.cluster, SimulatedCluster)
+    app.cluster.set_speed(200)
+    screen = lesson_screen(app)
+    assert screen.taught is not None
+    tutor = screen.taught.lesson.tutor
+    await until(pilot, lambda: tutor.phase not in ("starting", "expecting"))
+    return screen
+
+
+def test_the_list_shows_every_demo_and_what_it_is_for() -> None:
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        await pilot.press("D")
+        await until(pilot, lambda: "Membership" in screen_text(app) and "…" not in screen_text(app).splitlines()[3])
+        text = screen_text(app)
+        for demo in ("first-cluster", "mastership-claim", "unrecoverable-split", "pause-like-death"):
+            assert demo in text
+        assert "explicit suspicion" in text  # the goal of the first one, below the list
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.top.view == "beliefs"
+
+    in_console(scenario)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+def test_a_demo_from_beginning_to_end(size: tuple[int, int], tmp_path: Path) -> None:
+    state_file = tmp_path / "console.json"
+
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        screen = await begin(pilot, app)
+        assert screen.taught is not None
+        tutor = screen.taught.lesson.tutor
+        assert "step 2 of" in screen_text(app) or "step 3 of" in screen_text(app)
+        assert "athens" in screen_text(app)
+        for _ in range(60):
+            if tutor.phase == "over":
+                break
+            match tutor.phase:
+                case "asking":
+                    await pilot.press("b")
+                case "to-do" | "reading" | "missed":
+                    await pilot.press("enter")
+            await pilot.pause()
+            await until(pilot, lambda: tutor.phase not in ("doing", "waiting", "expecting"))
+        assert tutor.phase == "over"
+        await until(pilot, lambda: "summary" in screen_text(app))
+        assert tutor.summary.passed, tutor.summary
+        assert (tutor.summary.right, tutor.summary.judged) == (1, 3)
+        await pilot.press("escape")  # nothing is asked: it is over
+        await until(pilot, lambda: not isinstance(app.cluster, SimulatedDemo))
+
+    in_console(scenario, size=size, state_file=state_file)
+    assert ScoreBook(tmp_path / SCORES_FILE).of("first-cluster").text() == "1 of 3"
+
+
+def test_the_deed_is_shown_in_every_way_before_it_is_done() -> None:
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        screen = await begin(pilot, app, "master-dies")
+        assert screen.taught is not None
+        tutor = screen.taught.lesson.tutor
+        await pilot.press("enter")
+        await until(pilot, lambda: tutor.phase == "asking")
+        await pilot.pause(0.2)
+        assert "Which version will the list" in screen_text(app)
+        await pilot.press("f")  # there is no such choice
+        assert tutor.phase == "asking"
+        await pilot.press("c")
+        await until(pilot, lambda: tutor.phase == "to-do")
+        text = screen_text(app)
+        assert "kill athens" in text and ":kill athens" in text
+        assert "$ quarterdeck cluster kill" in text
+        await pilot.press("enter")
+        await until(pilot, lambda: tutor.phase == "reading")
+        await pilot.pause(1.1)
+        assert "✓ right" in screen_text(app)
+
+    in_console(scenario)
+
+
+def test_answers_in_words_and_none_at_all() -> None:
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        screen = await begin(pilot, app, "lost-partition")
+        assert screen.taught is not None
+        tutor = screen.taught.lesson.tutor
+        for _ in range(9):
+            if tutor.phase == "asking":
+                break
+            await pilot.press("enter")
+            await until(pilot, lambda: tutor.phase not in ("doing", "waiting", "expecting"))
+        await type_line(pilot, "answer 1")
+        assert tutor.transcript[-2].text == "1"
+        await pilot.press("enter")  # opens the prompt with the beginning of an answer
+        await pilot.press("minus", "enter")
+        await until(pilot, lambda: tutor.phase == "to-do")
+        assert [one.text for one in tutor.transcript if one.kind == "answered"] == ["1", "left out"]
+
+    in_console(scenario)
+
+
+def test_free_play_and_the_way_back() -> None:
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        screen = await begin(pilot, app)
+        assert screen.taught is not None
+        tutor = screen.taught.lesson.tutor
+        await pilot.press("P")
+        await pilot.pause(0.2)
+        assert tutor.free and "free play" in screen_text(app)
+        phase = tutor.phase
+        await pilot.press("enter")
+        assert tutor.phase == phase
+        await pilot.press("1")
+        await pilot.pause()
+        assert app.top.view == "beliefs"
+        await pilot.press("D")
+        await pilot.pause()
+        await pilot.press("P")
+        await pilot.pause()
+        assert not tutor.free
+
+    in_console(scenario)
+
+
+def test_leaving_and_beginning_anew_ask_while_it_is_under_way() -> None:
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        first = (await begin(pilot, app)).session.cluster
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.cluster is first
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.cluster is not first and isinstance(app.cluster, SimulatedDemo))
+        assert isinstance(app.cluster, SimulatedDemo) and app.cluster.seed == 3
+        assert app.top.view == "demos"
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen) or not isinstance(app.cluster, SimulatedDemo))
+        if isinstance(app.screen, ConfirmScreen):
+            await pilot.press("right", "enter")
+        await until(pilot, lambda: not isinstance(app.cluster, SimulatedDemo))
+
+    in_console(scenario)
+
+
+def test_mistakes_are_told() -> None:
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        for line, problem in (
+            ("demo splitt", "did you mean split"),
+            ("demo split x", "no seed"),
+            ("answer 3", "nothing is asked here"),
+            ("restart-demo", "no demo runs here"),
+        ):
+            await type_line(pilot, line)
+            await pilot.pause()
+            assert problem in screen_text(app)
+
+    in_console(scenario)
+
+
+def test_who_may_only_look_may_still_learn() -> None:
+    """The cluster of a demo is the console's own, whatever may be done to the one that it was opened on."""
+
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        screen = await begin(pilot, app)
+        assert screen.session.cluster.writable
+
+    in_console(scenario, writable=False)

@@ -1,0 +1,252 @@
+"""The view of events: the tail with its cursor and filter, why something happened, stories, and the diagram."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from textual.pilot import Pilot
+
+from quarterdeck.app.console import Console
+from quarterdeck.app.views.events.screen import EventsScreen
+from quarterdeck.backend.core import events
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.scenario_cluster import ScenarioCluster
+from tests.app.fakes.screen_text import screen_text, settle
+
+NARROW = (80, 24)
+WIDE = (160, 50)
+
+Talk = Callable[[Pilot[None], Console, EventsScreen], Awaitable[None]]
+
+
+def show(cluster: FakeCluster, talk: Talk, size: tuple[int, int] = NARROW) -> None:
+    async def scenario() -> None:
+        app = Console(cluster)
+        async with app.run_test(size=size) as pilot:
+            await settle(pilot)
+            await pilot.press("8")
+            await settle(pilot)
+            assert isinstance(app.screen, EventsScreen)
+            await talk(pilot, app, cast(EventsScreen, app.screen))
+
+    asyncio.run(scenario())
+
+
+async def type_filter(pilot: Pilot[None], text: str) -> None:
+    keys = {" ": "space", ":": "colon", "*": "asterisk", "!": "exclamation_mark", "-": "minus", '"': "quotation_mark"}
+    await pilot.press("slash", *(keys.get(letter, letter) for letter in text), "enter")
+    await settle(pilot)
+
+
+async def point(pilot: Pilot[None], screen: EventsScreen, kind: type, member: str) -> None:
+    """Put the cursor on the last event of this kind of this member."""
+    assert screen.tail.point_at(lambda one: isinstance(one.record.event, kind) and one.record.member == member)
+    await settle(pilot)
+
+
+def test_the_tail_follows_pauses_with_a_cursor_and_says_what_it_is_on() -> None:
+    cluster = ScenarioCluster("master-crash")
+
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        assert "▼ follow" in screen_text(app)
+        assert screen.targets() == ()
+        await pilot.press("up", "up")
+        cluster.start("athens", life=2)
+        await settle(pilot)
+        text = screen_text(app)
+        assert "‖ paused +1 new" in text and "▸" in text
+        assert any("member-admitted" in line for line in text.splitlines()[-4:])
+        assert screen.targets() == ("byzantium",)
+        await pilot.press("f")
+        await settle(pilot)
+        assert "▼ follow" in screen_text(app) and screen.sentence() == ()
+
+    show(cluster, talk)
+
+
+def test_a_filter_hides_or_marks_and_n_goes_from_match_to_match() -> None:
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        await type_filter(pilot, "kind:suspicion* member:c1")
+        assert {one.record.member for one in screen.tail.shown} == {"c1"}
+        assert "4 of 158" in screen_text(app)
+        await pilot.press("H")
+        await settle(pilot)
+        assert len(screen.tail.shown) == 158 and "• marks /kind:suspicion*" in screen_text(app)
+        await pilot.press("N", "N")
+        await settle(pilot)
+        pointed = screen.tail.pointed
+        assert pointed is not None and isinstance(pointed.record.event, events.SuspicionRaised)
+        assert any(line.startswith("▸•") for line in screen_text(app).splitlines())
+        await pilot.press("n", "n", "n")
+        await settle(pilot)
+        assert "no further match below" in screen_text(app)
+        await pilot.press("H", "escape")
+        await settle(pilot)
+        assert screen.tail.filter_text == "" and app.screen is screen
+
+    show(ScenarioCluster("cut-racks"), talk)
+
+
+def test_why_the_list_after_the_kill_is_as_it_is() -> None:
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        await type_filter(pilot, "v5 published")
+        await point(pilot, screen, events.ListInstalled, "delphi")
+        await pilot.press("b")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "⇠ because byzantium published it" in text
+        assert "← because athens was killed" in text
+        assert "athens is killed" in text
+        await pilot.press("G", "enter")
+        await settle(pilot)
+        assert "every field of the event" in screen_text(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "because" not in screen_text(app).splitlines()[10]
+        assert app.screen is screen
+
+    show(ScenarioCluster("master-crash"), talk, WIDE)
+
+
+def test_stories_of_an_event_one_after_the_other() -> None:
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        await point(pilot, screen, events.ClaimFinished, "byzantium")
+        await pilot.press("u")
+        await settle(pilot)
+        assert "claim of byzantium; list v5 comes of it" in screen_text(app)
+        assert screen.pane.story.cursor_key != "0"
+        await point(pilot, screen, events.ClaimFinished, "byzantium")
+        await pilot.press("escape", "colon", *"story", "space", *"athens", "enter")
+        await settle(pilot)
+        assert "athens in 2 lives" in screen_text(app)
+        await pilot.press("colon", *"story", "space", *"nobody", "enter")
+        await settle(pilot)
+        assert "there is no member 'nobody'" in screen_text(app)
+
+    show(ScenarioCluster("master-crash"), talk, WIDE)
+
+
+def test_the_diagram_has_the_cursor_of_the_tail_and_gives_it_back() -> None:
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        await point(pilot, screen, events.ClaimStarted, "byzantium")
+        await pilot.press("z")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "A athens" in text and "◇ claim" in text and "├" in text and "▶" in text
+        assert any(line.startswith("▸") and "◇ claim" in line for line in text.splitlines())
+        await pilot.press("down")
+        await settle(pilot)
+        assert "master-changed" in screen_text(app)
+        await pilot.press("plus")
+        await settle(pilot)
+        assert "a row is at most 1 ms" in screen_text(app)
+        await pilot.press("minus", "minus")
+        await settle(pilot)
+        assert "a row is an event" in screen_text(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        pointed = screen.tail.pointed
+        assert pointed is not None and isinstance(pointed.record.event, events.MasterChanged)
+
+    show(ScenarioCluster("master-crash"), talk)
+
+
+def test_the_diagram_follows_what_comes_and_heeds_the_filter() -> None:
+    cluster = FakeCluster(["n1", "n2", "n3"])
+    cluster.form()
+
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        await pilot.press("z")
+        await settle(pilot)
+        cluster.suspect("n2", "n3")
+        await settle(pilot)
+        assert "⊘ C" in screen_text(app) and "▼ follow" in screen_text(app)
+        await type_filter(pilot, "kind:suspicion*")
+        assert len([line for line in screen_text(app).splitlines() if "●" in line or "▲" in line]) == 0
+        assert "⊘ C" in screen_text(app)
+
+    show(cluster, talk)
+
+
+def test_an_event_opens_time_at_its_moment() -> None:
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        jumps: list[tuple[str, int | None]] = []
+        screen.console = cast("object", Jumps(jumps))  # type: ignore[assignment]
+        await point(pilot, screen, events.ClaimStarted, "byzantium")
+        await pilot.press("T")
+        await settle(pilot)
+        pointed = screen.tail.pointed
+        assert pointed is not None and jumps == [("time", pointed.record.at)]
+
+    show(ScenarioCluster("master-crash"), talk)
+
+
+class Jumps:
+    """A desk that notes where it is sent."""
+
+    def __init__(self, jumps: list[tuple[str, int | None]]) -> None:
+        self._jumps = jumps
+        self.tabs = ()
+
+    def goto(self, view: str, *, member: str = "", at_us: int | None = None) -> None:
+        self._jumps.append((view, at_us))
+
+
+def test_times_in_utc_and_an_export_of_what_is_in_sight() -> None:
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        await pilot.press("t")
+        await settle(pilot)
+        assert "00:00:00.544  athens" in screen_text(app)
+        await type_filter(pilot, "kind:claim-*")
+        rows = list(screen.rows())
+        assert {row["kind"] for row in rows} == {"claim-started", "claim-answered", "claim-finished"}
+        assert '"kind":"claim-' in rows[0]["event"]
+        await pilot.press("up")
+        assert len(screen.copied_rows()) == 1
+
+    show(ScenarioCluster("master-crash"), talk)
+
+
+def test_hostile_names_and_reasons_are_only_text() -> None:
+    cluster = FakeCluster(["[b]n1[/]", "n2\x1b[31m"])
+    cluster.form()
+    cluster.suspect("[b]n1[/]", "n2\x1b[31m", "[/]x [@click=quit]\n[fe80::1]:5701")
+
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        for keys in ("up", "b", "escape", "u", "escape", "enter", "escape", "z", "down", "up"):
+            await pilot.press(keys)
+            await settle(pilot)
+        text = screen_text(app)
+        assert "[b]n1" in text and "\x1b" not in text
+
+    show(cluster, talk)
+
+
+def test_an_empty_view_answers_every_key() -> None:
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        for keys in (
+            "b",
+            "u",
+            "enter",
+            "T",
+            "n",
+            "N",
+            "H",
+            "H",
+            "up",
+            "down",
+            "z",
+            "plus",
+            "minus",
+            "G",
+            "g",
+            "b",
+            "escape",
+        ):
+            await pilot.press(keys)
+            await pilot.pause()
+        assert app.screen is screen
+
+    show(FakeCluster(["n1"]), talk)

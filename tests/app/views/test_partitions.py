@@ -1,0 +1,234 @@
+"""The replica map in the console: whose table, what is wrong, what would be lost, and a filter of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.pilot import Pilot
+
+from quarterdeck.app.console import Console
+from quarterdeck.app.views.partitions.screen import PartitionsScreen
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.partitions.events import Holder, TableChanged
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import screen_text, settle
+
+FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
+
+
+def holding() -> FakeCluster:
+    """Every partition with three replicas, but p7 with one and p9 with two."""
+    cluster = FakeCluster(FIVE)
+    cluster.form()
+    rows = {number: [FIVE[(number + index) % 5] for index in range(3)] for number in range(271)}
+    rows[7], rows[9] = ["athens", "", ""], ["byzantium", "cyrene", ""]
+    for label in FIVE[:2]:
+        cluster.change_table(label, 271, rows, "arranged")
+    return cluster
+
+
+Scenario = Callable[[Console, PartitionsScreen, Pilot[None]], Awaitable[None]]
+
+
+def on_the_map(cluster: FakeCluster, scenario: Scenario, size: tuple[int, int] = (160, 50)) -> None:
+    async def play() -> None:
+        app = Console(cluster)
+        async with app.run_test(size=size) as pilot:
+            await settle(pilot)
+            await pilot.press("4")
+            await settle(pilot)
+            screen = app.top
+            assert isinstance(screen, PartitionsScreen)
+            await scenario(app, screen, pilot)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50), (300, 80)])
+def test_the_map_the_members_and_the_partition_under_the_cursor(size: tuple[int, int]) -> None:
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        text = screen_text(app)
+        assert "table of athens (master)" in text and "∅ 2 gaps  ! 1 single" in text
+        assert "own A B C D E A B A!D B" in text and "p0 v1: owner athens, backup 1 byzantium, backup 2 cyrene" in text
+        assert "C cyrene" in text and "A athens" in text
+
+    on_the_map(holding(), scenario, size)
+
+
+def test_before_there_are_partitions() -> None:
+    cluster = FakeCluster(FIVE)
+    cluster.form()
+
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        assert "no partitions yet; they are arranged at the first use of data" in screen_text(app)
+        await pilot.press("u", "z", "t", "down", "space", "tab", "space", "slash", "g", "enter")
+        await settle(pilot)
+        cluster.change_table("athens", 1, {number: ["athens", "byzantium"] for number in range(271)}, "arranged")
+        await settle(pilot)
+        await pilot.press("slash", "escape")
+        await settle(pilot)
+        assert "own AAAA" in screen_text(app) and "b1  BBBB" in screen_text(app)
+
+    on_the_map(cluster, scenario)
+
+
+def test_what_changes_is_seen() -> None:
+    cluster = holding()
+
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        cluster.change_table("athens", 272, {0: ["delphi", "byzantium", "cyrene"]}, "migration")
+        cluster.begin("athens", "m1", 9, "", "delphi", index=2)
+        cluster.happen("dev", ProcessKilled("euphesus"))
+        await settle(pilot)
+        text = screen_text(app)
+        assert "own D B C D E✕A B A!D B" in text and "b2  C D E✕A B C D ∅ A D▶" in text
+        assert "▶ 1 moving" in text and "✕ 160 gone" in text and "≠ v271" in text
+
+    on_the_map(cluster, scenario)
+
+
+def test_whose_table() -> None:
+    cluster = holding()
+    cluster.change_table("athens", 272, {0: ["delphi", "byzantium", "cyrene"]}, "migration")
+
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        await pilot.press("t", "t")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "table of byzantium (not its master's)" in text and "≠ not the table of athens" in text
+        assert (
+            "own A≠B C D E" in text and "≠ 1 differs" in text and "≠ athens has v1: delphi, byzantium, cyrene" in text
+        )
+        await pilot.press("t")
+        await settle(pilot)
+        assert "table of athens (master)" in screen_text(app)
+        await pilot.press("colon", *"table-of cyrene", "enter")
+        await settle(pilot)
+        assert "cyrene has no table" in screen_text(app)
+
+    on_the_map(cluster, scenario)
+
+
+def test_filters_of_the_map() -> None:
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        await pilot.press("slash", *"gaps", "enter")
+        await settle(pilot)
+        assert "/gaps: 2 of 271 in sight" in screen_text(app) and screen.map.partition == 7
+        for filter_text, count in (("single", 1), ("p12", 1), ("member cyrene", 163), ("moving", 0)):
+            screen.filter_by(filter_text)
+            assert len(list(screen.rows())) == count and screen.filter_text == filter_text
+        screen.filter_by("nonsense")
+        await settle(pilot)
+        assert "✕ the map cannot be filtered by 'nonsense'; use gaps, gone" in screen_text(app)
+        await pilot.press("slash", "escape")
+        await settle(pilot)
+        assert screen.filter_text == "" and len(list(screen.rows())) == 271
+
+    on_the_map(holding(), scenario)
+
+
+def test_what_would_be_lost() -> None:
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        await pilot.press("space")  # on p0, whose owner is athens
+        await settle(pilot)
+        text = screen_text(app)
+        assert "if now died  athens" in text and "✕ lost  1 partition (p7): nobody else holds a replica" in text
+        assert screen.targets() == ("athens",)
+        await pilot.press("tab", "j", "space")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "if now died  athens, byzantium" in text and "! one copy" in text and "→ taken over" in text
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "if now died" not in screen_text(app)
+
+    on_the_map(holding(), scenario)
+
+
+def test_from_trouble_to_trouble() -> None:
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        found = []
+        for key in ("u", "u", "u", "U", "U"):
+            await pilot.press(key)
+            found.append((screen.map.partition, screen.map.index))
+        assert found == [(7, 0), (9, 2), (7, 0), (9, 2), (7, 0)]
+        await pilot.press("colon", *"show-partition 42", "enter")
+        await settle(pilot)
+        assert screen.map.partition == 42 and "p42 v1:" in screen_text(app)
+        await pilot.press("colon", *"show-partition 999", "enter")
+        await settle(pilot)
+        assert "use a number below 271" in screen_text(app)
+
+    on_the_map(holding(), scenario)
+
+
+def test_zooms_by_key_and_by_word() -> None:
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        await pilot.press("z")
+        await settle(pilot)
+        assert "own ABCDEAB!DB" in screen_text(app)
+        await pilot.press("z")
+        await settle(pilot)
+        assert "0/1 ▀▀▀▀▀▀▀∅" in screen_text(app)
+        await pilot.press("colon", *"zoom wide", "enter")
+        await settle(pilot)
+        assert screen.map.zoom == "wide"
+
+    on_the_map(holding(), scenario)
+
+
+def test_actions_are_for_the_holder_under_the_cursor_and_rows_can_be_had() -> None:
+    cluster = holding()
+
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        await pilot.press("right", "down")
+        assert screen.member_under_cursor == "cyrene"
+        assert screen.copied_rows() == [
+            {
+                **{"partition": "1", "version": "1", "owner": "byzantium", "owner state": "held"},
+                **{"backup 1": "cyrene", "backup 1 state": "held", "backup 2": "delphi", "backup 2 state": "held"},
+            }
+        ]
+        await pilot.press("i")
+        await settle(pilot)
+        assert "cyrene  as it sees its cluster" in screen_text(app)
+        await pilot.press("escape", "x")
+        await settle(pilot)
+        assert [str(command) for command in cluster.commands] == ["StopMember(member='cyrene')"]
+        await pilot.press("tab")
+        await settle(pilot)
+        assert screen.copied_rows()[0]["member"] == "cyrene"
+
+    on_the_map(cluster, scenario)
+
+
+def test_names_that_look_like_markup() -> None:
+    cluster = FakeCluster(("[b]n1[/]", "[/]x"))
+    cluster.form()
+    cluster.change_table("[b]n1[/]", 1, {0: ["[b]n1[/]", "[/]x"]})
+
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        assert "owner [b]n1[/], backup 1 [/]x" in screen_text(app)
+
+    on_the_map(cluster, scenario)
+
+
+def test_a_great_table() -> None:
+    cluster = FakeCluster(FIVE)
+    cluster.form()
+    holders = tuple(Holder(cluster.address(label), f"{label}-life-1") for label in FIVE)
+    rows = tuple((number, 1, *((number + index) % 5 for index in range(5))) for number in range(50_021))
+    cluster.happen("athens", TableChanged(50_021, "d", 50_021, holders, rows, "athens-life-1", "arranged"))
+
+    async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
+        for _ in range(6):
+            screen.paint()
+        await settle(pilot)
+        assert "✓ every replica is where it belongs" in screen_text(app)
+        await pilot.press("G")
+        await settle(pilot)
+        assert "p50020 v1:" in screen_text(app)
+
+    on_the_map(cluster, scenario)

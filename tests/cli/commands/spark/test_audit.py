@@ -1,0 +1,25 @@
+"""The audit from the command line, on Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands.test_runs import PASSING
+from tests.cli.conftest import Quarterdeck
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def test_a_sound_run_passes(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    file, root = tmp_path / "three.yaml", tmp_path / "journal"
+    file.write_text(PASSING)
+    assert quarterdeck("simulate", file, "--seed", "7", "--journal", root).returncode == 0
+    result = quarterdeck("audit", root)
+    assert result.returncode == 0, result.stderr
+    audited = json.loads(result.stdout)
+    assert audited["findings"] == []
+    assert audited["counts"]["runs"] == 1
+    assert "no violations" in result.stderr

@@ -1,0 +1,81 @@
+"""`quarterdeck swarm` as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Quarterdeck
+
+FEW = ("--seeds", "1:4", "--sizes", "3:4")
+
+
+def test_equal_seeds_give_equal_summaries_however_many_processes_run_them(quarterdeck: Quarterdeck) -> None:
+    runs = [quarterdeck("swarm", *FEW, "--jobs", jobs) for jobs in (1, 2)]
+    assert [run.returncode for run in runs] in ([0, 0], [1, 1])
+    summary = json.loads(runs[0].stdout)
+    assert summary == json.loads(runs[1].stdout)
+    assert summary["seeds"] == "1:4"
+    assert summary["runs"] == 4 == sum(summary["verdicts"].values())
+    assert list(summary["verdicts"]) == ["ok", "violation", "no-convergence", "crash", "unknown"]
+    assert summary["events"] > 1000 and summary["virtual_seconds"] > 60
+    assert runs[0].stderr.splitlines()[-1].startswith("4 seeds, ")
+
+
+def test_a_drawn_scenario_is_printed_and_can_be_simulated(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    printed = quarterdeck("swarm", "--seeds", "2", "--sizes", "3:4", "--print")
+    assert printed.returncode == 0
+    assert printed.stdout.startswith("title: Swarm run 2\n")
+    file = tmp_path / "two.yaml"
+    file.write_text(printed.stdout)
+    simulated = quarterdeck("simulate", file, "--seed", "2")
+    assert json.loads(simulated.stdout)["source"] == "simulated"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--seeds", "one"), "--seeds: 'one' is no range; write two numbers, as in 1:2000"),
+        (("--seeds", "5:2"), "--seeds: 5:2 ends before it begins"),
+        (("--sizes", "1:4"), "--sizes: 1:4 does not lie between 3 and 1000"),
+        (("--seeds", "1:2", "--print"), "--print: 1:2 is more than one seed"),
+    ],
+)
+def test_bad_input_is_one_line(quarterdeck: Quarterdeck, arguments: tuple[str, ...], problem: str) -> None:
+    run = quarterdeck("swarm", *arguments)
+    assert run.returncode == 2
+    assert problem in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_failures_exit_with_1_and_are_shrunk_to_files_that_can_be_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, with an invariant that nothing satisfies: nobody may ever be killed."""
+    from typer.testing import CliRunner
+
+    import quarterdeck.backend.simulation.swarm_testing.trial as trial
+    from quarterdeck.backend.simulation.invariants import Violation
+    from quarterdeck.cli.main import app
+
+    judge = trial._TrialRun.trial
+
+    def harsh(trial_run: trial._TrialRun, seed: int) -> trial.Trial:
+        killed = [one for one in trial_run._run_state.picture.members.values() if one.status == "killed"]
+        if killed and not trial_run._run_state.watch.violations:
+            trial_run._run_state.watch.violations.append(Violation("nobody dies", f"{killed[0].label} was killed", ()))
+        return judge(trial_run, seed)
+
+    monkeypatch.setattr(trial._TrialRun, "trial", harsh)
+    result = CliRunner().invoke(
+        app, ["swarm", "--seeds", "1:30", "--sizes", "3:3", "--jobs", "1", "--shrink", str(tmp_path)]
+    )
+    assert result.exit_code == 1
+    summary = json.loads(result.stdout)
+    first = next(one for one in summary["failures"] if one["invariant"] == "nobody dies")
+    assert first["reproduce"] == f"quarterdeck swarm --seeds {first['seed']}:{first['seed']} --sizes 3:3"
+    text = (tmp_path / f"seed-{first['seed']}.yaml").read_text()
+    assert "violation nobody dies" in text.splitlines()[0]
+    assert text.count("- do:") <= 3 and "kill" in text

@@ -1,0 +1,389 @@
+"""Synchronous backups: what is acknowledged is in every backup, and outlives those who held it (behaviour 8.12)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Put
+from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
+from quarterdeck.backend.core.data.messages import (
+    BackupAck,
+    BackupCheck,
+    BackupStale,
+    BackupWrite,
+    MapAnswer,
+    MapCall,
+    SyncAck,
+    SyncChunk,
+    SyncRequest,
+)
+from tests.core.map_network import MapNetwork
+from tests.core.stepped_cluster import training_settings
+
+FOREVER_US = 10**12
+
+
+def test_a_write_is_answered_when_every_backup_has_it() -> None:
+    network = MapNetwork("ABCD", ["ABC"])
+    call = network.call("D", Put("m", "k", b"v"))
+    network.deliver()
+    assert len(network.messages(BackupWrite)) == 2 and not network.messages(MapAnswer)
+    network.deliver()
+    network.deliver()
+    network.deliver()
+    assert not network.messages(MapAnswer)  # one of two has confirmed
+    network.deliver()
+    assert len(network.messages(MapAnswer)) == 1
+    network.settle()
+    assert network.answers[call] == Answer()
+
+
+def test_a_read_waits_for_the_writes_that_it_saw() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.call("A", Put("m", "k", b"v"))
+    read = network.call("C", Get("m", "k"))
+    assert network.drop(BackupWrite) == 1
+    network.settle()
+    assert read not in network.answers
+    network.pass_seconds(0.5)
+    assert network.answers[read].value == b"v"
+
+
+def test_in_a_frozen_cluster_a_backup_that_has_left_is_not_waited_for() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    for name in "ABC":
+        network.states[name].standing = ClusterStanding("FROZEN")
+    begun_before = network.call("C", Put("m", "k", b"v"))
+    network.kill("B")
+    network.pass_seconds(1)
+    assert begun_before not in network.answers  # nobody knows yet that it is gone
+    network.list_all()
+    network.pass_seconds(4)
+    assert network.answers[begun_before] == Answer()
+    assert network.put("C", "k", "w").value == b"v" and network.get("A", "k") == b"w"
+    assert not network.states["A"].data.owner_states[0].log and network.names_in(0) == "AB"
+
+
+def test_in_an_active_cluster_a_backup_counts_that_is_not_on_the_list_yet() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.kill("B")
+    network.list_all()
+    call = network.call("C", Put("m", "k", b"v"))
+    network.pass_seconds(5)
+    assert call not in network.answers
+    network.set_row(0, "A-")
+    network.learn_all()
+    network.pass_seconds(1)
+    assert network.answers[call] == Answer()
+
+
+@pytest.mark.parametrize("lost", [BackupWrite, BackupAck])
+def test_what_is_lost_between_owner_and_backup_is_sent_again(lost: type) -> None:
+    network = MapNetwork("ABC", ["ABC"])
+    call = network.call("A", Put("m", "k", b"v"))
+    if lost is BackupAck:
+        network.deliver()
+        network.deliver()
+    assert network.drop(lost) == 2
+    network.pass_seconds(0.45)
+    assert call not in network.answers
+    network.pass_seconds(0.1)
+    assert network.answers[call] == Answer()
+    network.assert_equal_replicas()
+
+
+def test_a_gap_is_closed_from_the_log() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.call("A", Put("m", "1", b"v"))
+    network.drop(BackupWrite)
+    network.call("C", Put("m", "2", b"v"))
+    network.settle()
+    assert not network.answers
+    assert not network.seen("B", BackupOutOfStep)
+    network.pass_seconds(0.6)
+    assert len(network.answers) == 2
+    assert not network.seen("B", BackupOutOfStep)
+    network.assert_equal_replicas()
+
+
+def test_a_backup_that_left_the_row_is_not_waited_for() -> None:
+    network = MapNetwork("ABC", ["ABC"])
+    call = network.call("A", Put("m", "k", b"v"))
+    network.kill("C")
+    network.settle()
+    assert call not in network.answers
+    network.set_row(0, "AB-")
+    network.learn_all()
+    network.settle()
+    assert network.answers[call] == Answer()
+
+
+def test_a_new_owner_asks_its_backups_before_it_answers() -> None:
+    network = MapNetwork("ABCD", ["ABC"])
+    network.put("D", "k", "1")
+    network.call("D", Put("m", "k", b"2"))
+    network.deliver()
+    network.kill("A")
+    only_b = next(place for place, (_, to, _) in enumerate(network.sent) if to == "B")
+    network.deliver(only_b)
+    network.sent.clear()  # B has the write, C does not, and A is gone
+    network.set_row(0, "BC-")
+    for name in "BCD":
+        network.learn(name)
+    read = network.call("C", Get("m", "k"))
+    network.deliver()
+    assert read not in network.answers
+    network.settle()
+    assert network.answers[read].value == b"2"
+    assert [event.reason for event in network.seen("C", BackupOutOfStep)] == [
+        "it lacks writes that the owner does not keep"
+    ]
+    assert [event.entries for event in network.seen("C", BackupInStep)] == [1]
+    network.pass_seconds(1)
+    assert network.answers[2].value == b"1"  # D's call was done once, by A, and B knows that
+    network.assert_equal_replicas()
+
+
+def test_one_message_asks_a_backup_about_many_partitions() -> None:
+    network = MapNetwork("ABC", ["ABC"] * 40)
+    for number in range(400):
+        network.call("A", Put("m", f"k{number}", b"v"))
+    network.settle()
+    network.kill("A")
+    for partition in range(40):
+        network.set_row(partition, "BC-")
+    network.learn_all()
+    network.tick_all()
+    assert [len(message.checks) for message in network.messages(BackupCheck)] == [40]
+    network.settle()
+    assert not network.states["B"].data.unsafe
+    assert not network.seen("C", BackupOutOfStep)
+
+
+def test_an_empty_partition_is_asked_about_by_nobody() -> None:
+    network = MapNetwork("AB", ["AB"] * 40)
+    network.tick_all()
+    assert not network.sent
+
+
+def test_a_backup_that_does_not_know_its_owner_yet_is_asked_again_soon() -> None:
+    network = MapNetwork("ABC", ["ABC"])
+    network.put("A", "k", "v")
+    network.kill("A")
+    network.set_row(0, "BC-")
+    network.learn("B")
+    network.settle()
+    assert network.states["B"].data.unsafe
+    network.learn("C")
+    network.pass_seconds(0.05)
+    assert not network.states["B"].data.unsafe
+
+
+def test_a_former_owner_gets_nothing_confirmed() -> None:
+    network = MapNetwork("ABC", ["ABC"])
+    network.put("A", "k", "1")
+    network.set_row(0, "BC-")
+    network.learn("B")
+    network.learn("C")
+    call = network.call("A", Put("m", "k", b"2"))  # A has not heard of it
+    network.pass_seconds(2)
+    assert call not in network.answers
+    network.learn("A")
+    network.pass_seconds(1)
+    assert network.answers[call].value == b"1"
+    assert network.get("C", "k") == b"2"
+    network.assert_equal_replicas()
+
+
+def test_writes_of_another_life_at_the_address_of_the_owner_are_not_taken() -> None:
+    network = MapNetwork("AB", ["AB"])
+    network.call("A", Put("m", "k", b"v"))
+    write = network.messages(BackupWrite)[0]
+    assert isinstance(write, BackupWrite)
+    network.born("A")  # a new life, of which B's table knows nothing; and A is not heard under the old one any more
+    stamp = type(write.stamp)(network.states["A"].uuid + "x", 1)
+    network.receive("B", "A", BackupWrite(0, write.previous, stamp, write.entries, (), "", 1, ()))
+    assert network.messages(BackupAck)[-1].not_yet == (0,)
+    assert network.entries("B") == {}
+
+
+def test_a_confirmation_of_another_life_does_not_count() -> None:
+    network = MapNetwork("AB", ["AB"])
+    call = network.call("A", Put("m", "k", b"v"))
+    position = network.states["A"].data.stores[0].stamp
+    network.receive("A", "B", BackupAck("another life", ((0, position),)))
+    assert call not in network.answers
+    network.receive("A", "B", BackupAck(network.states["B"].uuid, ((0, position),)))
+    assert network.answers[call] == Answer()
+
+
+def test_no_stamp_is_given_out_twice() -> None:
+    """An owner whose last write did not reach its successor must not give the same stamp to another write later."""
+    network = MapNetwork("AB", ["AB"])
+    network.put("A", "k", "1")
+    network.call("A", Put("m", "k", b"lost"))
+    network.sent.clear()
+    first = network.states["A"].data.stores[0].stamp
+    network.set_row(0, "BA")
+    network.learn_all()
+    network.pass_seconds(1)
+    network.set_row(0, "AB")
+    network.learn_all()
+    network.put("B", "k", "2")
+    stamp = network.states["A"].data.stores[0].stamp
+    assert stamp.writer == first.writer and stamp.number > first.number
+    network.assert_equal_replicas()
+
+
+def out_of_step(entries: int, **changed: int) -> MapNetwork:
+    """B, the backup, lacks what A has, because it did not come by the log."""
+    network = MapNetwork("ABC", ["AB"], training_settings(partition_count=1, **changed))
+    for number in range(entries):
+        network.call("A", Put("m", f"k{number}", bytes(1000)))
+    network.settle()
+    store = network.states["B"].data.stores[0]
+    for number in range(0, entries, 2):
+        store.remove("m", f"k{number}")
+    return network
+
+
+def test_a_whole_partition_comes_in_chunks_and_a_window() -> None:
+    network = out_of_step(100, transfer_chunk_bytes=4000, transfer_window_chunks=3, backup_sync_interval_us=FOREVER_US)
+    network.set_row(0, "BA")
+    network.learn_all()
+    network.settle()  # now A is the backup, and has what B lacks
+    assert len(network.entries("A")) == 50
+    network = out_of_step(100, transfer_chunk_bytes=4000, transfer_window_chunks=3, backup_sync_interval_us=1_000_000)
+    network.now = 1_000_000
+    most = chunks = 0
+    while not network.seen("B", BackupInStep):
+        network.tick_all()
+        most = max(most, len(network.messages(SyncChunk)) + len(network.messages(SyncAck)))
+        chunks += isinstance(network.sent[0][2], SyncChunk)
+        network.deliver()
+    assert (most, chunks) == (3, 27)
+    assert network.seen("B", BackupInStep)[0].entries == 100
+    network.settle()
+    network.assert_equal_replicas()
+
+
+def test_writes_wait_while_a_backup_takes_the_partition_over() -> None:
+    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
+    network.now = 1_000_000
+    network.tick_all()
+    network.deliver()
+    network.deliver()
+    assert network.messages(SyncChunk)
+    call = network.call("C", Put("m", "new", b"v"))
+    read = network.call("A", Get("m", "k0"))
+    place = next(place for place, one in enumerate(network.sent) if isinstance(one[2], MapCall))
+    network.deliver(place)
+    assert "in step" in network.messages(MapAnswer)[0].retry
+    network.pass_seconds(0.1)
+    assert network.answers[call] == Answer()
+    assert network.answers[read].value == bytes(1000)
+    network.assert_equal_replicas()
+
+
+@pytest.mark.parametrize("lost", [SyncRequest, SyncChunk, SyncAck])
+def test_a_copy_survives_losses(lost: type) -> None:
+    network = out_of_step(40, transfer_chunk_bytes=4000, backup_sync_interval_us=1_000_000)
+    network.now = 1_000_000
+    network.tick_all()
+    draws, dropped = Random(1), 0
+    while network.now < 12_000_000:
+        network.tick_all()
+        while network.sent:
+            if isinstance(network.sent[0][2], lost) and draws.random() < 0.5:
+                network.sent.pop(0)
+                dropped += 1
+            else:
+                network.deliver()
+            network.tick_all()
+        network.now += 50_000
+    assert dropped
+    network.assert_equal_replicas()
+
+
+def test_writes_go_on_when_the_receiver_of_a_copy_falls_silent() -> None:
+    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
+    network.now = 1_000_000
+    network.tick_all()
+    network.deliver()
+    network.deliver()
+    network.kill("B")
+    network.set_row(0, "A-")
+    network.sent.clear()
+    call = network.call("A", Put("m", "new", b"v"))
+    network.pass_seconds(6)
+    assert not network.states["A"].data.outgoing
+    assert call not in network.answers
+    network.learn_all()
+    network.pass_seconds(1)
+    assert network.answers[call] == Answer()
+
+
+def test_a_copy_that_is_out_of_date_is_not_taken() -> None:
+    """While chunks are on their way the owner gives up and goes on; what comes late must not undo a confirmed write."""
+    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
+    network.now = 1_000_000
+    network.tick_all()
+    network.deliver()
+    network.deliver()
+    late = []
+    network.states["A"].data.outgoing[next(iter(network.states["A"].data.outgoing))].give_up_us = FOREVER_US
+    for _ in range(200):
+        chunks = [one for one in network.sent if isinstance(one[2], SyncChunk)]
+        if not chunks:
+            break
+        late += chunks
+        network.sent.clear()
+        last = late[-1][2]
+        assert isinstance(last, SyncChunk)
+        network.receive("A", "B", SyncAck(0, last.token, last.number, False))
+    network.states["A"].data.outgoing.clear()
+    call = network.call("A", Put("m", "new", b"v"))
+    network.deliver()
+    network.deliver()
+    assert network.answers[call] == Answer()
+    for _, _, chunk in late:
+        network.receive("B", "A", chunk)
+    assert ("m", "new") in network.entries("B")
+    network.pass_seconds(2)
+    network.assert_equal_replicas()
+
+
+def test_only_so_many_copies_at_a_time() -> None:
+    network = MapNetwork("AB", ["AB"] * 10, training_settings(partition_count=10, parallel_replications=3))
+    for number in range(200):
+        network.call("A", Put("m", f"k{number}", b"v"))
+    network.settle()
+    for store in network.states["B"].data.stores.values():
+        store.remove("m", next(iter(store.maps["m"])))
+    network.now = network.settings.backup_sync_interval_us
+    network.tick_all()
+    network.deliver()
+    assert len(network.messages(SyncRequest)) == 3 == len(network.states["B"].data.incoming)
+    network.settle()
+    assert len(network.seen("B", BackupInStep)) == 10
+    network.assert_equal_replicas()
+
+
+def test_nothing_is_copied_while_the_partition_migrates() -> None:
+    network = out_of_step(5, backup_sync_interval_us=1_000_000)
+    migration = network.migration(0, "CB", "C")
+    chunks = network.begin_migration(migration)
+    network.now = 1_000_000
+    network.settle()
+    assert not network.seen("B", BackupOutOfStep)
+    network.receive("B", "A", BackupStale(network.states["A"].uuid, 0, network.states["B"].data.stores[0].stamp))
+    network.settle()
+    assert network.seen("B", BackupOutOfStep) and not network.seen("B", BackupInStep)
+    network.take_chunks(migration, chunks)
+    network.commit(migration)
+    network.learn_all()
+    network.pass_seconds(3)
+    network.assert_equal_replicas()

@@ -1,0 +1,153 @@
+"""Connection loss as evidence (behaviour 3.5; chapter `connection_loss`)."""
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.messages import Heartbeat, JoinRequest, LinkProbe, LinkProbeReply
+from tests.core.stepped_cluster import SteppedCluster, address_of, training_settings
+
+
+def three() -> SteppedCluster:
+    world = SteppedCluster()
+    world.settled("ABC")
+    return world
+
+
+def fault_and_wait(world: SteppedCluster, observer: str, other: str, times: int) -> None:
+    """So many faults, each more than the monitor's interval after the one before."""
+    for _ in range(times):
+        world.unreachable(observer, other)
+        world.pass_seconds(0.11, observer)
+
+
+def test_more_than_the_allowed_faults_in_a_row_make_a_slave_suspect() -> None:
+    world = three()
+    fault_and_wait(world, "B", "C", 3)
+    assert world.suspects_of("B") == ""
+    world.unreachable("B", "C")
+    assert world.suspects_of("B") == "C"
+    assert "no connection" in world.seen("B", SuspicionRaised)[0].reason
+
+
+def test_and_make_a_master_remove() -> None:
+    world = three()
+    fault_and_wait(world, "A", "C", 3)
+    assert world.list_of("A") == (3, "ABC")
+    world.unreachable("A", "C")
+    assert world.list_of("A") == (4, "AB")
+    assert "no connection" in world.seen("A", MemberRemoved)[0].reason
+
+
+def test_faults_within_the_interval_count_once() -> None:
+    world = three()
+    for _ in range(50):
+        world.unreachable("B", "C")
+    assert world.machines["B"]._state.peers[address_of("C")].faults == 1
+    assert world.suspects_of("B") == ""
+
+
+def test_after_the_interval_the_link_is_tried_again() -> None:
+    world = three()
+    world.unreachable("B", "C")
+    assert not world.messages(LinkProbe)
+    world.pass_seconds(0.11, "B")
+    assert len(world.messages(LinkProbe, to="C")) == 1
+
+
+def test_an_answer_voids_the_faults() -> None:
+    world = three()
+    fault_and_wait(world, "B", "C", 3)
+    world.deliver_all()
+    fault_and_wait(world, "B", "C", 3)
+    assert world.suspects_of("B") == ""
+
+
+def test_a_heartbeat_voids_the_faults() -> None:
+    world = three()
+    fault_and_wait(world, "B", "C", 3)
+    b, c = world.machines["B"], world.machines["C"]
+    world.receive("B", "C", Heartbeat(c.uuid, b.uuid, address_of("A"), 3))
+    fault_and_wait(world, "B", "C", 3)
+    assert world.suspects_of("B") == ""
+
+
+def test_the_answer_of_another_life_voids_nothing() -> None:
+    world = three()
+    fault_and_wait(world, "B", "C", 3)
+    world.receive("B", "C", LinkProbeReply("another life", world.machines["B"].uuid, True))
+    world.unreachable("B", "C")
+    assert world.suspects_of("B") == "C"
+
+
+def test_a_suspect_is_counted_no_more() -> None:
+    world = three()
+    world.suspect("B", "C")
+    fault_and_wait(world, "B", "C", 10)
+    assert len(world.seen("B", SuspicionRaised)) == 1
+    assert world.machines["B"]._state.peers[address_of("C")].faults == 0
+
+
+def test_no_faults_allowed_means_the_first_one_suspects() -> None:
+    world = SteppedCluster(training_settings(connection_max_faults=0))
+    world.settled("ABC")
+    world.unreachable("B", "C")
+    assert world.suspects_of("B") == "C"
+
+
+def test_a_joiner_suspects_nobody() -> None:
+    world = SteppedCluster()
+    world.born("C", "AB")
+    world.start("C")
+    world.unreachable("C", "A")
+    assert not world.seen("C", SuspicionRaised)
+    assert not world.machines["C"].timers.is_set("connection:" + address_of("A"))
+
+
+def test_strangers_are_not_counted() -> None:
+    world = three()
+    world.unreachable("A", "X")
+    assert not world.machines["A"].timers.is_set("connection:" + Address(address_of("X")))
+
+
+def test_a_new_life_at_the_address_begins_without_faults() -> None:
+    world = three()
+    fault_and_wait(world, "A", "C", 3)
+    world.born("C", "A")
+    world.receive("A", "C", JoinRequest(world.machines["C"].uuid, False))
+    assert world.list_of("A") == (5, "ABC")
+    world.unreachable("A", "C")
+    assert world.list_of("A") == (5, "ABC")
+    world.pass_seconds(0.11, "A")
+    assert [probe.to_uuid for probe in world.messages(LinkProbe, to="C")][-1] == world.machines["C"].uuid
+
+
+def test_a_killed_process_is_off_the_list_long_before_the_heartbeat_timeout() -> None:
+    """Measured on the real thing: 0.35 s (behaviour 13)."""
+    world = three()
+    world.live(1.05, dead="C")
+    for _ in range(4):
+        for observer in "AB":
+            world.unreachable(observer, "C")
+        world.live(0.1, dead="C")
+    assert world.list_of("A") == world.list_of("B") == (4, "AB")
+
+
+def test_a_killed_master_is_succeeded_as_fast() -> None:
+    world = three()
+    world.live(1.05, dead="A")
+    for _ in range(4):
+        for observer in "BC":
+            world.unreachable(observer, "A")
+        world.live(0.1, dead="A")
+    world.live(1.1, dead="A")
+    assert world.list_of("B") == world.list_of("C") == (4, "BC")
+
+
+def test_a_heartbeat_that_was_still_on_its_way_does_not_end_the_tries() -> None:
+    world = three()
+    state = world.machines["C"]._state
+    beat = Heartbeat(state.uuid, world.machines["B"].uuid, address_of("A"), 3)
+    world.unreachable("B", "C")
+    world.receive("B", "C", beat)
+    world.sent.clear()
+    world.pass_seconds(0.11, "B")
+    assert world.messages(LinkProbe, to="C")

@@ -1,0 +1,320 @@
+"""Partial disconnection resolution by the master (seed 001; behaviour, section 5; design 9.5)."""
+
+import pytest
+
+from quarterdeck.backend.core.events import (
+    DisconnectionReported,
+    DisconnectionResolved,
+    ListInstalled,
+    MemberRemoved,
+    SuspicionRaised,
+)
+from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.properties import Settings
+from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, names_of, training_settings
+
+
+def cluster(names: str = "ABCD", settings: Settings = SETTINGS) -> SteppedCluster:
+    world = SteppedCluster(settings)
+    world.settled(names)
+    return world
+
+
+def report(world: SteppedCluster, reporter: str, suspects: str, master: str = "A") -> None:
+    """A heartbeat of `reporter` to the master with these suspicions arrives."""
+    state = world.machines[reporter]._state
+    assert state.members is not None
+    beat = Heartbeat(
+        state.uuid,
+        world.machines[master].uuid,
+        address_of(master),
+        state.members.version,
+        tuple(map(address_of, suspects)),
+    )
+    world.receive(master, reporter, beat)
+
+
+def changed_us(world: SteppedCluster) -> int:
+    return world.machines["A"]._state.disconnections.changed_us
+
+
+def reports(world: SteppedCluster) -> dict[str, str]:
+    by_reporter = world.machines["A"]._state.disconnections.by_reporter
+    return {names_of((reporter,)): names_of(suspects) for reporter, suspects in by_reporter.items()}
+
+
+def beat_for(world: SteppedCluster, seconds: float, silent: str = "") -> None:
+    """The master's heartbeats go by; it hears all but `silent`, who report nothing new."""
+    for _ in range(round(seconds * 10)):
+        world.pass_seconds(0.1, "A")
+        world.sent.clear()
+        for address, peer in world.machines["A"]._state.peers.items():
+            if names_of((address,)) not in silent:
+                peer.detector.heard(world.now)
+                peer.confirmed_us = world.now
+
+
+# Propagation
+
+
+def test_suspicions_ride_only_from_a_slave_to_its_master() -> None:
+    world = cluster()
+    world.suspect("B", "CD")
+    world.sent.clear()
+    world.pass_seconds(1, "B")
+    (beat,) = world.messages(Heartbeat)
+    assert world.messages(Heartbeat, to="A") == [beat] and names_of(beat.suspects) == "CD"
+
+
+def test_nothing_rides_while_the_feature_is_off() -> None:
+    world = cluster(settings=training_settings(disconnection_heartbeats=0))
+    world.suspect("B", "CD")
+    world.pass_seconds(1, "B")
+    assert all(not beat.suspects for beat in world.messages(Heartbeat))
+
+
+def test_a_report_to_a_member_that_is_no_master_is_ignored() -> None:
+    world = cluster()
+    state = world.machines["C"]._state
+    world.receive("B", "C", Heartbeat(state.uuid, world.machines["B"].uuid, address_of("A"), 4, (address_of("D"),)))
+    assert not world.machines["B"]._state.disconnections.by_reporter
+
+
+def test_reports_are_ignored_while_the_feature_is_off() -> None:
+    world = cluster(settings=training_settings(disconnection_heartbeats=0))
+    report(world, "B", "C")
+    assert not reports(world)
+
+
+def test_a_report_that_names_the_master_is_dropped() -> None:
+    world = cluster()
+    report(world, "B", "AC")
+    assert not reports(world)
+    report(world, "B", "C")
+    report(world, "B", "AD")
+    assert reports(world) == {"B": "C"}
+
+
+def test_strangers_and_the_reporter_itself_are_filtered_out() -> None:
+    world = cluster()
+    report(world, "B", "BXC")
+    assert reports(world) == {"B": "C"}
+    report(world, "D", "X")
+    assert reports(world) == {"B": "C"}
+
+
+def test_an_empty_report_withdraws() -> None:
+    world = cluster()
+    report(world, "B", "C")
+    world.now = 100
+    report(world, "B", "")
+    assert not reports(world)
+    assert [names_of(event.suspects) for event in world.seen("A", DisconnectionReported)] == ["C", ""]
+
+
+def test_a_report_during_a_claim_is_ignored() -> None:
+    world = cluster()
+    world.suspect("B", "A")
+    assert world.machines["B"]._state.claim is not None
+    report(world, "D", "C", master="B")
+    assert not world.machines["B"]._state.disconnections.by_reporter
+
+
+# The quiet period
+
+
+def test_a_new_suspicion_starts_the_quiet_period_anew() -> None:
+    world = cluster()
+    report(world, "B", "C")
+    world.now = 100
+    report(world, "B", "CD")
+    assert changed_us(world) == 100
+
+
+def test_the_mirror_image_of_a_known_suspicion_does_not() -> None:
+    world = cluster()
+    report(world, "B", "C")
+    world.now = 100
+    report(world, "C", "B")
+    assert changed_us(world) == 0
+    assert reports(world) == {"B": "C", "C": "B"}
+
+
+def test_the_same_report_again_does_not() -> None:
+    world = cluster()
+    report(world, "B", "C")
+    for world.now in range(100, 1000, 100):
+        report(world, "B", "C")
+    assert changed_us(world) == 0
+    assert len(world.seen("A", DisconnectionReported)) == 1
+
+
+def test_a_withdrawal_does() -> None:
+    world = cluster()
+    report(world, "B", "CD")
+    world.now = 100
+    report(world, "B", "C")
+    assert changed_us(world) == 100
+
+
+@pytest.mark.parametrize(("heartbeats", "seconds"), [(1, 1), (3, 3), (100, 4)])
+def test_the_quiet_period_is_some_heartbeats_but_not_longer_than_the_heartbeat_timeout(
+    heartbeats: int, seconds: int
+) -> None:
+    world = cluster(settings=training_settings(disconnection_heartbeats=heartbeats))
+    report(world, "B", "C")
+    beat_for(world, seconds - 0.1)
+    assert not world.seen("A", DisconnectionResolved)
+    beat_for(world, 0.1)
+    assert len(world.seen("A", DisconnectionResolved)) == 1
+
+
+def test_nothing_is_decided_when_all_was_withdrawn_in_time() -> None:
+    world = cluster()
+    report(world, "B", "C")
+    beat_for(world, 2)
+    report(world, "B", "")
+    beat_for(world, 10)
+    assert not world.seen("A", DisconnectionResolved)
+    assert world.list_of("A") == (4, "ABCD")
+
+
+# The decision
+
+
+def test_figure_5() -> None:
+    """B reaches neither C nor D: [A, C, D] is kept because it is the most."""
+    world = cluster()
+    report(world, "B", "CD")
+    report(world, "C", "B")
+    report(world, "D", "B")
+    beat_for(world, 3)
+    assert world.list_of("A") == (5, "ACD")
+    (resolved,) = world.seen("A", DisconnectionResolved)
+    assert (names_of(resolved.keep), names_of(resolved.remove), resolved.exact) == ("ACD", "B", True)
+
+
+def test_figure_5_from_the_cut_on() -> None:
+    world = cluster()
+    world.live(1.5)
+    world.cut_links("B", "CD")
+    world.live(4.5)
+    assert world.suspects_of("B") == "CD"
+    world.live(4)
+    assert world.list_of("A")[1] == "ACD"
+    assert {world.list_of(name) for name in "ACD"} == {world.list_of("A")}
+
+
+def test_one_way_counts_both_ways() -> None:
+    world = cluster()
+    report(world, "C", "B")
+    report(world, "D", "B")
+    beat_for(world, 3)
+    assert world.list_of("A") == (5, "ACD")
+
+
+def test_the_racks() -> None:
+    """Seed 001: racks B and C are cut; one rack goes whole, the older stays."""
+    world = cluster("ABCDEF")  # racks AB, CD, EF
+    for reporter, suspects in {"C": "EF", "D": "EF", "E": "CD", "F": "CD"}.items():
+        report(world, reporter, suspects)
+    beat_for(world, 3)
+    assert world.list_of("A") == (8, "ABCD")
+
+
+def test_the_random_disconnections_of_seed_001() -> None:
+    """A1 x B1 and B2 x C1 with a master besides: four members of six stay."""
+    world = cluster("MABCDEF")  # M leads; A, B = A1, A2; C, D = B1, B2; E, F = C1, C2
+    report(world, "A", "C", master="M")
+    report(world, "D", "E", master="M")
+    for _ in range(30):
+        world.pass_seconds(0.1, "M")
+        for peer in world.machines["M"]._state.peers.values():
+            peer.detector.heard(world.now)
+        world.sent.clear()
+    (resolved,) = world.seen("M", DisconnectionResolved)
+    assert len(resolved.remove) == 2 and resolved.exact
+    assert names_of(resolved.keep) == "MABDF"
+
+
+def test_data_members_are_kept_before_lite_ones() -> None:
+    world = SteppedCluster()
+    for name in "ABCD":
+        world.born(name, lite=name in "CD")
+    world.settled("ABCD")
+    report(world, "B", "CD")
+    beat_for(world, 3)
+    assert world.list_of("A") == (6, "AB")
+
+
+def test_several_removals_are_one_installation_that_counts_each() -> None:
+    world = cluster("ABCDEF")
+    for reporter, suspects in {"C": "EF", "D": "EF"}.items():
+        report(world, reporter, suspects)
+    beat_for(world, 3)
+    (installed,) = world.seen("A", ListInstalled)
+    assert installed.version == 8
+    assert len(world.seen("A", MemberRemoved)) == 2
+
+
+def test_the_reports_are_used_up_by_the_decision() -> None:
+    world = cluster()
+    report(world, "B", "C")
+    beat_for(world, 3)
+    assert not reports(world)
+    before = len(world.seen("A", DisconnectionResolved))
+    beat_for(world, 8)
+    assert len(world.seen("A", DisconnectionResolved)) == before == 1
+
+
+def test_who_leaves_for_another_reason_is_purged_as_reporter_and_as_suspect() -> None:
+    world = cluster("ABCDE")
+    report(world, "B", "CD")
+    report(world, "C", "B")
+    report(world, "E", "B")
+    world.suspect("A", "B")
+    assert reports(world) == {}
+    report(world, "D", "CE")
+    world.suspect("A", "E")
+    assert reports(world) == {"D": "C"}
+
+
+def test_a_leaver_during_the_quiet_period_does_not_void_the_decision_on_the_others() -> None:
+    """The product drops the whole decision then (behaviour 5, Apply)."""
+    world = cluster("ABCDE")
+    report(world, "B", "CDE")
+    beat_for(world, 2)
+    world.suspect("A", "E")
+    beat_for(world, 1.1)
+    assert world.list_of("A") == (7, "ACD")
+
+
+def test_a_new_master_decides_on_fresh_reports_only() -> None:
+    world = cluster("ABCDE")
+    report(world, "D", "E")
+    world.suspect("C", "A")
+    world.suspect("D", "A")
+    world.suspect("E", "A")
+    world.suspect("B", "A")
+    world.deliver_all(dead="A")
+    assert world.list_of("B")[1] == "BCDE"
+    world.live(6, dead="A")
+    assert world.list_of("B")[1] == "BCDE"
+    assert not world.seen("B", DisconnectionResolved)
+
+
+def test_it_works_while_the_cluster_is_frozen() -> None:
+    world = cluster()
+    world.change_state("A", "FROZEN")
+    world.deliver_all()
+    report(world, "B", "CD")
+    beat_for(world, 3)
+    assert world.list_of("A") == (5, "ACD")
+
+
+def test_off_means_that_nothing_is_ever_resolved() -> None:
+    world = cluster(settings=training_settings(disconnection_heartbeats=0))
+    world.cut_links("B", "CD")
+    world.live(15)
+    assert {world.list_of(name) for name in "ABCD"} == {(4, "ABCD")}
+    assert world.seen("B", SuspicionRaised)

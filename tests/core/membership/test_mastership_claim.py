@@ -1,0 +1,213 @@
+"""The mastership claim (seed 000, Mastership Claim Process)."""
+
+from quarterdeck.backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
+from quarterdeck.backend.core.messages import (
+    ClaimAccepted,
+    ClaimRefused,
+    Heartbeat,
+    JoinRequest,
+    Leave,
+    MastershipClaim,
+    MembersUpdate,
+    WhoIsMaster,
+)
+from tests.core.stepped_cluster import SteppedCluster, address_of, names_of
+
+
+def example_of_seed_000() -> SteppedCluster:
+    """A has crashed; B missed two lists and suspects C; D missed one; F does not respond."""
+    world = SteppedCluster()
+    world.with_lists(A=(6, "ABCDEF"), B=(4, "ABCD"), C=(6, "ABCDEF"), D=(5, "ABCDE"), E=(6, "ABCDEF"), F=(6, "ABCDEF"))
+    world.suspect("B", "C")
+    for name in "CDEF":
+        world.suspect(name, "A")
+    world.sent.clear()
+    return world
+
+
+def test_the_example_of_seed_000_ends_in_v7_B_D_E() -> None:
+    world = example_of_seed_000()
+    world.suspect("B", "A")
+    assert world.messages(MastershipClaim, to="D") and not world.messages(MastershipClaim, to="C")
+    world.deliver_all(dead="ACF")
+    assert world.machines["B"]._state.claim is not None
+    for _ in range(18):
+        world.pass_seconds(0.5, "B", "D", "E")
+        world.deliver_all(dead="ACF")
+    assert world.list_of("B") == world.list_of("D") == world.list_of("E") == (7, "BDE")
+    (finished,) = world.seen("B", ClaimFinished)
+    assert names_of(finished.left_out) == "F"
+
+
+def test_a_lost_request_costs_nobody_its_place() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABCD", (4, "ABCD")))
+    for name in "CD":
+        world.suspect(name, "A")
+    world.suspect("B", "A")
+    world.sent.clear()
+    world.pass_seconds(1.1, "B")
+    world.deliver_all(dead="A")
+    assert world.list_of("B") == world.list_of("C") == world.list_of("D") == (5, "BCD")
+
+
+def test_a_lost_answer_costs_nobody_its_place() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.receive("C", "B", world.messages(MastershipClaim, to="C")[0])
+    world.sent.clear()
+    world.pass_seconds(1.1, "B")
+    world.deliver_all(dead="A")
+    assert world.list_of("B") == world.list_of("C") == (4, "BC")
+
+
+def test_who_still_trusts_an_older_member_makes_the_claimant_ask_again() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world.suspect("B", "A")
+    world.deliver_all(dead="A")
+    assert world.master_of("C") == "A"
+    assert [event.answer for event in world.seen("B", ClaimAnswered)] == ["retry"]
+    world.suspect("C", "A")
+    world.pass_seconds(1.1, "B")
+    world.deliver_all(dead="A")
+    assert world.list_of("B") == world.list_of("C") == (4, "BC")
+
+
+def test_a_younger_member_does_not_claim_while_an_older_one_is_trusted() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world.suspect("C", "A")
+    assert not world.seen("C", ClaimStarted)
+    world.suspect("C", "B")
+    assert world.list_of("C") == (4, "C")
+
+
+def test_an_old_master_that_returns_corrupts_no_list() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.deliver_all(dead="A")
+    successor = world.list_of("B")
+    old = world.machines["A"]._state
+    assert old.members is not None
+    for name in "BC":
+        world.receive(name, "A", MembersUpdate(old.members.without({address_of("C" if name == "B" else "B")}), False))
+        world.receive(name, "A", Heartbeat(old.uuid, world.machines[name].uuid, address_of("A"), old.members.version))
+    world.deliver_all()
+    assert world.list_of("B") == world.list_of("C") == successor == (4, "BC")
+    assert world.list_of("A")[1] == "A"
+
+
+def test_the_second_of_two_claimants_is_refused() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABCD", (4, "ABCD")))
+    world.suspect("D", "AB")
+    world.suspect("C", "AB")
+    world.receive("D", "C", world.messages(MastershipClaim, to="D")[0])
+    world.sent.clear()
+    world.receive("D", "B", MastershipClaim(world.machines["B"].uuid, world.machines["D"].uuid))
+    (refusal,) = world.messages(ClaimRefused, to="B")
+    assert not refusal.retry
+    assert world.master_of("D") == "C"
+
+
+def test_an_answer_that_leaves_the_claimant_out_is_no_consent() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world.suspect("B", "A")
+    members = world.machines["C"]._state.members
+    assert members is not None
+    world.receive("B", "C", ClaimAccepted(members.without({address_of("B")})))
+    assert world.list_of("B") == (4, "B")
+
+
+def test_a_new_lineage_begins_with_each_claim() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world.suspect("C", "AB")
+    world.suspect("B", "AC")
+    lineages = {world.machines[name]._state.members.lineage for name in "ABC"}  # type: ignore[union-attr]
+    assert len(lineages) == 3
+
+
+def test_a_pause_of_the_claimant_costs_nobody_its_place() -> None:
+    world = SteppedCluster()
+    world.settled("ABC")
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.now += 20_000_000
+    world.take("B", world.machines["B"].tick(world.now))
+    world.deliver_all(dead="A")
+    world.live(2, dead="A")
+    assert world.list_of("B") == world.list_of("C") == (4, "BC")
+
+
+def test_the_heartbeat_of_an_older_member_does_not_stop_a_claim() -> None:
+    world = SteppedCluster()
+    world.settled("ABC")
+    world.suspect("B", "A")
+    a, b = world.machines["A"], world.machines["B"]
+    world.receive("B", "A", Heartbeat(a.uuid, b.uuid, address_of("A"), 3))
+    assert world.suspects_of("B") == "A" and world.machines["B"]._state.claim is not None
+
+
+def test_a_claimant_that_dies_before_it_publishes_is_succeeded_by_its_follower() -> None:
+    world = SteppedCluster()
+    world.settled("ABC")
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.deliver(MastershipClaim, to="C")
+    assert world.master_of("C") == "B"
+    world.live(8, dead="AB")
+    assert world.list_of("C") == (4, "C")
+
+
+def test_answers_that_come_twice_or_after_the_end_change_nothing() -> None:
+    world = SteppedCluster()
+    world.settled("ABC")
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.deliver(MastershipClaim, to="C")
+    (answer,) = world.messages(ClaimAccepted, to="B")
+    world.deliver(ClaimAccepted)
+    world.receive("B", "C", answer)
+    world.receive("B", "C", ClaimRefused(False, "late"))
+    world.deliver_all(dead="A")
+    assert world.list_of("B") == world.list_of("C") == (4, "BC")
+    assert len(world.seen("B", ClaimFinished)) == 1
+
+
+def test_a_member_that_says_goodbye_during_the_claim_holds_nothing_up() -> None:
+    world = SteppedCluster()
+    world.settled("ABCD")
+    world.suspect("D", "A")
+    world.suspect("B", "A")
+    world.receive("B", "C", Leave(world.machines["C"].uuid))
+    world.sent = [one for one in world.sent if "C" not in one[:2]]
+    world.deliver_all(dead="AC")
+    assert world.list_of("B") == world.list_of("D") == (5, "BD")
+
+
+def test_a_claimant_that_is_asked_for_the_master_keeps_silent() -> None:
+    world = SteppedCluster()
+    world.settled("ABC")
+    world.suspect("B", "A")
+    world.sent.clear()
+    world.receive("B", "X", WhoIsMaster("uuid-x"))
+    world.receive("B", "X", JoinRequest("uuid-x", False))
+    assert not world.sent
+
+
+def test_the_same_refusal_is_told_once() -> None:
+    world = SteppedCluster()
+    world.settled("ABC")
+    world.suspect("B", "A")
+    for _ in range(5):
+        world.pass_seconds(1, "B")
+        world.drop(Heartbeat)
+        world.deliver_all(dead="A")
+    assert len(world.seen("B", ClaimAnswered)) == 1

@@ -1,0 +1,229 @@
+"""Members put together by hand, one message at a time, for tests of single rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, TypeVar
+
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation
+from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views import publishing
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.membership.views.member_list import MemberList
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.partitions import master_role as master_role
+from quarterdeck.backend.core.partitions.table import table_recovery
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+
+SETTINGS = Settings.of(preset="training")
+
+MessageKind = TypeVar("MessageKind")
+EventKind = TypeVar("EventKind")
+
+
+def training_settings(**changed: Any) -> Settings:
+    """The training preset with some fields of `Settings` changed."""
+    return replace(SETTINGS, **changed)
+
+
+def address_of(name: str) -> Address:
+    """A is 10.0.0.1:5701, B is 10.0.0.2:5701, and so on."""
+    return make_address(f"10.0.0.{ord(name) - ord('A') + 1}", 5701)
+
+
+def name_of(address: Address) -> str:
+    return chr(ord("A") + int(address.split(":")[0].rpartition(".")[2]) - 1)
+
+
+def names_of(members: MemberList | Sequence[Address]) -> str:
+    addresses = members.addresses if isinstance(members, MemberList) else members
+    return "".join(map(name_of, addresses))
+
+
+class SteppedCluster:
+    """Members by their one-letter names. What they send waits in `sent` until the test delivers or drops it.
+
+    `cut` holds one-way links that lose everything; `loses` says what else is lost, given sender, receiver and message.
+    """
+
+    def __init__(self, settings: Settings = SETTINGS) -> None:
+        self.settings = settings
+        self.now = 0
+        self.incarnations = 0
+        self.machines: dict[str, MemberMachine] = {}
+        self.sent: list[tuple[str, str, Message]] = []
+        self.records: dict[str, list[Record]] = {}
+        self.events: dict[str, list[Event]] = {}
+        self.halted: dict[str, Halt] = {}
+        self.reconnected: list[str] = []
+        self.cut: set[tuple[str, str]] = set()
+        self.loses: Callable[[str, str, Message], bool] = lambda sender, receiver, message: False
+
+    def born(self, name: str, join_list: str = "", *, lite: bool = False, cluster_name: str = "dev") -> MemberMachine:
+        """A member that has not started yet."""
+        known = tuple(map(address_of, join_list))
+        member_configuration = MemberConfiguration(
+            "test", name, address_of(name), known, self.settings, lite=lite, cluster_name=cluster_name
+        )
+        self.incarnations += 1
+        self.machines[name] = MemberMachine(member_configuration, Random(self.incarnations))
+        self.events[name] = []
+        self.records[name] = []
+        return self.machines[name]
+
+    def with_lists(self, **lists: tuple[int, str]) -> None:
+        """Joined members, each with a version and the members it knows, in order of age; the first is their master."""
+        for name in sorted({one for _, known in lists.values() for one in known} | lists.keys()):
+            if name not in self.machines:
+                self.born(name)
+        for name, (version, known) in lists.items():
+            state = self.machines[name]._state
+            state.master = address_of(known[0])
+            members = tuple(
+                Member(
+                    address_of(one), self.machines[one].uuid, place, self.machines[one]._state.member_configuration.lite
+                )
+                for place, one in enumerate(known, start=1)
+            )
+            publishing.install(
+                state, self.now, MemberList(version, members, f"lineage {known[0]}"), state.master, "test"
+            )
+            self._lead_since_long(state)
+            state.last_round_us = self.now
+            state.timers.set(heartbeats.HEARTBEAT, self.now + self.settings.heartbeat_interval_us)
+            state.effects.clear()
+
+    def _lead_since_long(self, state: Membership) -> None:
+        """A master put together by hand has nothing to find out about partitions any more."""
+        master_role.follow(state, self.now)
+        if state.partitions.master_role is not None:
+            state.partitions.master_role.recovery = None
+            state.timers.clear(table_recovery.RECOVERY)
+
+    def settled(self, names: str, version: int | None = None) -> None:
+        """A whole cluster whose members agree, with all the timers of members."""
+        self.with_lists(**dict.fromkeys(names, (version or len(names), names)))
+        for name in names:
+            timers = self.machines[name].timers
+            timers.set(publishing.PUBLISH, self.now + self.settings.list_publish_interval_us)
+            timers.set(master_confirmation.CONFIRMATION, self.now + self.settings.master_confirmation_interval_us)
+            timers.set(cluster_search.SEARCH, self.now + self.settings.merge_first_run_delay_us)
+
+    def start(self, name: str) -> None:
+        self.take(name, self.machines[name].start(self.now))
+
+    def receive(self, name: str, sender: str, message: Message) -> None:
+        self.take(name, self.machines[name].receive(self.now, address_of(sender), message))
+
+    def unreachable(self, name: str, other: str) -> None:
+        self.take(name, self.machines[name].unreachable(self.now, address_of(other), "connection refused"))
+
+    def suspect(self, name: str, others: str) -> None:
+        """Let a member suspect others, as if its failure detector had said so."""
+        from quarterdeck.backend.core.membership.failure_detection import suspicion
+
+        state = self.machines[name]._state
+        suspicion.suspect_all(state, self.now, {address_of(other): "test" for other in others})
+        self.take(name, self.machines[name]._taken(self.now))
+
+    def pass_seconds(self, seconds: float, *names: str) -> None:
+        """Let time pass for `names` (all by default), without delivering anything."""
+        until = self.now + round(seconds * SECOND_US)
+        while True:
+            chosen = names or tuple(self.machines)
+            due = [(self.machines[name].next_deadline, name) for name in chosen if name not in self.halted]
+            at, name = min(due, default=(until + 1, ""))
+            if at > until:
+                break
+            self.now = at
+            self.take(name, self.machines[name].tick(at))
+        self.now = until
+
+    def edit_join_list(self, name: str, names: str) -> None:
+        self.take(name, self.machines[name].edit_join_list(self.now, tuple(map(address_of, names))))
+
+    def change_state(self, name: str, wanted: ClusterState) -> None:
+        self.take(name, self.machines[name].change_state(self.now, wanted))
+
+    def search(self, name: str) -> None:
+        self.take(name, self.machines[name].search(self.now))
+
+    def cut_links(self, ones: str, others: str, *, one_way: bool = False) -> None:
+        """Lose everything from each of `ones` to each of `others`, and back unless `one_way`."""
+        for one in ones:
+            for other in others:
+                self.cut.add((one, other))
+                if not one_way:
+                    self.cut.add((other, one))
+
+    def deliver_all(self, *, dead: str = "", most: int = 2000) -> None:
+        """Deliver until nothing is left; what goes to `dead`, over a cut link or to somebody unknown is lost."""
+        for _ in range(most):
+            if not self.sent:
+                return
+            sender, receiver, message = self.sent.pop(0)
+            if receiver in dead or receiver in self.halted or receiver not in self.machines:
+                continue
+            if (sender, receiver) not in self.cut and not self.loses(sender, receiver, message):
+                self.receive(receiver, sender, message)
+        raise AssertionError(f"after {most} messages there are still some: {self.sent[:3]}")
+
+    def deliver(self, kind: type, *, to: str | None = None) -> None:
+        """Deliver only the messages of one kind that wait now; all others go on waiting."""
+        chosen = [one for one in self.sent if isinstance(one[2], kind) and to in (None, one[1])]
+        assert chosen, f"no {kind.__name__} waits among {[type(one[2]).__name__ for one in self.sent]}"
+        for one in chosen:
+            self.sent.remove(one)
+        for sender, receiver, message in chosen:
+            self.receive(receiver, sender, message)
+
+    def live(self, seconds: float, *, dead: str = "") -> None:
+        """Let everybody but `dead` live: what is sent arrives within a tenth of a second, in order."""
+        for _ in range(round(seconds * 10)):
+            self.pass_seconds(0.1, *(name for name in self.machines if name not in dead))
+            self.deliver_all(dead=dead)
+
+    def drop(self, kind: type, *, to: str | None = None) -> int:
+        """Lose the messages of one kind that wait now; how many there were."""
+        before = len(self.sent)
+        self.sent = [one for one in self.sent if not (isinstance(one[2], kind) and to in (None, one[1]))]
+        return before - len(self.sent)
+
+    def messages(self, kind: type[MessageKind], *, to: str | None = None) -> list[MessageKind]:
+        return [message for _, receiver, message in self.sent if isinstance(message, kind) and to in (None, receiver)]
+
+    def seen(self, name: str, kind: type[EventKind]) -> list[EventKind]:
+        return [event for event in self.events[name] if isinstance(event, kind)]
+
+    def list_of(self, name: str) -> tuple[int, str]:
+        members = self.machines[name]._state.members
+        assert members is not None
+        return members.version, names_of(members)
+
+    def master_of(self, name: str) -> str | None:
+        master = self.machines[name]._state.master
+        return name_of(master) if master else None
+
+    def suspects_of(self, name: str) -> str:
+        return "".join(sorted(map(name_of, self.machines[name]._state.suspicions)))
+
+    def take(self, name: str, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Transmit(deliveries):
+                    self.sent += [(name, name_of(to), message) for to, message in deliveries]
+                case Happened(record):
+                    self.events[name].append(record.event)
+                    self.records[name].append(record)
+                case Reconnect():
+                    self.reconnected.append(name)
+                case Halt():
+                    self.halted[name] = effect

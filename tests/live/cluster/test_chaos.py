@@ -1,0 +1,19 @@
+"""A short run of `tests.bench.chaos`: members that are killed, frozen and cut off lose nothing that they acknowledged."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.bench.chaos import BASE_PORT, FAILURE_COUNTS, run
+
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+SECONDS = 25.0
+"""Of faults; a phase that has begun is played to its end, and members take some seconds to start."""
+
+
+def test_nothing_acknowledged_is_lost_and_all_become_one_cluster_again(tmp_path: Path) -> None:
+    found = run(tmp_path, SECONDS, seed=1, base_port=BASE_PORT + 100 + 100 * WORKER)
+    assert not [found[trouble] for trouble in FAILURE_COUNTS if found[trouble]]
+    assert found["writes"]["acknowledged"] > 0
+    assert not [outcome for outcome in found["writes"] if outcome.startswith("answered")]

@@ -1,0 +1,275 @@
+"""One port for members and for HTTP: who is let in, and who is sent away for being slow or too many."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.server import ServerState
+from websockets.asyncio.client import connect
+
+from quarterdeck.backend.core.address import port_of
+from quarterdeck.backend.live.transport.frames import frame_of
+from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, Hello
+from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, Limits
+from quarterdeck.backend.live.transport.listener import TOO_MANY, TOO_SLOW
+from tests.live.transport.http_echo import ask, echo
+from tests.live.transport.transports import Member, net, run, until
+
+GET = b"GET /here HTTP/1.1\r\nHost: a\r\n\r\n"
+ANSWERED = b"HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\nGET /here HTTP/1.1"
+
+
+def test_http_and_frames_share_a_port() -> None:
+    async def story() -> None:
+        async with net(http=echo) as world:
+            a, b, _ = world.members
+            b.say(a, "before")
+            assert await ask(a.address, GET) == ANSWERED
+            b.say(a, "after")
+            await until(lambda: a.words == ["before", "after"])
+            assert not a.strangers
+            assert a.transport._listener.slots.taken == 0
+
+    run(story)
+
+
+def test_a_request_may_come_letter_by_letter_and_the_next_one_on_the_same_connection() -> None:
+    async def story() -> None:
+        async with net(http=echo) as world:
+            host, port = world.members[0].address.split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            for place in range(len(GET)):
+                writer.write(GET[place : place + 1])
+                await asyncio.sleep(0)
+            assert await reader.readexactly(len(ANSWERED)) == ANSWERED
+            writer.write(GET + GET)
+            assert await reader.readexactly(2 * len(ANSWERED)) == 2 * ANSWERED
+            writer.close()
+
+    run(story)
+
+
+def test_a_whole_server_takes_over_with_websockets() -> None:
+    async def hello(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(f"{(await request.body()).decode()} from {request.client is not None}")
+
+    async def socket(websocket: WebSocket) -> None:
+        await websocket.accept()
+        async for text in websocket.iter_text():
+            await websocket.send_text(text.upper())
+
+    config = uvicorn.Config(
+        Starlette(routes=[Route("/", hello, methods=["POST"]), WebSocketRoute("/events", socket)]), lifespan="off"
+    )
+    config.load()
+    state = ServerState()
+
+    def handover(transport: asyncio.Transport, said: bytes) -> asyncio.Protocol:
+        return AutoHTTPProtocol(config=config, server_state=state, app_state={})  # type: ignore[call-arg]
+
+    async def story() -> None:
+        async with net(http=handover) as world:
+            a, b, _ = world.members
+            async with httpx.AsyncClient(base_url=f"http://{a.address}") as client:
+                for body in ("x", "y" * 100_000):
+                    assert (await client.post("/", content=body)).text == f"{body} from True"
+            async with connect(f"ws://{a.address}/events") as websocket:
+                await websocket.send("aloud")
+                assert await websocket.recv() == "ALOUD"
+                b.say(a, "beside it")
+                await until(lambda: a.words == ["beside it"])
+
+    run(story)
+
+
+@pytest.mark.parametrize("said", [b"G", GET[:-1], b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 20])
+def test_who_does_not_finish_a_request_is_told_so(said: bytes) -> None:
+    async def story() -> None:
+        async with net(http=echo) as world:
+            a = world.members[0]
+            assert await ask(a.address, said) == TOO_SLOW
+            assert a.strangers == ["did not finish its request within 0.3 s"]
+            assert a.transport._listener.slots.taken == 0
+
+    run(story)
+
+
+def test_a_long_head_is_left_to_the_http_face_to_refuse() -> None:
+    async def story() -> None:
+        async with net(http=echo, limits=Limits(http_head_bytes=100)) as world:
+            a = world.members[0]
+            assert await ask(a.address, GET[:-2] + b"B: c\r\n" * 50 + b"\r\n") == ANSWERED
+            assert not a.strangers
+
+    run(story)
+
+
+def test_too_many_http_connections_are_told_so_and_closed_ones_give_their_place_back() -> None:
+    async def story() -> None:
+        async with net(http=echo, limits=Limits(http_per_host=2)) as world:
+            a, b, _ = world.members
+            host, port = a.address.split(":")
+            writers = []
+            for _ in range(2):
+                reader, writer = await asyncio.open_connection(host, int(port))
+                writer.write(GET)
+                assert await reader.readexactly(len(ANSWERED)) == ANSWERED
+                writers.append(writer)
+            assert await ask(a.address, GET) == TOO_MANY
+            b.say(a, "members have places of their own")
+            await until(lambda: a.words)
+            writers[0].close()
+            await asyncio.sleep(0.05)
+            assert await ask(a.address, GET) == ANSWERED
+            writers[1].close()
+
+    run(story)
+
+
+def test_strangers_have_only_so_many_places_and_members_do_not_use_them_up() -> None:
+    async def story() -> None:
+        async with net(limits=Limits(pending_per_host=3)) as world:
+            a, b, c = world.members
+            c.say(a, "a member")
+            await until(lambda: a.words)
+            host, port = a.address.split(":")
+            open_ones = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
+            await until(lambda: a.transport._listener.slots.taken == 3)
+            assert await ask(a.address, b"\0") == b""
+            assert a.strangers == ["too many strangers at a time"]
+            c.say(a, "still a member")
+            await until(lambda: len(a.words) == 2)
+            await until(lambda: a.transport._listener.slots.taken == 0)
+            assert a.strangers[1:] == ["said no hello within 0.3 s"] * 3
+            b.say(a, "next")
+            await until(lambda: len(a.words) == 3)
+            for _, writer in open_ones:
+                writer.close()
+
+    run(story)
+
+
+def test_who_fails_too_often_is_hung_up_on_unheard_while_http_and_members_go_on() -> None:
+    async def story() -> None:
+        async with net(http=echo, limits=Limits(failures=3, failures_per_second=2)) as world:
+            a, b, _ = world.members
+            b.say(a, "before")
+            await until(lambda: a.words)
+            for _ in range(20):
+                assert await ask(a.address, b"\xff\xff\xff\xff") == b""
+            assert len(a.strangers) == 3
+            assert await ask(a.address, GET) == ANSWERED
+            b.say(a, "after")
+            await until(lambda: len(a.words) == 2)
+            await asyncio.sleep(0.6)
+            await ask(a.address, b"\xff\xff\xff\xff")
+            assert a.strangers[3].endswith("; 17 more from 127.0.0.1 were hung up on unheard")
+
+    run(story)
+
+
+def test_another_cluster_is_a_mistake_and_not_held_against_its_host() -> None:
+    async def story() -> None:
+        async with net(limits=Limits(failures=2, failures_per_second=0)) as world:
+            a, b, _ = world.members
+            for number in range(5):
+                hello = Hello(PROTOCOL_VERSION, "prod", b.address, f"u{number}")
+                assert b"belongs to" in await ask(a.address, frame_of(hello))
+            b.say(a, "welcome")
+            await until(lambda: a.words)
+
+    run(story)
+
+
+def test_tls_where_none_is_spoken_is_called_by_its_name() -> None:
+    async def story() -> None:
+        async with net(http=echo) as world:
+            a = world.members[0]
+            assert await ask(a.address, b"\x16\x03\x01\x02\x00") == b""
+            assert a.strangers == ["speaks TLS, which is not switched on here"]
+
+    run(story)
+
+
+def test_another_port_for_http_only() -> None:
+    async def story() -> None:
+        async with net(listening=1, http=echo) as world:
+            a, b, _ = world.members
+            await a.transport.listen_for_http(port_of(b.address))
+            assert await ask(b.address, GET) == ANSWERED
+            assert await ask(b.address, frame_of(Hello(PROTOCOL_VERSION, "dev", b.address, "u"))) == b""
+            assert a.strangers == ["speaks no HTTP, on a port that is for HTTP only"]
+
+    run(story)
+
+
+def test_a_paused_member_is_heard_by_http_only_so_that_it_can_be_told_to_go_on() -> None:
+    async def story() -> None:
+        async with net(http=echo) as world:
+            a = world.members[0]
+            early = asyncio.create_task(ask(a.address, GET[:5]))
+            await until(lambda: a.transport._listener.slots.taken)
+            a.transport.pause()
+            member = asyncio.create_task(ask(a.address, b"\0\0\0\1x"))
+            assert await ask(a.address, GET) == ANSWERED
+            await asyncio.sleep(0.7)
+            assert not early.done() and not member.done() and not a.strangers
+            a.transport.resume()
+            assert await early == TOO_SLOW
+            await member
+            assert a.strangers
+
+    run(story)
+
+
+def test_a_member_that_closes_lets_nobody_wait() -> None:
+    async def story() -> None:
+        async with net(http=echo) as world:
+            a: Member = world.members[0]
+            waiting = asyncio.create_task(ask(a.address, b""))
+            await until(lambda: a.transport._listener.slots.taken)
+            a.transport.close()
+            assert await waiting == b""
+            assert not a.strangers and a.transport._listener.slots.taken == 0
+
+    run(story)
+
+
+def test_strangers_do_not_pile_up_as_addresses() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a = world.members[0]
+            for port in range(1, 30):
+                hello = frame_of(Hello(PROTOCOL_VERSION, "dev", f"10.0.0.1:{port}", "u"))  # type: ignore[arg-type]
+                assert b"welcome" in await ask(a.address, hello)
+            await until(lambda: not a.transport._peers)
+
+    run(story)
+
+
+def test_places_and_failures_are_counted_per_host() -> None:
+    slots = ConnectionSlots(2, 3)
+    first, second = slots.take("a"), slots.take("a")
+    assert first is not None and second is not None and slots.take("a") is None
+    assert slots.take("b") is not None and slots.take("c") is None
+    first()
+    first()
+    assert slots.taken == 2 and slots.take("a") is not None
+
+    now = 0.0
+    failures = HandshakeFailures(Limits(failures=2, failures_per_second=1), lambda: now)
+    assert failures.failed("a") == 0 and not failures.unheard("a")
+    assert failures.failed("a") == 0 and failures.unheard("a") and not failures.unheard("b")
+    assert failures.unheard("a")
+    now = 1.0
+    assert not failures.unheard("a")
+    assert failures.failed("a") == 2

@@ -1,0 +1,99 @@
+"""Transports without members: each writes down what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import TypedDict, Unpack
+
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.core.messages import JoinRefused, Message
+from quarterdeck.backend.live.cluster.addressing import HeldPorts
+from quarterdeck.backend.live.security.tls import WireSecurity
+from quarterdeck.backend.live.transport.limits import Limits
+from quarterdeck.backend.live.transport.listener import HttpHandover
+from quarterdeck.backend.live.transport.member_transport import MemberTransport, Timeouts
+from quarterdeck.backend.live.transport.network import Network
+
+TIMEOUTS = Timeouts(connect_seconds=0.3, hello_seconds=0.3)
+
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
+class Wire(TypedDict, total=False):
+    http: HttpHandover | None
+    security: WireSecurity
+    limits: Limits
+
+
+class Member:
+    """A transport that writes down what it is told."""
+
+    def __init__(self, address: Address, network: Network, cluster: str = "dev", **wire: Unpack[Wire]) -> None:
+        self.uuid = f"life of {address}"
+        self.got: list[tuple[Address, str]] = []
+        self.failed: list[tuple[Address, str]] = []
+        self.strangers: list[str] = []
+        self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, TIMEOUTS, **wire)
+        self.address = address
+
+    def received(self, sender: Address, message: Message) -> None:
+        assert isinstance(message, JoinRefused)
+        self.got.append((sender, message.reason))
+
+    def unreachable(self, address: Address, reason: str) -> None:
+        self.failed.append((address, reason))
+
+    def peer_rejected(self, remote: str, reason: str) -> None:
+        self.strangers.append(reason)
+
+    def say(self, other: Member, *words: str) -> None:
+        for word in words:
+            self.transport.send(other.address, JoinRefused(word))
+
+    @property
+    def words(self) -> list[str]:
+        return [word for _, word in self.got]
+
+
+class Net:
+    def __init__(self, **wire: Unpack[Wire]) -> None:
+        self.held = HeldPorts(3, 9_701 + 200 * WORKER, "127.0.0.1")
+        self.addresses = [make_address("127.0.0.1", port) for port in self.held.ports]
+        self.network = Network(dict(zip("abc", self.addresses, strict=True)), Random(1))
+        self.members = [Member(address, self.network, **wire) for address in self.addresses]
+
+    def change(self, command: LinkCommand) -> None:
+        places = dict(zip("abc", self.members, strict=True))
+        for condition in self.network.links.apply(command):
+            places[condition.source].transport.link_changed(condition, places[condition.target].address)
+
+
+@asynccontextmanager
+async def net(listening: int = 2, **wire: Unpack[Wire]) -> AsyncIterator[Net]:
+    made = Net(**wire)
+    for member in made.members[:listening]:
+        await member.transport.listen()
+    try:
+        yield made
+    finally:
+        for member in made.members:
+            member.transport.abort()
+        await asyncio.sleep(0.01)
+        made.held.release()
+
+
+async def until(condition: Callable[[], object], seconds: float = 5) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it never came to that"
+        await asyncio.sleep(0.005)
+
+
+def run(story: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(story())  # type: ignore[arg-type]

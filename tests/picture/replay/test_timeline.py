@@ -1,0 +1,148 @@
+"""The strip of time: what stands out, how much happened when, and the names that moments go by."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.picture.replay.landmarks import Landmark, Landmarks
+from quarterdeck.backend.picture.replay.moments import BadMoment, moment_of
+from quarterdeck.backend.picture.replay.playhead import Playhead
+from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.replay.timeline import (
+    LANES,
+    LEVELS,
+    draw_timeline,
+    greatest_zoom,
+    seconds_text,
+    window,
+)
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.picture.replay.random_records import EVENTS, records_of
+
+SECOND_US = 1_000_000
+THREE = ("n1", "n2", "n3")
+
+
+def landmarks_of(cluster: FakeCluster, capacity: int = 1_000) -> tuple[Landmarks, Tape]:
+    tape, landmarks = Tape(capacity, spacing=1), Landmarks()
+    tape.append(cluster.drain())
+    landmarks.follow(tape)
+    return landmarks, tape
+
+
+def letters(landmarks: Landmarks) -> str:
+    return "".join(mark.letter for mark in landmarks.marks)
+
+
+def test_splits_merges_claims_and_faults_stand_out() -> None:
+    cluster = FakeCluster(THREE)
+    cluster.form()
+    cluster.happen("dev", LinkChanged("n1", "n3", blocked="blackhole"))
+    cluster.happen("dev", LinkChanged("n3", "n1", blocked="blackhole"), after_us=0)
+    cluster.happen("n3", events.ClaimStarted(5, (), ()))
+    cluster.split(("n1", "n2"), ("n3",))
+    cluster.happen("n3", events.ClaimFinished(5, "L2", (), ()))
+    cluster.happen("dev", LinkChanged("n1", "n3"))
+    cluster.happen("n3", events.MemberMerging(cluster.address("n1"), ""))
+    cluster.happen("dev", events.ProcessPaused("n1"))
+    cluster.happen("dev", events.ProcessResumed("n1"))
+    cluster.happen("dev", events.ProcessKilled("n1"))
+    landmarks, _ = landmarks_of(cluster)
+    assert letters(landmarks) == "LCSDHMPRK"
+    cut = landmarks.marks[0]
+    assert cut == Landmark(cut.at_us, "faults", "L", "warning", "the link from n1 to n3 is cut", 2)
+    assert landmarks.marks[2].text == "two masters: n1, n3"
+
+
+def test_a_paused_master_leads_nobody_until_it_is_resumed() -> None:
+    cluster = FakeCluster(THREE)
+    cluster.form()
+    cluster.happen("dev", events.ProcessPaused("n1"))
+    cluster.install("n2", 5, ["n2", "n3"], lineage="L2")
+    cluster.happen("dev", events.ProcessResumed("n1"))
+    assert letters(landmarks_of(cluster)[0]) == "PRS"
+
+
+def test_landmarks_begin_in_the_middle_of_a_run_and_are_forgotten_with_it() -> None:
+    cluster = FakeCluster(THREE)
+    cluster.form()
+    cluster.happen("dev", events.ProcessKilled("n2"))
+    for _ in range(40):
+        cluster.suspect("n1", "n2")
+    tape, landmarks = Tape(20, spacing=5), Landmarks()
+    tape.append(cluster.drain())
+    landmarks.follow(tape)
+    assert tape.forgotten and not landmarks.marks
+    cluster.install("n3", 7, ["n3"], lineage="L2")
+    tape.append(cluster.drain())
+    landmarks.follow(tape)
+    assert letters(landmarks) == "S", "n1 led before anything that is remembered"
+    for _ in range(40):
+        cluster.suspect("n1", "n2")
+    tape.append(cluster.drain())
+    landmarks.follow(tape)
+    assert not landmarks.marks
+
+
+@given(
+    st.lists(st.integers(0, 90_000_000), min_size=1, max_size=60).map(sorted),
+    st.integers(0, 90_000_000),
+    st.integers(0, 40),
+    st.integers(1, 300),
+)
+def test_the_strip_counts_what_is_in_sight(times: list[int], shown_us: int, zoom: int, width: int) -> None:
+    tape = Tape()
+    tape.append(records_of([("n1", 1, EVENTS[5])] * len(times), times))
+    start_us, end_us = tape.start_us, max(tape.end_us, shown_us)
+    shown_us = min(max(shown_us, start_us), end_us)
+    from_us, to_us = in_sight = window(start_us, end_us, shown_us, min(zoom, greatest_zoom(start_us, end_us)))
+    assert start_us <= from_us <= shown_us <= to_us
+    marks = [Landmark(at_us, "faults", "K", "bad", "") for at_us in times]
+    strip = draw_timeline(tape, marks, in_sight, shown_us, width)
+    assert strip.width == width and strip.playhead is not None and 0 <= strip.playhead < width
+    seen = [at_us for at_us in times if from_us <= at_us <= to_us]
+    assert any(strip.levels) == bool(seen) and all(0 <= level <= LEVELS for level in strip.levels)
+    assert bool(strip.lanes[LANES.index("faults")][1]) == bool(seen)
+    full = {column for column, level in enumerate(strip.levels) if level}
+    assert {signal.column for signal in strip.lanes[LANES.index("faults")][1]} == full
+    assert strip.moment_of(width - 1) == to_us
+    for column in range(width):
+        assert draw_timeline(tape, (), in_sight, strip.moment_of(column), width).playhead == column
+    assert all(0 <= column < width for column, _ in strip.ticks)
+
+
+def test_the_gravest_mark_of_a_column_is_seen_and_ticks_are_round() -> None:
+    tape = Tape()
+    tape.append(records_of([("n1", 1, EVENTS[5])] * 2, [0, 60 * SECOND_US]))
+    marks = [Landmark(5, "faults", "K", "bad", ""), Landmark(6, "faults", "R", "good", "")]
+    strip = draw_timeline(tape, marks, (0, 60 * SECOND_US), 0, 60)
+    assert [signal.letter for signal in strip.lanes[LANES.index("faults")][1]] == ["K"]
+    assert strip.ticks == ((0, "0 s"), (20, "20 s"), (40, "40 s"), (59, "60 s"))
+    assert seconds_text(1_500) == "0.0015 s" and seconds_text(2 * SECOND_US) == "2 s"
+
+
+def test_moments_go_by_many_names() -> None:
+    tape = Tape()
+    tape.append(
+        [
+            Record("r", "n1", "life-1", 3, 4 * SECOND_US, 0, EVENTS[5]),
+            Record("r", "n1", "life-2", 3, 7 * SECOND_US, 0, EVENTS[6]),
+            Record("r", "n2", "u2", 1, 9 * SECOND_US, 0, EVENTS[6]),
+        ]
+    )
+    head = Playhead(tape)
+    head.tick(0, 10 * SECOND_US)
+    head.go(5 * SECOND_US)
+    tape.bookmark(6 * SECOND_US, "the split")
+    for text, seconds in {
+        "8": 8, "2.5 s": 2.5, "1:30": 90, "500ms": 0.5, "+2": 7, "-500ms": 4.5, "start": 4, "end": 10, "the split": 6, "n1#3": 7,
+        "life-1#3": 4, "2m": 120,
+    }.items():  # fmt: skip
+        assert moment_of(text, tape, head) == round(seconds * SECOND_US), text
+    for text in ("", "soon", "n1#4", "1e9", "-", "+-3", "nan"):
+        with pytest.raises(BadMoment, match="a bookmark, start or end"):
+            moment_of(text, tape, head)

@@ -1,0 +1,273 @@
+"""One configuration out of file, environment and flags; every mistake is one error that says where it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from quarterdeck.backend.service.configuration.process_configuration import (
+    GROUPS_BY_DEFAULT,
+    OPEN_TO_ALL,
+    ProcessConfiguration,
+    User,
+)
+from quarterdeck.backend.service.configuration.sources import (
+    BadConfiguration,
+    Override,
+    is_loopback,
+    process_configuration,
+)
+from quarterdeck.cli.main import app
+
+NAME = ("hazelcast", "cluster-name")
+FULL = """
+hazelcast:
+  cluster-name: orders
+  instance-name: athens
+  network:
+    port: {port: 5801, auto-increment: false}
+    join:
+      multicast: {enabled: false}
+      tcp-ip: {enabled: true, member-list: ["10.0.0.1", "10.0.0.2:5702, 10.0.0.3"]}
+    rest-api:
+      enabled: true
+      port: 8443
+      endpoint-groups:
+        CLUSTER_WRITE: {enabled: true}
+        HEALTH_CHECK: {enabled: false}
+        WAN: {enabled: false}
+  lite-member: {enabled: true}
+  member-attributes: {zone: rack1}
+  properties:
+    hazelcast.max.no.heartbeat.seconds: 10
+quarterdeck:
+  preset: training
+  journal: journals
+  log: {format: json, level: debug}
+  allow-faults: true
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "member.yaml"
+
+
+def read(
+    file: Path, text: str, environment: Mapping[str, str] | None = None, flags: Sequence[Override] = ()
+) -> ProcessConfiguration:
+    file.write_text(text)
+    return process_configuration(file, environment or {}, flags)
+
+
+def mistake(file: Path, text: str, environment: Mapping[str, str] | None = None, flags: Sequence[Override] = ()) -> str:
+    with pytest.raises(BadConfiguration) as caught:
+        read(file, text, environment, flags)
+    return str(caught.value).replace(str(file), "F")
+
+
+def test_with_nothing_said_a_member_is_for_this_machine_alone() -> None:
+    found = process_configuration(None, {})
+    assert (found.cluster_name, found.address, found.bind_host, found.ports_tried) == (
+        "dev",
+        "127.0.0.1:5701",
+        "127.0.0.1",
+        100,
+    )
+    assert found.join_list == ("127.0.0.1",) and found.endpoint_groups == GROUPS_BY_DEFAULT
+    assert not found.allow_faults and found.journal is None
+
+
+def test_a_whole_file(file: Path) -> None:
+    found = read(file, FULL)
+    assert (found.cluster_name, found.label, found.address, found.ports_tried) == (
+        "orders",
+        "athens",
+        "127.0.0.1:5801",
+        1,
+    )
+    assert found.join_list == ("10.0.0.1", "10.0.0.2:5702, 10.0.0.3")
+    assert found.rest_port == 8443 and found.lite and found.zone == "rack1" and found.allow_faults
+    assert found.endpoint_groups == GROUPS_BY_DEFAULT | {"CLUSTER_WRITE": True, "HEALTH_CHECK": False}
+    assert found.settings.max_no_heartbeat_us == 10_000_000 and found.settings.heartbeat_interval_us == 1_000_000
+    assert found.journal == file.parent / "journals" and found.source == file
+    assert (found.log_format, found.log_level) == ("json", "DEBUG")
+
+
+def test_the_example_in_the_documents_is_one(file: Path, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+    for name in ("cluster.secret", "ann.password", "monitoring.token"):
+        (tmp_path / name).write_text(name)
+    found = read(file, page.partition("```yaml\n")[2].partition("```")[0])
+    assert found.bind_host == "10.0.0.7" and found.security.certificate == tmp_path / "athens.pem"
+    assert [user.role for user in found.security.users] == ["write", "read"]
+
+
+def test_a_flag_goes_before_the_environment_and_that_before_the_file(file: Path) -> None:
+    text = "hazelcast: {cluster-name: file}"
+    environment = {"HZ_CLUSTERNAME": "environment", "PATH": "/bin", "QUARTERDECK_USER": "ann"}
+    assert read(file, text).cluster_name == "file"
+    assert read(file, text, environment).cluster_name == "environment"
+    assert read(file, text, environment, [Override(NAME, "flag", "--cluster-name")]).cluster_name == "flag"
+
+
+def test_the_environment_names_any_field() -> None:
+    found = process_configuration(
+        None,
+        {
+            "HZ_NETWORK_PORT_PORT": "5901",
+            "HZ_NETWORK_PORT_AUTOINCREMENT": "false",
+            "HZ_NETWORK_JOIN_TCPIP_MEMBERLIST": "10.0.0.1, 10.0.0.2",
+            "HZ_NETWORK_RESTAPI_ENDPOINTGROUPS_CLUSTERWRITE_ENABLED": "true",
+            "HZ_LITEMEMBER_ENABLED": "true",
+            "HZ_PROPERTIES_HAZELCAST_MAX_NO_HEARTBEAT_SECONDS": "9",
+            "QUARTERDECK_LOG_FORMAT": "json",
+            "QUARTERDECK_ALLOWFAULTS": "yes",
+        },
+    )
+    assert found.address == "127.0.0.1:5901" and found.ports_tried == 1 and found.lite and found.allow_faults
+    assert found.join_list == ("10.0.0.1", "10.0.0.2") and found.endpoint_groups["CLUSTER_WRITE"]
+    assert found.settings.max_no_heartbeat_us == 9_000_000 and found.log_format == "json"
+
+
+def test_what_other_commands_read_from_the_environment_is_no_mistake() -> None:
+    def variables(command: Any) -> set[str]:
+        inner = getattr(command, "commands", {}).values()
+        own = {one.envvar for one in command.params if one.envvar}
+        return own.union(*map(variables, inner))
+
+    found = variables(typer.main.get_command(app))
+    assert found
+    process_configuration(None, dict.fromkeys(found, "x"))
+
+
+def test_a_port_may_stand_alone(file: Path) -> None:
+    text = "hazelcast: {network: {port: 5801}}"
+    assert read(file, text).address == "127.0.0.1:5801"
+    assert read(file, text, {"HZ_NETWORK_PORT_PORTCOUNT": "3"}).ports_tried == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "hazelcast:\n  cluster-nam: x",
+            "F:2: hazelcast.cluster-nam: there is no such field; did you mean cluster-name?",
+        ),
+        ("hazelcas: {}", "F:1: hazelcas: there is no such field; did you mean hazelcast?"),
+        ("hazelcast:\n  network:\n    port:\n      prt: 1", "F:4: hazelcast.network.port.prt: there is no such field"),
+        ("hazelcast:\n  network:\n    port: 70000", "F:3: hazelcast.network.port.port: 70000 does not fit here"),
+        (
+            "hazelcast:\n  properties:\n    hazelcast.max.no.heartbeat.second: 1",
+            "F:3: hazelcast.properties.hazelcast.max.no.heartbeat.second: there is no such property; did you mean",
+        ),
+        (
+            "hazelcast:\n  properties:\n\n    hazelcast.max.no.heartbeat.seconds: soon",
+            "F:4: hazelcast.properties.hazelcast.max.no.heartbeat.seconds: 'soon' is not a number of seconds",
+        ),
+        (
+            "hazelcast:\n  network:\n    join:\n      multicast: {enabled: true}",
+            "F:3: hazelcast.network.join: members find",
+        ),
+        (
+            "hazelcast:\n  network:\n    join:\n      tcp-ip:\n        member-list: ['a b:c']",
+            "F:5: hazelcast.network.join.tcp-ip.member-list: entry 2 of the join list: 'b:c' has the port 'c'",
+        ),
+        (
+            "hazelcast:\n  network:\n    rest-api:\n      endpoint-groups:\n        CLUSTER_WRIT: {enabled: true}",
+            "F:5: hazelcast.network.rest-api.endpoint-groups.CLUSTER_WRIT: there is no such field; did you mean CLUSTER_WRITE?",
+        ),
+        (
+            "hazelcast:\n  network:\n    rest-api:\n      endpoint-groups:\n        CP: {enabled: true}",
+            "F:4: hazelcast.network.rest-api.endpoint-groups: there is nothing behind the endpoint group CP here",
+        ),
+        ("hazelcast:\n  network:\n    ssl: {enabled: true}", "F:3: hazelcast.network.ssl: needs certificate and key"),
+        (
+            "hazelcast:\n  network:\n    interfaces: {enabled: true, interfaces: ['10.*.*.*']}",
+            "F:3: hazelcast.network.interfaces: name the one address",
+        ),
+        (
+            "hazelcast:\n  network:\n    public-address: 'a:5702'",
+            "F:3: hazelcast.network.public-address: a:5702 has another",
+        ),
+        ("quarterdeck:\n  log: {format: xml}", "F:2: quarterdeck.log.format: 'xml' is not known here; write 'console'"),
+        (
+            "quarterdeck:\n  security:\n    users:\n    - {name: ann, password-file: none, role: read}",
+            "F:4: quarterdeck.security.users[1].password-file: ",
+        ),
+        ("quarterdeck:\n  security: {open-to-all: sure}", "F:2: quarterdeck.security: open-to-all has to say"),
+        ("[1]", "F:1: is no configuration"),
+        ("hazelcast: 3", "F:1: hazelcast: 3 does not fit here; write fields"),
+        ("hazelcast: {", "F:1: is not YAML"),
+    ],
+)
+def test_a_mistake_in_the_file_has_file_line_field_and_hint(file: Path, text: str, message: str) -> None:
+    assert mistake(file, text).startswith(message)
+
+
+def test_a_mistake_elsewhere_names_the_variable_or_the_flag(file: Path) -> None:
+    port = ("hazelcast", "network", "port", "port")
+    assert mistake(file, "", {"HZ_NETWORK_PORT_PORT": "x"}).startswith(
+        "HZ_NETWORK_PORT_PORT: hazelcast.network.port.port"
+    )
+    assert mistake(file, "", {"HZ_CLUSTER_NAME": "x"}).endswith("did you mean HZ_CLUSTERNAME?")
+    assert mistake(file, "", {"QUARTERDECK_BIN": "x"}).endswith("did you mean QUARTERDECK_BIND?")
+    assert mistake(file, "", {"HZ_PROPERTIES_HAZELCAST_MAX": "x"}).startswith(
+        "HZ_PROPERTIES_HAZELCAST_MAX: there is no"
+    )
+    assert mistake(file, "", {}, [Override(port, 0, "--port")]).startswith(
+        "--port: hazelcast.network.port.port: 0 does not"
+    )
+    assert mistake(file, FULL, {}, [Override(("quarterdeck", "bind"), "10.0.0.1", "--bind")]).startswith(
+        "--bind: quarterdeck"
+    )
+
+
+def test_beyond_loopback_only_with_authentication_or_in_so_many_words(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "pw").write_text("open sesame\n")
+    bind = [Override(("quarterdeck", "bind"), "10.0.0.1", "--bind")]
+    users = "quarterdeck: {security: {users: [{name: ann, password-file: pw, role: write}]}}"
+    both = "quarterdeck: {security: {secret-file: pw, tokens: [{file: pw, role: fault}]}}"
+    assert "who may use its HTTP face" in mistake(file, "", {}, bind)
+    assert "how members prove themselves" in mistake(file, users, {}, bind)
+    assert "who may use" not in mistake(file, users, {}, bind)
+    assert read(file, both, {}, bind).bind_host == "10.0.0.1"
+    words = Override(("quarterdeck", "security", "open-to-all"), OPEN_TO_ALL, "--open-to-all")
+    found = read(file, "", {}, [*bind, words])
+    assert found.security.open_to_all and found.address == "10.0.0.1:5701" and found.join_list == ("10.0.0.1",)
+
+
+def test_where_nobody_can_call_an_address_to_call_is_needed(file: Path) -> None:
+    words = {"QUARTERDECK_SECURITY_OPENTOALL": OPEN_TO_ALL, "QUARTERDECK_BIND": "0.0.0.0"}
+    assert "public-address: is missing" in mistake(file, "", words)
+    found = read(file, "hazelcast: {network: {public-address: node7}}", words)
+    assert (found.bind_host, found.address) == ("0.0.0.0", "node7:5701")
+
+
+def test_secrets_come_from_files_and_show_nowhere(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "pw").write_text("open sesame\n")
+    (tmp_path / "empty").write_text("\n")
+    security = "quarterdeck: {security: {secret-file: pw, users: [{name: ann, password-file: pw, role: read}], tokens: "
+    found = read(file, security + "[{file: pw, role: fault, name: ci}]}}")
+    assert found.security.cluster_secret == "open sesame"
+    assert found.security.users == (User("ann", "read", "open sesame"), User("ci", "fault", "", "open sesame"))
+    assert "sesame" not in repr(found)
+    assert "empty is empty; write the secret into it" in mistake(file, security + "[{file: empty, role: fault}]}}")
+
+
+def test_the_same_user_twice(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "pw").write_text("x")
+    one = "{name: ann, password-file: pw, role: read}"
+    assert "'ann' stands there twice" in mistake(file, f"quarterdeck: {{security: {{users: [{one}, {one}]}}}}")
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False)],
+)
+def test_what_loopback_is(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected

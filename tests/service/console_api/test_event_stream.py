@@ -1,0 +1,188 @@
+"""The event stream over real sockets: hello, resume, compression, and clients that do not behave."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+import websockets
+from starlette.applications import Starlette
+from websockets.asyncio.client import ClientConnection, connect
+
+from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.service.configuration.process_configuration import User
+from quarterdeck.backend.service.console_api.event_stream import MOST_CLIENTS
+from quarterdeck.backend.service.console_api.routes import console_routes
+from quarterdeck.backend.service.http.websocket_compression import SharedDeflate, deflated
+from tests.service.single_member import SingleMemberFace, served
+
+EVENTS = "/quarterdeck/v1/events"
+
+
+def with_server(face: SingleMemberFace, story: Callable[[str], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(60), served(Starlette(routes=console_routes(face))) as place:
+            await story(f"ws://{place}{EVENTS}")
+
+    asyncio.run(run())
+
+
+async def said(connection: ClientConnection) -> dict[str, Any]:
+    return msgspec.json.decode(await connection.recv(), type=dict[str, Any])
+
+
+def test_hello_then_everything_then_what_happens() -> None:
+    face = SingleMemberFace()
+
+    async def story(url: str) -> None:
+        async with connect(url) as connection:
+            hello = await said(connection)
+            assert hello["type"] == "hello" and (hello["label"], hello["uuid"]) == ("n1", face.uuid)
+            first = await said(connection)
+            assert first["type"] == "records" and first["records"][0]["event"]["kind"] == "member-started"
+            noted = face.note(ProcessPaused("n1"))
+            assert (await said(connection))["records"] == msgspec.to_builtins([noted])
+
+    with_server(face, story)
+
+
+def test_resume_behind_a_known_record() -> None:
+    face = SingleMemberFace()
+
+    async def story(url: str) -> None:
+        async with connect(f"{url}?after={face.uuid}:2") as connection:
+            await said(connection)
+            assert (await said(connection))["records"][0]["seq"] == 3
+
+    with_server(face, story)
+
+
+@pytest.mark.parametrize("after", ["nonsense", ":3", "life:", "life:-1", "life:x", f"{'l' * 200}:1"])
+def test_a_position_that_is_none_is_denied_with_a_reason(after: str) -> None:
+    async def story(url: str) -> None:
+        with pytest.raises(websockets.InvalidStatus) as denied:
+            await connect(f"{url}?after={after}")
+        response = denied.value.response
+        assert response.status_code == 400 and "UUID:SEQ" in msgspec.json.decode(response.body or b"")["hint"]
+
+    with_server(SingleMemberFace(), story)
+
+
+def test_strangers_are_denied() -> None:
+    face = SingleMemberFace(users=[User("reader", "read", token="t0ken")])
+
+    async def story(url: str) -> None:
+        with pytest.raises(websockets.InvalidStatus) as denied:
+            await connect(url)
+        assert denied.value.response.status_code == 401
+        async with connect(url, additional_headers={"Authorization": "Bearer t0ken"}) as connection:
+            assert (await said(connection))["type"] == "hello"
+
+    with_server(face, story)
+
+
+def test_who_talks_is_shown_the_door() -> None:
+    async def story(url: str) -> None:
+        async with connect(url) as connection:
+            await connection.send("hello?")
+            with pytest.raises(websockets.ConnectionClosedError):
+                while True:
+                    await connection.recv()
+            assert connection.close_code == 1008
+
+    with_server(SingleMemberFace(), story)
+
+
+def test_more_streams_than_allowed_are_denied_until_one_ends() -> None:
+    async def story(url: str) -> None:
+        connections = [await connect(url) for _ in range(MOST_CLIENTS)]
+        with pytest.raises(websockets.InvalidStatus) as denied:
+            await connect(url)
+        assert denied.value.response.status_code == 429
+        await connections.pop().close()
+        await asyncio.sleep(0.1)
+        connections.append(await connect(url))
+        for connection in connections:
+            connection.transport.abort()
+
+    with_server(SingleMemberFace(), story)
+
+
+@pytest.mark.parametrize("compression", ["deflate", None])
+def test_texts_arrive_as_they_are_with_and_without_compression(compression: str | None) -> None:
+    face = SingleMemberFace()
+    targets = ["Byzántion ▲" * 200, "n2", "\u0000" * 3_000, *(str(number) * 100 for number in range(500))]
+
+    async def story(url: str) -> None:
+        async with connect(url, compression=compression) as one, connect(url, compression=compression) as other:
+            for target in targets:
+                face.note(ProcessPaused(target))
+            for connection in (one, other):
+                assert any(isinstance(agreed, SharedDeflate) for agreed in connection.protocol.extensions) is False
+                assert bool(connection.protocol.extensions) is (compression is not None)
+                heard: list[str] = []
+                while len(heard) < len(targets):
+                    message = await said(connection)
+                    if message["type"] == "records":
+                        heard += [
+                            record["event"]["target"]
+                            for record in message["records"]
+                            if record["event"]["kind"] == "process-paused"
+                        ]
+                assert heard == targets
+
+    with_server(face, story)
+
+
+def test_clients_that_are_sent_the_same_share_its_compression() -> None:
+    face = SingleMemberFace()
+
+    async def story(url: str) -> None:
+        connections = [await connect(url) for _ in range(10)]
+        for connection in connections:
+            await said(connection)
+            await said(connection)
+        deflated.cache_clear()
+        for number in range(20):
+            face.note(ProcessPaused(f"n{number}" * 50))
+        for connection in connections:
+            assert (await said(connection))["type"] == "records"
+            await connection.close()
+        assert deflated.cache_info().misses == 1 and deflated.cache_info().hits == 9
+
+    with_server(face, story)
+
+
+def test_a_client_that_takes_nothing_holds_nobody_up() -> None:
+    face = SingleMemberFace(buffer_records=2_000)
+
+    async def story(url: str) -> None:
+        stuck = await connect(url, max_queue=1, compression=None, max_size=None)
+        stuck.transport.pause_reading()
+        async with connect(url, max_size=None) as quick:
+            heard = 0
+            for _ in range(40):
+                for _ in range(200):
+                    face.note(ProcessPaused("n" * 4_000))
+                while heard < face.noted:
+                    message = await said(quick)
+                    assert message["type"] != "gap"
+                    heard = max([heard, *(one["seq"] for one in message.get("records", ()) if one["uuid"] == "dev")])
+        stuck.transport.resume_reading()
+        expected, gaps = 1, 0
+        while expected <= face.noted:
+            message = await said(stuck)
+            if message["type"] == "gap" and message["uuid"] == "dev":
+                assert message["from_seq"] == expected
+                expected, gaps = message["to_seq"] + 1, gaps + 1
+            for record in message.get("records", ()):
+                if record["uuid"] == "dev":
+                    assert record["seq"] == expected
+                    expected += 1
+        assert gaps >= 1
+        await stuck.close()
+
+    with_server(face, story)

@@ -1,0 +1,93 @@
+"""Every path of the console's interface under whatever its description allows, and much that it does not: schemathesis."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from quarterdeck.backend.service.application import application
+from quarterdeck.backend.service.console_api.routes import PREFIX, console_app, openapi_description
+from tests.service.single_member import SingleMemberFace, served
+
+
+def bad_input_is_refused(context: Any, response: Any, case: Any) -> bool | None:
+    """As what it is, or because the path is too long to be looked at."""
+    return None if response.status_code == 414 else negative_data_rejection(context, response, case)
+
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    bad_input_is_refused,
+    unsupported_method,
+]
+
+
+OPERATIONS = [
+    (path, method)
+    for path, operations in openapi_description(console_app(SingleMemberFace()))["paths"].items()
+    for method in operations
+]
+
+
+@pytest.fixture(scope="module")
+def schema() -> Iterator[Any]:
+    """The description as a served member gives it; the member is alone, and commands that end members do nothing."""
+    face = SingleMemberFace()
+    app = application(face)
+    ready, over = threading.Event(), asyncio.Event()
+    found: dict[str, Any] = {}
+
+    async def serve() -> None:
+        async with served(app) as place:
+            found["place"], found["loop"] = place, asyncio.get_running_loop()
+            ready.set()
+            await over.wait()
+
+    server = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    server.start()
+    assert ready.wait(20)
+    yield schemathesis.openapi.from_url(f"http://{found['place']}{PREFIX}/openapi.json")
+    found["loop"].call_soon_threadsafe(over.set)
+    server.join(20)
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=[f"{method} {path}" for path, method in OPERATIONS])
+def test_no_server_error_and_answers_as_described(schema: Any, path: str, method: str, mode: GenerationMode) -> None:
+    operation = schema[path][method]
+    if mode is GenerationMode.NEGATIVE and not (operation.body or operation.query or operation.path_parameters):
+        pytest.skip("takes nothing that could be wrong")
+
+    @given(operation.as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=20,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def ask(case: schemathesis.Case) -> None:
+        case.call_and_validate(checks=CHECKS)
+
+    ask()

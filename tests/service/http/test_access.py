@@ -1,0 +1,236 @@
+"""Who may use a member's HTTP face."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import HTTPConnection
+
+from quarterdeck.backend.service.configuration.process_configuration import Security, User
+from quarterdeck.backend.service.http.access import (
+    FAILURES_ALLOWED,
+    REFUSALS_RECORDED,
+    AttemptCounter,
+    _user_of,
+    require,
+)
+from quarterdeck.backend.service.http.responses import Denied
+from tests.service.served_members import Client, ServedMembers, configured, one_member
+
+STATE = "/hazelcast/rest/management/cluster/state"
+LEVEL = "/hazelcast/rest/log-level"
+LIST = "/hazelcast/rest/config/tcp-ip/member-list"
+RESET = "/hazelcast/rest/log-level/reset"
+
+USERS = (
+    User("rhea", "read", password="see"),
+    User("wanda", "write", password="do"),
+    User("robot", "write", token="0123456789abcdef"),
+)
+SECURED: dict[str, Any] = {"security": Security(users=USERS)}
+
+
+@pytest.fixture
+def secured() -> Iterator[Client]:
+    with one_member(**SECURED) as client:
+        yield client
+
+
+def test_without_users_whoever_reaches_the_member_may_change_what_operators_change() -> None:
+    with one_member() as member:
+        assert member.get(LIST).status_code == 200
+        assert member.post(RESET).status_code == 200
+        assert member.post(RESET, "dev&whatever").status_code == 200
+
+
+def test_reading_takes_somebody_once_there_are_users(secured: Client) -> None:
+    answer = secured.get(LIST)
+    assert answer.status_code == 401
+    assert "Basic" in answer.headers["WWW-Authenticate"]
+    assert answer.json()["status"] == "fail"
+    assert secured.get(LIST, auth=("rhea", "see")).status_code == 200
+    assert secured.get(LIST, headers={"Authorization": "Bearer 0123456789abcdef"}).status_code == 200
+
+
+def test_health_asks_nobody(secured: Client) -> None:
+    assert secured.get("/hazelcast/health").status_code == 200
+    assert secured.get("/hazelcast/health", auth=("rhea", "wrong")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Basic", "Basic !", "Basic cmhlYQ==", "Bearer", "Bearer x", "Bearer see", "Digest x", "", "Basic " + "A" * 20_000],
+)
+def test_what_is_no_credential(secured: Client, header: str) -> None:
+    answer = secured.get(LIST, headers={"Authorization": header})
+    assert (answer.status_code, answer.json()["message"]) == (401, "unauthenticated")
+
+
+def test_an_empty_password_or_token_is_nobodys(secured: Client) -> None:
+    """Users that have a token have no password, and the other way round: neither is an empty one."""
+    assert secured.get(LIST, auth=("robot", "")).status_code == 401
+    assert _user_of("Bearer ", USERS) is None
+    assert secured.post(RESET, "dev&").status_code == 403
+
+
+def test_the_password_in_the_body_says_who_asks(secured: Client) -> None:
+    assert secured.post(RESET, "dev&do").status_code == 200
+    answer = secured.post(RESET, "dev&wrong")
+    assert (answer.status_code, answer.json()["message"]) == (403, "unauthenticated")
+    assert secured.post("/hazelcast/rest/management/cluster/state", "dev&see").status_code == 200
+
+
+def test_a_reader_changes_nothing(secured: Client) -> None:
+    by_body, by_header = secured.post(RESET, "dev&see"), secured.post(RESET, "dev&", auth=("rhea", "see"))
+    for answer in (by_body, by_header):
+        assert answer.status_code == 403
+        assert "takes the role write" in answer.json()["message"]
+    assert secured.post(RESET, "dev&", auth=("wanda", "do")).status_code == 200
+    what, caller, reason = secured.face.audit[0]
+    assert (what, caller.name, caller.role) == ("POST " + RESET, "rhea", "read")
+    assert caller.remote.startswith("127.0.0.1:")
+    assert "role write" in reason
+
+
+def test_the_clusters_name_has_to_be_right_even_so(secured: Client) -> None:
+    answer = secured.post(RESET, "other&", auth=("wanda", "do"))
+    assert (answer.status_code, answer.json()["message"]) == (403, "unauthenticated")
+
+
+def test_after_some_failures_nobody_is_listened_to_for_a_while() -> None:
+    with one_member(**SECURED) as member:
+        member.served.stop_time()  # time stands still
+        for _ in range(FAILURES_ALLOWED):
+            assert member.get(LIST, auth=("rhea", "wrong")).status_code == 401
+        for credentials in (("rhea", "wrong"), ("rhea", "see")):
+            answer = member.get(LIST, auth=credentials)
+            assert answer.status_code == 429
+            assert 1 <= int(answer.headers["Retry-After"]) <= 60
+        assert member.post(RESET, "dev&do").status_code == 429
+        assert member.get(LIST).status_code == 401, "who shows nothing guesses nothing"
+        assert member.get("/hazelcast/health").status_code == 200
+        member.served.stage.now_us += 61_000_000
+        assert member.get(LIST, auth=("rhea", "see")).status_code == 200
+
+
+def test_refusals_are_recorded_but_not_without_end() -> None:
+    with one_member(**SECURED) as member:
+        member.served.stop_time()
+        for _ in range(REFUSALS_RECORDED + 5):
+            assert member.post(RESET, "dev&see").status_code == 403
+        assert len(member.face.audit) == REFUSALS_RECORDED
+
+
+def test_no_secret_is_told(secured: Client) -> None:
+    secured.get(LIST, auth=("rhea", "hush-hush"))
+    secured.post(RESET, "dev&hush-hush")
+    secured.post(LEVEL, "dev&do&nonsense")
+    assert secured.face.audit
+    told = str(secured.face.audit) + repr(secured.face.configuration)
+    assert "hush" not in told
+    assert "'do'" not in told
+    assert "0123456789abcdef" not in told
+
+
+def test_a_read_only_member_is_changed_by_nobody() -> None:
+    with one_member(read_only=True, **SECURED) as member:
+        answer = member.post(RESET, "dev&do")
+        assert answer.status_code == 403
+        assert "read-only" in answer.json()["message"]
+        assert member.ask("PUT", "/hazelcast/rest/maps/m/k", "v", auth=("wanda", "do")).status_code == 403
+        assert member.post(STATE, "dev&do").status_code == 200, "it only looks like a change"
+        assert member.get("/hazelcast/rest/maps/m/k", auth=("rhea", "see")).status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("headers", "problem"),
+    [
+        ({"Origin": "http://evil.example"}, "browser"),
+        ({"Origin": "null"}, "browser"),
+        ({"Host": "evil.example:5701"}, "Host"),
+        ({"Host": "127.0.0.1.evil.example"}, "Host"),
+        ({"Host": "[half"}, "Host"),
+    ],
+)
+def test_a_page_in_a_browser_commands_no_member_that_asks_nobody(headers: dict[str, str], problem: str) -> None:
+    with one_member() as member:
+        answers = [member.post(RESET, headers=headers), member.get(LIST, headers=headers)]
+        assert member.post(RESET, headers={"Host": "localhost:1"}).status_code == 200
+    for answer in answers:
+        assert answer.status_code == 403
+        assert problem in answer.json()["message"]
+
+
+def test_who_is_open_to_all_may_be_called_anything() -> None:
+    with one_member(security=Security(open_to_all=True)) as member:
+        assert member.get(LIST, headers={"Host": "hz-0.namespace.svc:5701"}).status_code == 200
+        assert member.get(LIST, headers={"Origin": "http://evil.example"}).status_code == 403
+
+
+def test_with_users_a_browser_is_as_good_as_its_credentials(secured: Client) -> None:
+    headers = {"Origin": "http://dashboard.example", "Host": "member.example"}
+    assert secured.get(LIST, headers=headers, auth=("rhea", "see")).status_code == 200
+    assert secured.get(LIST, headers=headers).status_code == 401
+
+
+def test_faults_take_a_member_that_allows_them() -> None:
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [], "client": ("10.0.0.1", 5)}
+    with ServedMembers() as served:
+        plain = served.joined(configured("athens", "127.0.0.1:5701"))
+        allowing = served.joined(configured("corinth", "127.0.0.1:5703", allow_faults=True))
+        with pytest.raises(Denied) as refused:
+            require(plain.face, HTTPConnection(scope), "fault")
+        assert refused.value.status_code == 403
+        assert require(allowing.face, HTTPConnection(scope), "fault").remote == "10.0.0.1:5"
+
+
+def test_a_user_for_faults_gets_none_from_a_member_that_takes_none() -> None:
+    users = (User("fiona", "fault", password="harm"),)
+    headers = [(b"authorization", b"Basic " + base64.b64encode(b"fiona:harm"))]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "client": ("10.0.0.1", 5)}
+    with ServedMembers() as served:
+        plain = served.joined(configured(security=Security(users=users)))
+        assert require(plain.face, HTTPConnection(scope), "write").name == "fiona"
+        with pytest.raises(Denied, match="no faults"):
+            require(plain.face, HTTPConnection(scope), "fault")
+
+
+def test_so_many_remotes_are_remembered_and_no_more() -> None:
+    attempts = AttemptCounter(allowed=2, window_us=10, kept=3)
+    for host in "abcabd":
+        attempts.record(host, 1)
+    assert len(attempts) == 3
+    assert [attempts.wait_us(host, 1) for host in "abcd"] == [10, 10, 0, 0]
+    assert [attempts.wait_us(host, 11) for host in "ab"] == [0, 0]
+
+
+@given(st.lists(st.integers(0, 30), max_size=40).map(sorted))
+def test_never_more_than_so_many_attempts_in_a_window(times: list[int]) -> None:
+    attempts = AttemptCounter(allowed=3, window_us=10)
+    made = []
+    for now in times:
+        if not attempts.wait_us("a", now):
+            attempts.record("a", now)
+            made.append(now)
+    assert all(later - earlier >= 10 for earlier, later in zip(made, made[3:], strict=False))
+
+
+@given(st.text(max_size=60) | st.binary(max_size=40).map(lambda raw: "Basic " + base64.b64encode(raw).decode()))
+def test_no_header_is_anybody_by_accident(header: str) -> None:
+    assert _user_of(header, USERS) is None
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters=":"), max_size=20), st.text(max_size=20))
+def test_names_and_passwords_are_any_text(name: str, password: str) -> None:
+    try:
+        header = "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+    except UnicodeEncodeError:
+        return
+    users = (*USERS, User(name, "read", password=password))
+    found = _user_of(header, users)
+    assert (found is not None) == bool(password)

@@ -1,0 +1,212 @@
+"""What a running member does for its HTTP face: commands, faults, properties, records, and an audit event for each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import httpx
+import pytest
+
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.commands import (
+    CallMap,
+    ChangeState,
+    CommandRefused,
+    CutLink,
+    Heal,
+    Partition,
+    PauseMember,
+    ResumeMember,
+    SearchClusters,
+    SetJoinList,
+    StartMember,
+    StopMember,
+)
+from quarterdeck.backend.core.data.calls.operations import Get, Put
+from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, ProcessPaused, ProcessResumed, SettingsChanged
+from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.properties import BadProperty, Settings
+from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
+from quarterdeck.backend.service.http.face import Caller
+from quarterdeck.backend.service.process.member_service import MemberService
+from tests.service.member_processes import BASE_PORT
+
+ANN = Caller("10.0.0.9:1234", "fault", "ann")
+HERE = make_address("127.0.0.1", BASE_PORT + 20)
+OTHER = Address("10.0.0.2:5701")
+SETTINGS = Settings.of(preset="training")
+
+
+@asynccontextmanager
+async def running(*, allow_faults: bool = True) -> AsyncIterator[MemberService]:
+    configuration = ProcessConfiguration(
+        "dev",
+        "n1",
+        "127.0.0.1",
+        HERE,
+        (HERE,),
+        SETTINGS,
+        allow_faults=allow_faults,
+        endpoint_groups=dict.fromkeys(ENDPOINT_GROUPS, True),
+    )
+    member_configuration = MemberConfiguration("run", "n1", HERE, (HERE,), SETTINGS)
+    network = Network({"n1": HERE}, Random(1))
+    service = MemberService(configuration, member_configuration, Random(1), RunClock.started_now(), network)
+    await service.start()
+    try:
+        await asyncio.wait_for(service.joined.wait(), 10)
+        yield service
+    finally:
+        service.stop()
+        service.stop()
+        await service.over.wait()
+        await service.closed(1)
+
+
+def during(test: Callable[[MemberService], Awaitable[None]], **options: bool) -> None:
+    async def run() -> None:
+        async with running(**options) as service:
+            await test(service)
+
+    asyncio.run(run())
+
+
+def seen(service: MemberService, kind: type[Any]) -> list[Any]:
+    return [record.event for record in service.records_after("", 0)[1] if isinstance(record.event, kind)]
+
+
+def test_what_is_asked_is_done_and_recorded_with_who_asked() -> None:
+    async def test(service: MemberService) -> None:
+        await service.do(SetJoinList("n1", ("n1", OTHER)), ANN)
+        await service.do(SearchClusters(HERE), ANN)  # members go by their addresses too
+        assert service.machine.join_list == (HERE, OTHER)
+        with pytest.raises(CommandRefused, match="this is n1, not n2"):
+            await service.do(ChangeState("n2", "FROZEN"), ANN)
+        with pytest.raises(CommandRefused, match="already running"):
+            await service.do(StartMember("n1"), ANN)
+        asked = [(one.command.split()[0], one.granted, one.remote) for one in seen(service, OperatorAsked)]
+        who = "ann@10.0.0.9:1234"
+        assert asked == [
+            ("set-join-list", True, who),
+            ("search", True, who),
+            ("change-state", False, who),
+            ("start", False, who),
+        ]
+        assert set(service.picture.members) == {"n1"}  # who asks is no member
+
+    during(test)
+
+
+def test_faults_by_address_and_only_what_this_member_sends() -> None:
+    async def test(service: MemberService) -> None:
+        await service.do(CutLink((HERE,), (OTHER,), mode="reset"), ANN)
+        assert service.faults == [LinkChanged("n1", OTHER, "reset")] == seen(service, LinkChanged)
+        await service.do(Partition((("n1",), (OTHER, "10.0.0.3:5701"))), ANN)
+        assert [one.target for one in service.faults] == [OTHER, "10.0.0.3:5701"]
+        await service.do(Heal(), ANN)
+        assert service.faults == []
+        with pytest.raises(CommandRefused, match='unknown label "n7"'):
+            await service.do(CutLink(("n1",), ("n7",)), ANN)
+        with pytest.raises(CommandRefused, match="no link between these"):
+            await service.do(CutLink(("n1",), (HERE,)), ANN)
+
+    during(test)
+
+
+def test_without_leave_for_faults_there_are_none() -> None:
+    async def test(service: MemberService) -> None:
+        for command in (PauseMember("n1"), CutLink(("n1",), (OTHER,)), Heal()):
+            with pytest.raises(CommandRefused, match="was not started with --allow-faults"):
+                await service.do(command, ANN)
+        assert not service.host.paused and [one.granted for one in seen(service, OperatorAsked)] == [False] * 3
+
+    during(test, allow_faults=False)
+
+
+def test_a_frozen_member_does_nothing_but_go_on() -> None:
+    async def test(service: MemberService) -> None:
+        await service.do(PauseMember("n1"), ANN)
+        with pytest.raises(CommandRefused, match="n1 is paused"):
+            await service.do(SearchClusters("n1"), ANN)
+        await service.do(ResumeMember("n1"), ANN)
+        assert seen(service, ProcessPaused) and seen(service, ProcessResumed)
+        await service.do(SearchClusters("n1"), ANN)
+
+    during(test)
+
+
+def test_properties_change_whole_or_not_at_all_and_a_bad_one_harms_nobody() -> None:
+    async def test(service: MemberService) -> None:
+        name = "hazelcast.merge.next.run.delay.seconds"
+        await service.reconfigure({name: 7}, ANN)
+        assert service.machine.settings.merge_next_run_delay_us == 7_000_000
+        for wrong in ("hazelcast.partition.count", "no.such"):
+            with pytest.raises(BadProperty):
+                await service.reconfigure({name: 9, wrong: 5}, ANN)
+        assert service.machine.settings.merge_next_run_delay_us == 7_000_000
+        assert seen(service, SettingsChanged) == [SettingsChanged({name: "7"})]
+        assert service.node_state == "ACTIVE"
+
+    during(test)
+
+
+def test_values_of_maps_are_in_no_audit_event() -> None:
+    async def test(service: MemberService) -> None:
+        assert (await service.call(Put("m", "k", b"secret"), ANN)).problem == ""
+        assert (await service.call(Get("m", "k"), ANN)).value == b"secret"
+        await service.do(CallMap("n1", Put("m", "k", b"secret")), ANN)
+        assert "secret" not in repr(seen(service, OperatorAsked))
+
+    during(test)
+
+
+def test_a_member_stops_once_however_often_it_is_asked() -> None:
+    async def test(service: MemberService) -> None:
+        service.shut_down(ANN)
+        service.shut_down(ANN)
+        assert service.node_state == "ACTIVE"  # the answer goes first
+        await asyncio.wait_for(service.over.wait(), 10)
+        assert service.node_state == "SHUT_DOWN"
+        with pytest.raises(CommandRefused, match="n1 has ended"):
+            await service.do(StopMember("n1"), ANN)
+        assert (await service.call(Get("m", "k"), ANN)).problem == "n1 has ended"
+
+    during(test)
+
+
+def test_clients_that_come_before_http_is_loaded_are_served_all_the_same() -> None:
+    async def test(service: MemberService) -> None:
+        async with httpx.AsyncClient(base_url=f"http://{HERE}", timeout=20) as client:
+            answers = await asyncio.gather(*(client.get("/hazelcast/health/node-state") for _ in range(20)))
+            assert {answer.text for answer in answers} == {'"ACTIVE"'}
+            body = "x" * 300_000  # more than is said at once
+            stored = await client.post("/hazelcast/rest/maps/m/big", content=body)
+            assert stored.is_success
+            assert (await client.get("/hazelcast/rest/maps/m/big")).text == body
+
+    during(test)
+
+
+def test_a_second_request_that_is_never_finished_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(service: MemberService) -> None:
+        from quarterdeck.backend.service.http import http_protocol
+
+        monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", BASE_PORT + 20)
+        writer.write(b"GET /hazelcast/health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.write(b"GET /hazelcast/he")
+        try:
+            while await asyncio.wait_for(reader.read(1000), 10):
+                pass
+        except ConnectionResetError:
+            pass
+        writer.close()
+
+    during(test)

@@ -1,0 +1,72 @@
+"""The buffer against a plain list of everything: what it gives is always the end of that, and it never hides a loss."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.backend.core.events import ClaimAbandoned, Record
+from quarterdeck.backend.service.process.record_buffer import RecordBuffer
+
+
+def made(lives: str) -> list[Record]:
+    """One record for each letter, which is its life."""
+    return [
+        Record("run", "n1", life, lives[: place + 1].count(life), place, place, ClaimAbandoned("why"))
+        for place, life in enumerate(lives)
+    ]
+
+
+def filled(records: list[Record], most_records: int = 1000, most_bytes: int = 1_000_000) -> RecordBuffer:
+    buffer = RecordBuffer(most_records, most_bytes)
+    for record in records:
+        buffer.append(record)
+    return buffer
+
+
+def test_who_follows_gets_what_is_new() -> None:
+    records = made("aab")
+    buffer = filled(records)
+    assert buffer.after("a", 1) == (True, records[1:])
+    assert buffer.after("b", 1) == (True, [])
+    assert buffer.after("", 0) == (True, records)
+
+
+def test_lives_may_change_and_others_record_in_between() -> None:
+    records = made("axaxbxb")
+    assert filled(records).after("x", 2) == (True, records[4:])
+    assert filled(records).after("b", 0) == (True, records[4:])
+
+
+def test_what_is_lost_is_said() -> None:
+    records = made("aaaaaa")
+    buffer = filled(records, most_records=2)
+    assert buffer.after("a", 4) == (True, records[4:])
+    assert buffer.after("a", 3) == (False, records[4:])
+    assert buffer.after("", 0) == (False, records[4:])
+    assert buffer.after("another process", 17) == (False, records[4:])
+
+
+def test_bytes_are_bounded_too_but_the_newest_stays() -> None:
+    assert len(filled(made("a" * 50), most_bytes=500)) < 5
+    assert len(filled(made("aa"), most_bytes=1)) == 1
+
+
+@given(st.text("abc", max_size=40), st.integers(1, 10), st.sampled_from("abcd"), st.integers(0, 20))
+def test_against_a_list(lives: str, most: int, uuid: str, seq: int) -> None:
+    records = made(lives)
+    complete, found = filled(records, most).after(uuid, seq)
+    assert found == records[len(records) - len(found) :]
+    places = [place for place, record in enumerate(records) if (record.uuid, record.seq) == (uuid, seq)]
+    if places and complete:
+        assert found == records[places[0] + 1 :]
+    elif places:
+        assert len(found) == min(most, len(records)) < len(records) - places[0] - 1
+    if complete and found and seq == 0:
+        assert (found[0].uuid, found[0].seq) == (uuid, 1)
+
+
+@pytest.mark.parametrize("most", [1, 5])
+def test_it_never_holds_more(most: int) -> None:
+    assert len(filled(made("ab" * 20), most)) == most

@@ -1,0 +1,201 @@
+"""A member that is alone in its cluster, with the face that it shows to HTTP: its machine is real, its time is a number."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partialmethod
+from random import Random
+from typing import Any
+
+import httpx
+import uvicorn
+from starlette.types import ASGIApp
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import (
+    ArrangePartitions,
+    ChangeState,
+    Command,
+    KillMember,
+    PauseMember,
+    ResumeMember,
+    SearchClusters,
+    SetJoinList,
+)
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.effects import Answered, Effect, Happened
+from quarterdeck.backend.core.events import Event, LinkChanged, OperatorAsked, Record
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
+from quarterdeck.backend.service.http.face import Caller, NodeState
+from quarterdeck.backend.service.http.websocket_compression import SharedDeflateProtocol
+from quarterdeck.backend.service.process.record_buffer import RecordBuffer
+
+ADDRESS = Address("127.0.0.1:5701")
+OTHER = Address("127.0.0.1:5702")
+
+
+class SingleMemberFace:
+    """A `Face`. `asked` has the commands that it was given."""
+
+    def __init__(
+        self,
+        *,
+        allow_faults: bool = True,
+        users: Sequence[User] = (),
+        joined: bool = True,
+        buffer_records: int = 20_000,
+    ) -> None:
+        settings = Settings.of(preset="training")
+        self.label, self.address, self.run = "n1", ADDRESS, "dev"
+        self.configuration = ProcessConfiguration(
+            cluster_name="dev",
+            label=self.label,
+            bind_host="127.0.0.1",
+            address=ADDRESS,
+            join_list=(ADDRESS,),
+            settings=settings,
+            security=Security(users=tuple(users)),
+            allow_faults=allow_faults,
+        )
+        self.machine = MemberMachine(MemberConfiguration("dev", "n1", ADDRESS, (ADDRESS,), settings), Random(1))
+        self.picture = Picture()
+        self.connections = 0
+        self.asked: list[Command] = []
+        self.refusals: list[str] = []
+        self.stopped: list[bool] = []
+        self._now = 1_000
+        self._buffer = RecordBuffer(buffer_records)
+        self._links = LinkConditions()
+        self._answers: dict[int, Answer] = {}
+        self._calls = 0
+        self.noted = 0
+        if joined:
+            self._take(self.machine.start(self._now))
+            self.pass_seconds(30)
+            assert self.machine.members is not None
+
+    @property
+    def uuid(self) -> str:
+        return self.machine.uuid
+
+    @property
+    def node_state(self) -> NodeState:
+        return "ACTIVE" if self.machine.members else "STARTING"
+
+    @property
+    def faults(self) -> Sequence[LinkChanged]:
+        return tuple(self._links.conditions.values())
+
+    def now_us(self) -> int:
+        return self._now
+
+    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
+        return self._buffer.after(uuid, seq)
+
+    async def do(self, command: Command, caller: Caller) -> None:
+        self.asked.append(command)
+        match command:
+            case SetJoinList(_, addresses):
+                self._take(self.machine.edit_join_list(self._now, tuple(map(Address, addresses))))
+            case ChangeState(_, state):
+                self._take(self.machine.change_state(self._now, state))
+            case SearchClusters():
+                self._take(self.machine.search(self._now))
+            case ArrangePartitions():
+                self._take(self.machine.arrange(self._now))
+            case PauseMember() | ResumeMember() | KillMember():
+                pass
+            case _:
+                for condition in self._links.apply(command):  # type: ignore[arg-type]
+                    self.note(condition)
+        self.note(OperatorAsked(type(command).__name__, caller.role, caller.remote, True, ""))
+
+    async def call(self, operation: Operation, caller: Caller) -> Answer:
+        self._calls += 1
+        self._take(self.machine.call(self._now, self._calls, operation))
+        while self._calls not in self._answers:
+            self.pass_seconds(1)
+        return self._answers.pop(self._calls)
+
+    def refused(self, what: str, caller: Caller, reason: str) -> None:
+        self.refusals.append(f"{what}: {reason}")
+
+    async def reconfigure(self, properties: dict[str, Any], caller: Caller) -> None:
+        self._take(self.machine.reconfigure(self._now, properties))
+
+    def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
+        self.stopped.append(whole_cluster)
+
+    # What tests do to it
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Let time pass."""
+        until = self._now + int(seconds * SECOND_US)
+        while self.machine.next_deadline <= until:
+            self._now = max(self._now, self.machine.next_deadline)
+            self._take(self.machine.tick(self._now))
+        self._now = until
+
+    def note(self, event: Event, uuid: str = "dev") -> Record:
+        """Record something under the name of the cluster."""
+        self.noted += 1
+        record = Record("dev", "dev", uuid, self.noted, self._now, self._now, event)
+        self._record(record)
+        return record
+
+    def _take(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Happened):
+                self._record(effect.record)
+            elif isinstance(effect, Answered):
+                self._answers[effect.call] = effect.answer
+
+    def _record(self, record: Record) -> None:
+        self._buffer.append(record)
+        self.picture.apply(record)
+
+
+class Client:
+    """Asks `app` without a socket, one request at a time."""
+
+    def __init__(self, app: ASGIApp, *, raises: bool = True) -> None:
+        """`raises`: what the application raises comes out here, as a server would log it."""
+        self._transport = httpx.ASGITransport(app, raise_app_exceptions=raises)
+
+    def request(self, method: str, path: str, **named: Any) -> httpx.Response:
+        async def ask() -> httpx.Response:
+            async with httpx.AsyncClient(transport=self._transport, base_url=f"http://{ADDRESS}") as client:
+                return await client.request(method, path, **named)
+
+        return asyncio.run(ask())
+
+    get = partialmethod(request, "GET")
+    put = partialmethod(request, "PUT")
+    post = partialmethod(request, "POST")
+    patch = partialmethod(request, "PATCH")
+    delete = partialmethod(request, "DELETE")
+
+
+@asynccontextmanager
+async def served(app: ASGIApp) -> AsyncIterator[str]:
+    """`app` on a free port of this machine: ``host:port``."""
+    config = uvicorn.Config(
+        app, "127.0.0.1", 0, log_level="warning", ws=SharedDeflateProtocol, ws_max_size=4_096, lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    serving = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to wait for
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        await serving
