@@ -73,8 +73,9 @@ class Console(App[None]):
     ) -> None:
         """`starting` is done when the cluster has started its members; a failure of it is told to the operator.
 
-        `cluster_opener` lead to other clusters. What views are to look like is remembered in `state_file`; without one until the console
-        ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those that were opened here.
+        `cluster_opener` lead to other clusters. What views are to look like is remembered in `state_file`; without one
+        until the console ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those
+        that were opened here.
         """
         self.settings = settings or ConsoleSettings()
         # Told at once, for what NO_COLOR does depends on it: greys in place of our colours, nothing in place of the terminal's.

@@ -1,1 +1,4 @@
-"""Everything that an operator can do, described once per action: its id, keys, prompt words and the views that know it. The key map checks the keys and binds them."""
+"""Everything that an operator can do, described once per action: its id, keys, prompt words and the views that know it.
+
+The key map checks the keys and binds them.
+"""

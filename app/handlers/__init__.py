@@ -1,1 +1,4 @@
-"""What actions do: each handler carries out one action on the view in sight. Handlers of a single view stand in that view's room."""
+"""What actions do: each handler carries out one action on the view in sight.
+
+Handlers of a single view stand in that view's room.
+"""

@@ -92,8 +92,8 @@ class ConsoleInterface(Protocol):
 class ViewScreen(Screen[None]):
     """One view of a session. The console calls `tick`; a view says what it shows in `body` and `paint`.
 
-    Member actions are for `targets()`. Whatever the view itself can do stands in `handlers`, by the id of the action; those win over
-    the console's own.
+    Member actions are for `targets()`. Whatever the view itself can do stands in `handlers`, by the id of the action;
+    those win over the console's own.
     """
 
     view: ClassVar[ViewName]

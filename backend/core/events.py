@@ -1,7 +1,7 @@
 """Everything that happens, as events: the journal is nothing but these, and so is all that a console knows (design section 2).
 
-A `Record` is the envelope: whose event it is, its place in that incarnation's gap-free numbering, and when. The event itself is one
-of the classes below, told apart by its ``kind``. Schemas of tables are derived from these classes.
+A `Record` is the envelope: whose event it is, its place in that incarnation's gap-free numbering, and when. The event
+itself is one of the classes below, told apart by its ``kind``. Schemas of tables are derived from these classes.
 """
 
 from __future__ import annotations

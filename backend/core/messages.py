@@ -44,9 +44,9 @@ class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
     """A joiner asks the master to be let in; sent again every second until answered.
 
     `partitioning` says how many partitions and backups there are to be, and in what groups: all members must mean the same;
-    empty: it does not matter. `proven` are the incarnations to which the joiner has lately proven its link both ways, when the master
-    asked for that. A process that merges has seen `seen_version` in the incarnation before this one: no list that it installs may have
-    a lesser one.
+    empty: it does not matter. `proven` are the incarnations to which the joiner has lately proven its link both ways,
+    when the master asked for that. A process that merges has seen `seen_version` in the incarnation before this one: no
+    list that it installs may have a lesser one.
     """
 
     uuid: str

@@ -204,7 +204,9 @@ class Settings:
         return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
 
     def not_as_documented(self) -> dict[str, str]:
-        """The properties that are not the documented defaults, as text by name: what an incarnation tells of itself as it begins."""
+        """The properties that are not the documented defaults, as text by name: what an incarnation tells of itself as
+        it begins.
+        """
         return {name: str(value) for name, value in self.as_properties().items() if value != DOCUMENTED[name]}
 
     def _check_together(self) -> None:

@@ -1,4 +1,5 @@
-"""Whether the audit on Spark, the audit of streams and the simulator's own invariant checker agree about random journals, finding by finding.
+"""Whether the audit on Spark, the audit of streams and the simulator's own invariant checker agree about random
+journals, finding by finding.
 
 ``--journals`` says about how many; see `tests/pipeline/rules/broken_journals.py` for what they are.
 """

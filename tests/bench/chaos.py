@@ -1,10 +1,10 @@
 """Five member processes that are killed, frozen and cut off from one another while clients write: as one line of JSON.
 
 Run as ``python -m tests.bench.chaos [MINUTES] [SEED]``. The seed fixes what is done to whom and for how long, not when the
-machine gets to it. Time goes in phases, one injected fault each; a phase ends when all members are one cluster with one safe table
-again, so that two members are never lost before the one backup is replaced. Every phase has keys of its own. What was
-acknowledged in a phase that left the members together has to be found, at its end and at the very end; what was written while
-they were divided may be lost, and is only counted.
+machine gets to it. Time goes in phases, one injected fault each; a phase ends when all members are one cluster with one
+safe table again, so that two members are never lost before the one backup is replaced. Every phase has keys of its own.
+What was acknowledged in a phase that left the members together has to be found, at its end and at the very end; what
+was written while they were divided may be lost, and is only counted.
 """
 
 from __future__ import annotations

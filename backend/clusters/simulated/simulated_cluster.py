@@ -57,8 +57,8 @@ class _PendingCommand(NamedTuple):
 class SimulatedCluster:
     """`scenario` under `seed`. Its time goes on while somebody drains it, `speed` times as fast as `clock_us` shows.
 
-    `scheduled` are carried out at their moments, as if an operator asked for them then. Until `catch_up_us` time goes as fast as it
-    can be computed.
+    `scheduled` are carried out at their moments, as if an operator asked for them then. Until `catch_up_us` time goes
+    as fast as it can be computed.
     """
 
     source: Source = "simulated"

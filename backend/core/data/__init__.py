@@ -1,1 +1,4 @@
-"""Data in partitions: the distributed map, its backups and their repair, and the merge of entries after a split. `map_service` is what migrations see of it."""
+"""Data in partitions: the distributed map, its backups and their repair, and the merge of entries after a split.
+
+`map_service` is what migrations see of it.
+"""

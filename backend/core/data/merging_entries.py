@@ -1,4 +1,5 @@
-"""After a merge of clusters: the entries that an incarnation brings along are offered to the winner's partitions (seed 003, Recovering).
+"""After a merge of clusters: the entries that an incarnation brings along are offered to the winner's partitions (seed
+003, Recovering).
 
 Every member of the loser brings what it owned there, and the owners in the winner's cluster merge it by the policy of whoever
 brings it. The batches are calls like any other, so none is merged twice, and a member that brings much sends a few at a time.
@@ -29,7 +30,8 @@ MOST_BYTES = 64 * 1024
 
 
 def collect(state: Membership) -> MergeEntries | None:
-    """What this incarnation, which is about to end, has to bring along: its partitions, and what it has itself brought and not placed.
+    """What this incarnation, which is about to end, has to bring along: its partitions, and what it has itself brought
+    and not placed.
 
     A partition whose owner is not on the list any more is brought by the first in its row that is.
     """

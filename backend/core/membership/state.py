@@ -320,8 +320,8 @@ class Membership:
         """Lives that left the list, and when."""
         self.disconnections = DisconnectionReports()
         self.held_back: dict[Address, frozenset[str]] = {}
-        """Whom this master removed because it could not reach others (design 9.6), and the incarnations to which it has proven its
-        links since."""
+        """Whom this master removed because it could not reach others (design 9.6), and the incarnations to which it has
+        proven its links since."""
         self.link_proof: LinkProof | None = None
         self.standing = ClusterStanding()
         self.state_locked: StateLocked | None = None

@@ -15,8 +15,8 @@ class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True
 class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
     """From the master: rows that the receiver may lack, and every migration whose end is not known everywhere.
 
-    `number` counts the changes of the incarnation `master`, and is what the receiver acknowledges. `digest` is that of the master's
-    whole table, which has so many `partitions`. An update without rows only compares (behaviour 8.4).
+    `number` counts the changes of the incarnation `master`, and is what the receiver acknowledges. `digest` is that of
+    the master's whole table, which has so many `partitions`. An update without rows only compares (behaviour 8.4).
     """
 
     master: str
@@ -28,7 +28,9 @@ class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
 
 
 class TableAck(Struct, frozen=True, tag="table-ack", array_like=True):
-    """The incarnation `uuid` has taken in the update of this number. `equal`: its table is now the master's, as the digest tells."""
+    """The incarnation `uuid` has taken in the update of this number. `equal`: its table is now the master's, as the
+    digest tells.
+    """
 
     uuid: str
     number: int

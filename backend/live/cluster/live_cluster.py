@@ -145,7 +145,9 @@ class LiveCluster(ABC):
 
     @abstractmethod
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
-        """A place for the `incarnation`-th life of the member that is born so; the first is 1. It may have to end at a named point."""
+        """A place for the `incarnation`-th life of the member that is born so; the first is 1. It may have to end at a
+        named point.
+        """
 
     # What everybody may do, from any thread
 

@@ -197,7 +197,9 @@ class WireSecurity:
     """Everything empty: any member of a cluster with our name is one of us, and what is said can be read on the way."""
 
     secret: str = field(default="", repr=False)
-    """Shared by all members of the cluster; proven by challenge and response, never sent (`backend.live.security.cluster_secret`)."""
+    """Shared by all members of the cluster; proven by challenge and response, never sent
+    (`backend.live.security.cluster_secret`).
+    """
     tls: TlsFiles | None = None
     """All connections are encrypted, HTTP too."""
 

@@ -24,7 +24,9 @@ MOST_MERGING = 40
 
 
 class ClusterMembers(NamedTuple):
-    """One cluster as it stands: its members in order of age, the master first, as places in a `Reachability`; who of them is lite."""
+    """One cluster as it stands: its members in order of age, the master first, as places in a `Reachability`; who of
+    them is lite.
+    """
 
     members: tuple[int, ...]
     lite: int = 0

@@ -29,7 +29,9 @@ VIEW_CONVERGENCE = schema(
 
 
 def view_convergence(table_source: TableSource) -> DataFrame:
-    """One row for each disturbance (schema `VIEW_CONVERGENCE`). Links that break are none, but end the wait after the one before."""
+    """One row for each disturbance (schema `VIEW_CONVERGENCE`). Links that break are none, but end the wait after the
+    one before.
+    """
     following = Window.partitionBy("run").orderBy("at")
     bursts = (
         table_source.kept("bursts", lambda: _bursts(table_source))

@@ -64,7 +64,9 @@ def access_of(face: Face, connection: HTTPConnection) -> Access:
 
 
 class AttemptCounter:
-    """Counts what remote hosts did lately. So many hosts are remembered; of more, the host that was seen least recently is forgotten."""
+    """Counts what remote hosts did lately. So many hosts are remembered; of more, the host that was seen least recently
+    is forgotten.
+    """
 
     def __init__(self, allowed: int, window_us: int = WINDOW_US, kept: int = REMOTES_KEPT) -> None:
         self._allowed = allowed

@@ -1,7 +1,8 @@
 """HTTP and WebSocket on connections that a member was given: uvicorn's protocols without uvicorn's server.
 
-The member's port is the member's (`backend.live.transport.listener`). What serves HTTP is loaded when the first client comes, beside the
-event loop, so that members of which nobody asks anything start fast and stay small; that client waits.
+The member's port is the member's (`backend.live.transport.listener`). What serves HTTP is loaded when the first client
+comes, beside the event loop, so that members of which nobody asks anything start fast and stay small; that client
+waits.
 """
 
 from __future__ import annotations

@@ -383,8 +383,8 @@ class World:
         self._plan_wake(node)
 
     def _transmit(self, node: Node, effect: Transmit) -> None:
-        """Send a batch of deliveries: a draw of latency for each message or for a round of heartbeats, then in order of arrival, the
-        last first."""
+        """Send a batch of deliveries: a draw of latency for each message or for a round of heartbeats, then in order of
+        arrival, the last first."""
         model = self._latency_model
         batch: DeliveryBatch
         self.messages += len(effect.deliveries)

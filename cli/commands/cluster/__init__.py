@@ -1,1 +1,4 @@
-"""`quarterdeck cluster`: queries, actions and a live event log of a running cluster. It talks to the HTTP interfaces of the members."""
+"""`quarterdeck cluster`: queries, actions and a live event log of a running cluster.
+
+It talks to the HTTP interfaces of the members.
+"""

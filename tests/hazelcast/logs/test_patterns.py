@@ -62,7 +62,10 @@ SAYINGS: list[tuple[str, Struct]] = [
         ListPrinted(2, (MemberMention(ONE, U1, True), MemberMention(TWO, U2, False, True))),
     ),
     ("\n\nMembers [1] {\n\tMember [127.0.0.1]:5701 this\n}", ListPrinted(None, (MemberMention(ONE, "", False, True),))),
-    (f"\n\nMembers [2] {{\n\t{M1}\n\t{M2} this\n}}\n", ListPrinted(None, (MemberMention(ONE, U1), MemberMention(TWO, U2, False, True)))),
+    (
+        f"\n\nMembers [2] {{\n\t{M1}\n\t{M2} this\n}}\n",
+        ListPrinted(None, (MemberMention(ONE, U1), MemberMention(TWO, U2, False, True))),
+    ),
     (
         f"Members {{size:1, ver:1}} [\n\tMember [fe80:0:0:0:42:acff:fe11:2%eth0]:5701 - {U1} this\n]\nHazelcast 4",
         ListPrinted(1, (MemberMention(Address("[fe80:0:0:0:42:acff:fe11:2%eth0]:5701"), U1, False, True),)),
@@ -77,12 +80,17 @@ SAYINGS: list[tuple[str, Struct]] = [
     (f"Resetting local member UUID. Previous: {U1}, new: {U2}", UuidReset(U1, U2)),
     (f"{M1} is suspected to be dead for reason: No connection", Suspected(MemberMention(ONE, U1), "No connection")),
     (f"{M1} is suspected to be dead", Suspected(MemberMention(ONE, U1), "")),
-    ("[127.0.0.1]:5701 is suspected to be dead for reason: explicit suspicion", Suspected(MemberMention(ONE), "explicit suspicion")),
+    (
+        "[127.0.0.1]:5701 is suspected to be dead for reason: explicit suspicion",
+        Suspected(MemberMention(ONE), "explicit suspicion"),
+    ),
     (f"{M1} is suspected to be dead for reason: {JOINED_AGAIN}", Suspected(MemberMention(ONE, U1), JOINED_AGAIN)),
     (FIRED, DetectorFired(MemberMention(TWO, U2), FIRED)),
     (
         "Removing Member [127.0.0.1]:5702 because it has not sent any heartbeats for 15000 ms.",
-        DetectorFired(MemberMention(TWO), "Removing Member [127.0.0.1]:5702 because it has not sent any heartbeats for 15000 ms."),
+        DetectorFired(
+            MemberMention(TWO), "Removing Member [127.0.0.1]:5702 because it has not sent any heartbeats for 15000 ms."
+        ),
     ),
     (f"Removed suspicion of {M2}. Reason: Valid heartbeat", SuspicionLifted(MemberMention(TWO, U2), "Valid heartbeat")),
     ("Removed suspicion from [127.0.0.1]:5702. Reason: Valid heartbeat", SuspicionLifted(MemberMention(TWO), "Valid heartbeat")),
@@ -102,7 +110,12 @@ SAYINGS: list[tuple[str, Struct]] = [
     (
         f"Local MembersView{{version=5, members=[{INFO1}, {INFO2}, {INFO3}]}} with suspected members: [{M1}] "
         f"and initial addresses to ask: [{M3}]",
-        ClaimAsking(5, (MemberMention(ONE, U1), MemberMention(TWO, U2, True), MemberMention(THREE, U3)), (MemberMention(ONE, U1),), (MemberMention(THREE, U3),)),
+        ClaimAsking(
+            5,
+            (MemberMention(ONE, U1), MemberMention(TWO, U2, True), MemberMention(THREE, U3)),
+            (MemberMention(ONE, U1),),
+            (MemberMention(THREE, U3),),
+        ),
     ),
     (
         "Local MembersView{version=3, members=[MemberInfo{address=[127.\n0.0.1]:5701, uuid=" + U1 + ", cpMemberUUID=null, "

@@ -115,8 +115,9 @@ def test_a_migration_goes_back_to_the_plan_and_to_who_joined() -> None:
     table = the_last(event_index, partition_events.TableChanged, lambda one: one.member == "a3")
     chain = causes(event_index, table)
     for kind in (
-        partition_events.MigrationDecided, partition_events.MigrationFinished, partition_events.MigrationCommitting, partition_events.MigrationCopied,
-        partition_events.MigrationAccepted, partition_events.MigrationStarted, partition_events.MigrationsPlanned, events.ListInstalled, events.JoinRequested,
+        partition_events.MigrationDecided, partition_events.MigrationFinished, partition_events.MigrationCommitting,
+        partition_events.MigrationCopied, partition_events.MigrationAccepted, partition_events.MigrationStarted,
+        partition_events.MigrationsPlanned, events.ListInstalled, events.JoinRequested,
     ):  # fmt: skip
         assert told_by(chain, kind), kind
     ids = {cause.record.event.migration_id for cause in chain if hasattr(cause.record.event, "migration_id")}

@@ -1,5 +1,5 @@
-"""Batch audit and simulator say the same about random journals, each finding with its sentence; `tests/bench/audit_agreement.py` asks
-about a thousand."""
+"""Batch audit and simulator say the same about random journals, each finding with its sentence;
+`tests/bench/audit_agreement.py` asks about a thousand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The simulator's invariant checker counts time from the records that it has: a run whose records begin late was not calm before."""
+"""The simulator's invariant checker counts time from the records that it has: a run whose records begin late was not
+calm before.
+"""
 
 from __future__ import annotations
 

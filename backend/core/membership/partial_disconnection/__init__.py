@@ -1,1 +1,4 @@
-"""What the master does when some members cannot reach one another (seed 001). It collects their reports, builds the conflict graph and keeps its heaviest independent set."""
+"""What the master does when some members cannot reach one another (seed 001).
+
+It collects their reports, builds the conflict graph and keeps its heaviest independent set.
+"""

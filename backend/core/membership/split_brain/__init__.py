@@ -1,1 +1,4 @@
-"""How two clusters find each other after a split and become one again (seed 002). Here are the search, the decision who merges, the merge itself, and the addresses that the search goes by."""
+"""How two clusters find each other after a split and become one again (seed 002).
+
+Here are the search, the decision who merges, the merge itself, and the addresses that the search goes by.
+"""

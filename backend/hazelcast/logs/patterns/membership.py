@@ -65,7 +65,9 @@ PATTERNS: list[LogPattern] = [
         rf"Resetting local member UUID\. Previous: ({UUID}), new: ({UUID})",
         lambda found: UuidReset(found[1].lower(), found[2].lower()),
     ),
-    log_pattern("life", "Running shutdown hook", r"Running shutdown hook", lambda _: ShutdownBegun("the process was told to end")),
+    log_pattern(
+        "life", "Running shutdown hook", r"Running shutdown hook", lambda _: ShutdownBegun("the process was told to end")
+    ),
     log_pattern("life", "Terminating forcefully", r"Terminating forcefully", lambda _: ShutdownBegun("terminated by force")),
     log_pattern(
         "life", "will shutdown", r"This (?:member|node) will shutdown because (.*)", lambda found: ShutdownBegun(found[1][:300])
@@ -74,8 +76,14 @@ PATTERNS: list[LogPattern] = [
         "joining", "ould not join", r"(?:Could not join (?:the )?cluster|Node could not join cluster)[^\n]*",
         lambda found: JoinGivenUp(found[0][:300]),
     ),
-    log_pattern("joining", "oin request to ", rf"Sending join ?[Rr]equest to ({ADDRESS})", lambda found: JoinAsked(address(found[1]))),
-    log_pattern("joining", "Sending joinRequest ", rf"Sending joinRequest ({ADDRESS})", lambda found: JoinAsked(address(found[1]))),
+    log_pattern(
+        "joining", "oin request to ", rf"Sending join ?[Rr]equest to ({ADDRESS})",
+        lambda found: JoinAsked(address(found[1])),
+    ),
+    log_pattern(
+        "joining", "Sending joinRequest ", rf"Sending joinRequest ({ADDRESS})",
+        lambda found: JoinAsked(address(found[1])),
+    ),
     log_pattern(
         "membership", "Removing ", rf"Removing (Member {ADDRESS}(?: - {UUID})?(?: lite)?)( because [^\n]*)?\.?\s*$", _removal
     ),

@@ -33,7 +33,9 @@ FOUND_IN_KEYS = StructType([StructField("run", StringType()), StructField("json"
 
 
 def lost_writes(evidence: Evidence, told: DataFrame) -> DataFrame:
-    """What was read that cannot be (columns run and json: a finding). `told`: what was told of the runs (schema `CHECKER_RESULTS`)."""
+    """What was read that cannot be (columns run and json: a finding). `told`: what was told of the runs (schema
+    `CHECKER_RESULTS`).
+    """
     event = F.col("event")
     calls = evidence.events.where(event["kind"].isin(*CALLS)).select(
         *("run", "place", "raw", event["map"].alias("map"), event["key"].alias("key")),
