@@ -1,0 +1,3 @@
+"""Everything behind the screens and the command line: the protocols, the drivers that run them, what reads their events,
+and the audit. Nothing here draws, and nothing here parses a command line.
+"""

@@ -13,10 +13,10 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 ONE_AT_A_TIME = {
-    "spark": ("tests/pipeline", "tests/cli/test_audit.py"),
+    "spark": ("tests/pipeline", "tests/cli/commands/spark"),
     "live": (
-        *("tests/live", "tests/training", "tests/cli/web"),
-        *("tests/cli/test_runs.py", "tests/cli/test_map.py", "tests/cli/test_terminal.py", "tests/house/test_make.py"),
+        *("tests/live", "tests/training", "tests/cli/commands/web", "tests/cli/commands/map"),
+        *("tests/cli/commands/test_runs.py", "tests/cli/commands/test_terminal.py", "tests/project/test_make.py"),
     ),
 }
 """Groups that keep to one process: a Java machine for each would not fit a small build server, and live members that share

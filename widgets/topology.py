@@ -109,8 +109,8 @@ def _places(count: int, longest: int, width: int, height: int) -> list[tuple[flo
     reach_x, reach_y = max(0.0, middle_x - longest / 2), middle_y
     if count == 1:
         return [(middle_x, middle_y)]
-    turns = [2 * pi * place / count for place in range(count)]
-    return [(middle_x + reach_x * sin(turn), middle_y - reach_y * cos(turn)) for turn in turns]
+    angles = [2 * pi * place / count for place in range(count)]
+    return [(middle_x + reach_x * sin(angle), middle_y - reach_y * cos(angle)) for angle in angles]
 
 
 def _draw_line(rows: list[list[Cell]], start: tuple[float, float], end: tuple[float, float], edge: Edge) -> None:

@@ -1,1 +1,1 @@
-"""How the console is coloured: five themes of its own, whose texts are readable on every ground that they stand on."""
+"""How the console is coloured. Its five themes have texts that are readable on every ground that they stand on."""

@@ -170,12 +170,14 @@ def _read_and_audited(
 def _audited(reading: InputLines, task: _Task) -> AuditResult:
     from quarterdeck.backend.pipeline.audit_lines import counted
     from quarterdeck.backend.pipeline.rules import all_rules
-    from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US, Evidence
+    from quarterdeck.backend.pipeline.rules.evidence import OBLIGATION_TIMEOUT_US, Evidence
 
     contents = counted(reading.lines)
     counts = {"files": len(reading.names), **contents.counts, **reading.counts}
-    patience_us = PATIENCE_US if task.bound_us is None else task.bound_us
-    evidence = Evidence(reading.events(), patience_us=patience_us, bound_us=task.bound_us, one_part=reading.is_small)
+    obligation_timeout_us = OBLIGATION_TIMEOUT_US if task.bound_us is None else task.bound_us
+    evidence = Evidence(
+        reading.events(), obligation_timeout_us=obligation_timeout_us, bound_us=task.bound_us, one_part=reading.is_small
+    )
     try:
         by_tables = task.by_tables or not reading.is_small
         found, incomplete = all_rules.find(evidence, task.rules, contents.kinds, contents.calm_us, by_tables=by_tables)

@@ -324,7 +324,7 @@ class Chaos:
         self._writers = [Writer(number, crew.urls, seed) for number in range(WRITERS)]
         self._over = threading.Event()
         self._journal_problems: list[str] = []
-        self._deeds: dict[str, Callable[[], Sequence[str]]] = {
+        self._faults: dict[str, Callable[[], Sequence[str]]] = {
             "kill": lambda: self._lose(self._anybody()),
             "kill the master": lambda: self._lose(crew.master()),
             "kill beside a pause": self._kill_beside_a_pause,
@@ -392,7 +392,7 @@ class Chaos:
         self.phases.append(phase)
         self._each_writer(lambda writer: writer.begin_phase(phase.number))
         time.sleep(0.5)  # something is written before, too
-        phase.ended_members = tuple(self._crew.addresses[label] for label in self._deeds[kind]())
+        phase.ended_members = tuple(self._crew.addresses[label] for label in self._faults[kind]())
         self._settle(phase)
         for label in sorted(self._crew.addresses.keys() - self._crew.members.keys()):
             self._crew.start(label)

@@ -217,15 +217,15 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self.leader, keys)
 
-    def read_until(self, mark: re.Pattern[bytes], patience_seconds: float) -> float:
+    def read_until(self, mark: re.Pattern[bytes], timeout_seconds: float) -> float:
         """When `mark` stood in the output, on the monotonic clock."""
-        seen, end = b"", time.monotonic() + patience_seconds
+        seen, end = b"", time.monotonic() + timeout_seconds
         while time.monotonic() < end:
             if select.select([self.leader], [], [], 0.5)[0]:
                 seen = seen[-LONGEST_MARK:] + os.read(self.leader, 65_536)
                 if mark.search(seen):
                     return time.monotonic()
-        raise SystemExit(f"no {mark.pattern!r} within {patience_seconds:g} s; the last output: {seen[-300:]!r}")
+        raise SystemExit(f"no {mark.pattern!r} within {timeout_seconds:g} s; the last output: {seen[-300:]!r}")
 
     def swallow(self, seconds: float) -> int:
         size, end = 0, time.monotonic() + seconds

@@ -1,1 +1,3 @@
-"""The view of events: the tail, the space-time diagram, and a pane with an event's fields, its causes or its story."""
+"""The view of events: the tail of the log and the space-time diagram. A pane shows the fields of an event, its causes, or
+what belongs together with it.
+"""

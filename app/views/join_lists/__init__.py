@@ -1,1 +1,3 @@
-"""Where members look for other clusters, why two clusters do not merge, and the editor of join lists."""
+"""Where members look for other clusters, and why two clusters do not merge. The editor changes the
+join lists of whole clusters.
+"""

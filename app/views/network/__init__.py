@@ -1,1 +1,1 @@
-"""The links between the members, the faults in force, and the editor of partitions and cuts."""
+"""The links between the members and the faults in force. The editor draws partitions of the network and cuts of links."""

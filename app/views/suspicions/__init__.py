@@ -1,1 +1,1 @@
-"""The matrix of who suspects whom, and what the master would decide of it."""
+"""The matrix of who suspects whom. Beside it stands what the master would decide of it."""

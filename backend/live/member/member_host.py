@@ -261,14 +261,14 @@ class MemberHost:
 
     # Effects
 
-    def step(self, door: Callable[[int], Sequence[Effect]]) -> None:
-        """Use one of the machine's doors, and do what comes out of it. Raises `CommandRefused`; whatever else the machine
+    def step(self, input_of: Callable[[int], Sequence[Effect]]) -> None:
+        """Hand the machine an input, and carry out the effects. Raises `CommandRefused`; whatever else the machine
         raises ends the member.
         """
         if self.ended:
             return
         try:
-            self._apply(door(self._clock.now_us()))
+            self._apply(input_of(self._clock.now_us()))
         except CommandRefused:
             raise
         except Exception:  # noqa: BLE001 - logged by _crash, which ends the member

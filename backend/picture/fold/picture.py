@@ -39,7 +39,7 @@ class Picture:
         """Time of the latest record, microseconds on the run's clock."""
         self.history = MigrationHistory()
         """How migrations ended; it outlives the masters that led them."""
-        self._keeper = object()
+        self._writer = object()
         """Marks the beliefs that this picture may change; all others that it shows are shared with copies."""
         self._links_shared = False
         self._labels: dict[Address, str] = {}
@@ -56,7 +56,7 @@ class Picture:
         in `members` is the one that goes on.
         """
         twin = Picture()
-        self._keeper = object()  # from now on neither of them changes what both show
+        self._writer = object()  # from now on neither of them changes what both show
         twin.members, twin.links, twin.at, twin.history = self.members.copy(), self.links, self.at, self.history.fork()
         self._links_shared = twin._links_shared = True
         twin._labels, twin._past_lives, twin._contents = (
@@ -150,7 +150,7 @@ class Picture:
             address = started.address
         else:
             address = before.address if before else NO_ADDRESS
-        belief = Belief(record.member, address, record.uuid, at=record.at, started_us=record.at, writer=self._keeper)
+        belief = Belief(record.member, address, record.uuid, at=record.at, started_us=record.at, writer=self._writer)
         if started is not None:
             belief.join_list, belief.merged_from = started.join_list, started.merged_from
             belief.settings = started.settings
@@ -168,7 +168,7 @@ class Picture:
         """
         belief = self.members.get(record.member)
         if belief is not None and belief.uuid == record.uuid:
-            return belief if belief.writer is self._keeper else self._belief_to_change(record.member)
+            return belief if belief.writer is self._writer else self._belief_to_change(record.member)
         if record.uuid in self._past_lives:
             return None
         return self._begin_life(record, None)
@@ -176,8 +176,8 @@ class Picture:
     def _belief_to_change(self, label: str) -> Belief | None:
         """The belief of the member called `label`, made this picture's own if it is shared."""
         belief = self.members.get(label)
-        if belief is not None and belief.writer is not self._keeper:
-            belief = self.members[label] = belief.fork(self._keeper)
+        if belief is not None and belief.writer is not self._writer:
+            belief = self.members[label] = belief.fork(self._writer)
         return belief
 
     # Lists

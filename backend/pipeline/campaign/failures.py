@@ -122,11 +122,11 @@ def _recorded(campaign: Campaign, row: VerdictRow, journals: Path) -> Path | Non
     return folder if folder.exists() else None
 
 
-def _in_a_child(work: Callable[..., None], arguments: tuple[object, ...], patience_seconds: float) -> None:
+def _in_a_child(work: Callable[..., None], arguments: tuple[object, ...], timeout_seconds: float) -> None:
     """Do `work` in a process of its own, which a run may end or keep for ever."""
     child = get_context("spawn").Process(target=work, args=arguments, daemon=True)
     child.start()
-    child.join(patience_seconds)
+    child.join(timeout_seconds)
     if child.is_alive():
         child.kill()
         child.join()

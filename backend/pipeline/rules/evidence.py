@@ -17,7 +17,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 
 INCARNATION_KEY = ("run", "uuid")
 
-PATIENCE_US = 60 * SECOND_US
+OBLIGATION_TIMEOUT_US = 60 * SECOND_US
 """How long something may be owed while nothing disturbs the members: what it takes to be sure that somebody is gone."""
 
 INCARNATION_START_KINDS = (
@@ -45,12 +45,17 @@ class Evidence:
     """
 
     def __init__(
-        self, events: DataFrame, *, patience_us: int = PATIENCE_US, bound_us: int | None = None, one_part: bool = False
+        self,
+        events: DataFrame,
+        *,
+        obligation_timeout_us: int = OBLIGATION_TIMEOUT_US,
+        bound_us: int | None = None,
+        one_part: bool = False,
     ) -> None:
         """`bound_us`: how long convergence may take, by default as long as the documented settings allow. `one_part`: the
         events are few and stand together, nothing has to be moved to bring those of a run together."""
         self.events = events
-        self.patience_us = patience_us
+        self.obligation_timeout_us = obligation_timeout_us
         self.bound_us = bound_us
         self.one_part = one_part
         self._kept: list[DataFrame] = []

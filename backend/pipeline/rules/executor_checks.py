@@ -57,17 +57,19 @@ def run_checkers(evidence: Evidence, names: Collection[str], but_for: Collection
     if not evidence.one_part:
         records = records.repartition("run")
     in_order = records.sortWithinPartitions("run", "place")
-    return in_order.mapInArrow(_checking(tuple(sorted(names)), evidence.patience_us), CHECKER_RESULTS)
+    return in_order.mapInArrow(_checking(tuple(sorted(names)), evidence.obligation_timeout_us), CHECKER_RESULTS)
 
 
 def _checking(
-    names: tuple[str, ...], patience_us: int
+    names: tuple[str, ...], obligation_timeout_us: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         exit_with_task()
         rows = (row for batch in batches for row in _rows(batch))
         told = (
-            one for run, of_run in groupby(rows, key=itemgetter(0)) for one in _check(run, of_run, names, patience_us)
+            one
+            for run, of_run in groupby(rows, key=itemgetter(0))
+            for one in _check(run, of_run, names, obligation_timeout_us)
         )
         for _, some in groupby(enumerate(told), key=lambda numbered: numbered[0] // BATCH_ROWS):
             yield _batch([one for _, one in some])
@@ -75,7 +77,9 @@ def _checking(
     return check
 
 
-def _check(run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], patience_us: int) -> Iterator[_Row]:
+def _check(
+    run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], obligation_timeout_us: int
+) -> Iterator[_Row]:
     """One run from its first record to its last."""
     invariant_checker, whole = InvariantChecker(names), JournalCompleteness()
     decoder = msgspec.json.Decoder(Record)
@@ -102,7 +106,9 @@ def _check(run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], pa
             if losses.get(partition) != times:
                 losses[partition] = times
                 yield "loss", run, None, partition, place
-    for violation in invariant_checker.conclude(ends_us, patience_us).violations[len(invariant_checker.violations) :]:
+    for violation in invariant_checker.conclude(ends_us, obligation_timeout_us).violations[
+        len(invariant_checker.violations) :
+    ]:
         yield _finding(run, finding_of(violation, violation.witnesses[0]))
     if lacks := whole.lacks():
         yield "lacks", run, lacks, None, None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.backend.core.events import ListInstalled, Record
-from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US
+from quarterdeck.backend.pipeline.rules.evidence import OBLIGATION_TIMEOUT_US
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, finding_of, linked, severity_of
 from quarterdeck.backend.pipeline.rules.journal_completeness import JournalCompleteness
 from quarterdeck.backend.pipeline.rules.names import downgraded
@@ -104,7 +104,7 @@ class RunAudit:
     def findings(self, directory: Path) -> list[Finding]:
         """What is found by now, in the order of an audit. `directory` is where the run's files are."""
         at_us = self._last.at_us if self._last is not None else 0
-        owed = self._checker.conclude(at_us, PATIENCE_US).violations[len(self._checker.violations) :]
+        owed = self._checker.conclude(at_us, OBLIGATION_TIMEOUT_US).violations[len(self._checker.violations) :]
         found = [*self._online, *(finding_of(one, one.witnesses[0]) for one in owed)]
         lacks = self._wholeness.lacks()
         return by_weight([linked(downgraded(one, lacks), directory) for one in found])

@@ -1,1 +1,1 @@
-"""`quarterdeck plan`: what a master would decide, computed from a description on standard input."""
+"""`quarterdeck plan`: what a master would decide. It is computed from a description on standard input."""

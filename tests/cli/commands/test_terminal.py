@@ -16,9 +16,9 @@ from pathlib import Path
 OPENS_WITHIN_SECONDS = 60
 
 
-def read_until(terminal: int, wanted: bytes, patience_seconds: float) -> bytes:
+def read_until(terminal: int, wanted: bytes, timeout_seconds: float) -> bytes:
     """What the terminal shows until `wanted` is part of it, or all of it when the other side hangs up."""
-    shown, until = b"", time.monotonic() + patience_seconds
+    shown, until = b"", time.monotonic() + timeout_seconds
     while wanted not in shown and time.monotonic() < until:
         if select.select([terminal], [], [], 0.2)[0]:
             try:

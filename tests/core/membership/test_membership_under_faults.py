@@ -91,10 +91,10 @@ class HostileNetwork:
 
     def _do_mischief(self, one: str, other: str) -> None:
         world, draws = self.world, self.draws
-        deeds = ["cut", "isolate", "heal", "restart", "pause", "edit"]
+        actions = ["cut", "isolate", "heal", "restart", "pause", "edit"]
         if one not in world.halted and one not in self.paused:
-            deeds += ["state", "faults"]
-        match draws.choice(deeds):
+            actions += ["state", "faults"]
+        match draws.choice(actions):
             case "cut":
                 world.cut_links(one, other, one_way=draws.random() < 0.5)
             case "isolate":

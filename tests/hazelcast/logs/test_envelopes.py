@@ -61,8 +61,8 @@ def dressed(run: str, into: Path, dress: Callable[[str, str], str], *, one_file:
     into.mkdir()
     wardrobe = {member: [dress(member, line) for line in lines_of(run, member)] for member in MEMBERS}
     if one_file:
-        turns: Iterator[tuple[str | None, ...]] = zip_longest(*wardrobe.values())
-        text = "\n".join(line for turn in turns for line in turn if line is not None)
+        rounds: Iterator[tuple[str | None, ...]] = zip_longest(*wardrobe.values())
+        text = "\n".join(line for round_of_lines in rounds for line in round_of_lines if line is not None)
         (into / "all.log").write_text(text + "\n", newline="")
     else:
         for member, lines in wardrobe.items():

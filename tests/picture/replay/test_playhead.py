@@ -104,7 +104,7 @@ def test_speeds() -> None:
             head.set_speed(speed)
 
 
-DEEDS = st.one_of(
+MOVES = st.one_of(
     st.tuples(st.just("go"), st.integers(-5, 30)),
     st.tuples(st.just("go_by"), st.integers(-9, 9)),
     st.tuples(st.sampled_from(("follow", "pause", "play", "toggle", "forward", "back")), st.just(0)),
@@ -112,23 +112,23 @@ DEEDS = st.one_of(
 )
 
 
-@given(st.lists(DEEDS, max_size=30))
-def test_it_never_leaves_the_run(deeds: list[tuple[str, int]]) -> None:
+@given(st.lists(MOVES, max_size=30))
+def test_it_never_leaves_the_run(moves: list[tuple[str, int]]) -> None:
     head = playhead(tape_of(3, 4, 4, 9, 15), 16)
     steady_us, now_us = 0, 16 * SECOND_US
-    for deed, amount in deeds:
+    for move, amount in moves:
         before = head.shown_us, head.jumps
-        match deed:
+        match move:
             case "go":
                 head.go(amount * SECOND_US)
             case "go_by":
                 head.go_by(amount * SECOND_US)
             case "forward" | "back":
-                head.step(forward=deed == "forward")
+                head.step(forward=move == "forward")
             case "tick":
                 steady_us, now_us = steady_us + amount * SECOND_US, now_us + amount * SECOND_US
                 head.tick(steady_us, now_us)
             case _:
-                getattr(head, deed)()
+                getattr(head, move)()
         assert 3 * SECOND_US <= head.shown_us <= head.now_us
         assert head.shown_us >= before[0] or head.jumps > before[1]

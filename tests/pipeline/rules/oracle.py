@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.rules.evidence import PATIENCE_US
+from quarterdeck.backend.pipeline.rules.evidence import OBLIGATION_TIMEOUT_US
 from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of
 from quarterdeck.backend.simulation.invariants import InvariantChecker
 
@@ -30,7 +30,9 @@ def watched(records: list[Record]) -> list[Finding]:
         invariant_checker.observe(record)
         findings += [finding_of(violation, record) for violation in invariant_checker.violations[before:]]
     if records:
-        owed = invariant_checker.conclude(records[-1].at, PATIENCE_US).violations[len(invariant_checker.violations) :]
+        owed = invariant_checker.conclude(records[-1].at, OBLIGATION_TIMEOUT_US).violations[
+            len(invariant_checker.violations) :
+        ]
         findings += [finding_of(violation, violation.witnesses[0]) for violation in owed]
     return findings
 

@@ -122,20 +122,20 @@ def test_whatever_the_order_of_files_and_whatever_dies(tmp_path: Path, seed: int
     given = 0
     pending = list(journal.records)
     while pending or journal.writing or given < len(journal.sealed):
-        deed = draw.random()
-        if deed < 0.5 and pending:  # not in the order of time: somebody is far behind
+        draw_of_action = draw.random()
+        if draw_of_action < 0.5 and pending:  # not in the order of time: somebody is far behind
             writer = draw.choice(sorted({record.member for record in pending}))
             own = [record for record in pending if record.member == writer][: draw.randint(1, 40)]
             for record in own:
                 journal.write(record)
                 pending.remove(record)
-        elif deed < 0.7 and journal.writing:
+        elif draw_of_action < 0.7 and journal.writing:
             journal.seal(draw.choice(journal.writing))
-        elif deed < 0.8 and given < len(journal.sealed):
+        elif draw_of_action < 0.8 and given < len(journal.sealed):
             many = min(draw.randint(1, 3), len(journal.sealed) - given)
             reader.give(journal.sealed[given : given + many])
             given += many
-        elif deed < 0.95:
+        elif draw_of_action < 0.95:
             reader.judge_due(draw.choice((0.25, 1.0, 4.0)))
         else:
             draw.choice((reader.die, reader.restart))()

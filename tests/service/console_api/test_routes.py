@@ -175,8 +175,8 @@ def test_faults_are_link_commands(client: Client, face: SingleMemberFace) -> Non
     assert client.get(f"{V1}/faults").json()["faults"] == conditions
     assert client.delete(f"{V1}/faults").json() == {"faults": []}
     assert face.asked[-1] == Heal()
-    for deed in ("pause", "resume", "kill"):
-        assert client.post(f"{V1}/faults/{deed}").status_code == 202
+    for fault in ("pause", "resume", "kill"):
+        assert client.post(f"{V1}/faults/{fault}").status_code == 202
     assert face.asked[-3:] == [PauseMember("n1"), ResumeMember("n1"), KillMember("n1")]
 
 

@@ -1,3 +1,3 @@
-"""How the backups of a partition stay equal to its owner: synchronous backups, anti-entropy, and the copy of a whole
-partition to a backup that is out of step.
+"""How the backups of a partition stay equal to its owner: synchronous backups and anti-entropy. A backup that is out of
+step gets a copy of the whole partition.
 """

@@ -19,7 +19,7 @@ STEPS_BETWEEN_LOOKS = 64
 SHORTEST_TABU, LONGEST_TABU = 7, 31
 """Steps for which a vertex that was pushed out stays out."""
 
-PATIENCE_STEPS = 256
+STEPS_WITHOUT_GAIN = 256
 """After so many steps without anything better a vertex is chosen against the odds."""
 
 
@@ -76,7 +76,7 @@ class LocalSearch:
                 if budget.is_spent():
                     return
                 budget.spend(STEP_VISITS * min(STEPS_BETWEEN_LOOKS, steps - step))
-            self._step(step, stale > 0 and stale % PATIENCE_STEPS == 0)
+            self._step(step, stale > 0 and stale % STEPS_WITHOUT_GAIN == 0)
             stale += 1
             if self._chosen_weight > self.best_weight:
                 self.best, self.best_weight, stale = self._chosen, self._chosen_weight, 0
@@ -107,8 +107,8 @@ class LocalSearch:
         for neighbour in vertices_of(gone):
             self._take_out(neighbour)
         self._put_in(vertex)
-        patience = SHORTEST_TABU + self._draw(min(choices, LONGEST_TABU - SHORTEST_TABU) + 1)
-        self._leaving_tabu[(step + patience) % len(self._leaving_tabu)] |= gone
+        tabu_steps = SHORTEST_TABU + self._draw(min(choices, LONGEST_TABU - SHORTEST_TABU) + 1)
+        self._leaving_tabu[(step + tabu_steps) % len(self._leaving_tabu)] |= gone
         self._tabu |= gone
 
     def _put_in(self, vertex: int) -> None:

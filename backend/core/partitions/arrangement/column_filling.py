@@ -59,7 +59,7 @@ class _Receivers:
         self._slots, self._index = slots, index
         self._others = [column for column in slots.columns if column is not slots.columns[index]]
         self._room_to_spare = not slots.shares.mixed
-        self._turns = _interleaved(lacking)
+        self._rotation = _interleaved(lacking)
         self._passed_over = [0] * len(lacking)
         self._waiting: list[int] = []
         """Members that were passed over, because they did not fit in the row whose turn it was."""
@@ -79,7 +79,7 @@ class _Receivers:
                         del self._waiting[place]
                     lacking[member] -= 1
                     return member
-        for member in self._turns:
+        for member in self._rotation:
             # Somebody may have been served out of turn, from within the row.
             if lacking[member] <= passed_over[member]:
                 continue
@@ -95,13 +95,13 @@ class _Receivers:
 def _interleaved(lacking: list[int]) -> Iterator[int]:
     """Every member as many times as it lacks replicas, evenly spread."""
     size = len(lacking)
-    turns: list[int] = []
+    positions: list[int] = []
     for member, count in enumerate(lacking):
         if count:
             half = (1 << 32) // (2 * count) * size
-            turns += range(half + member, 2 * half * count, 2 * half)
-    turns.sort()
-    return map(mod, turns, repeat(size))
+            positions += range(half + member, 2 * half * count, 2 * half)
+    positions.sort()
+    return map(mod, positions, repeat(size))
 
 
 def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers) -> list[int]:

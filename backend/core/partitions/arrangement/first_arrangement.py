@@ -27,9 +27,9 @@ def first_columns(shares: Shares) -> list[list[int]]:
         only = [members[0] for members in shares.members_of]
         return [list(map(only.__getitem__, column)) for column in columns]
     # Each index begins one member further on, lest the first of a group get what is over every time.
-    turns = [[cycle(members[j % len(members) :] + members[: j % len(members)]) for members in shares.members_of]
+    rotations = [[cycle(members[j % len(members) :] + members[: j % len(members)]) for members in shares.members_of]
              for j in range(shares.replicas)]  # fmt: skip
-    return [[next(turn[group]) for group in column] for column, turn in zip(columns, turns, strict=True)]
+    return [[next(rotation[group]) for group in column] for column, rotation in zip(columns, rotations, strict=True)]
 
 
 def _shifts(block: int, groups: int, replicas: int) -> list[int]:

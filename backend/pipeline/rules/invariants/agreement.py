@@ -10,7 +10,7 @@ from quarterdeck.backend.pipeline.rules.registry import findings, found, rule
 from quarterdeck.backend.simulation.invariants.list_views import ViewAgreement
 
 
-@rule(ViewAgreement.name, kinds=("list-installed",), least_calm_us=lambda evidence: evidence.patience_us)
+@rule(ViewAgreement.name, kinds=("list-installed",), least_calm_us=lambda evidence: evidence.obligation_timeout_us)
 def lists_that_never_came(evidence: Evidence) -> DataFrame:
     """What is owed is a violation when it was owed for long enough while nothing troubled those who owe it."""
     views, lives = evidence.views, evidence.lives
@@ -40,7 +40,7 @@ def lists_that_never_came(evidence: Evidence) -> DataFrame:
     troubled = F.col("paused") | F.col("other_paused") | F.coalesce("leader.paused", F.lit(False))
     waited_us = F.col("ends_us") - F.greatest("at", "disturbed_us")
     undisturbed = ~F.arrays_overlap(F.col("links"), F.array(*_links(labels)))
-    late = owed.where(~troubled & (waited_us > evidence.patience_us) & undisturbed)
+    late = owed.where(~troubled & (waited_us > evidence.obligation_timeout_us) & undisturbed)
     sentence = F.format_string(
         "%s stands at v%d of %s, %s on it never came there", "label", "version", "lineage", "other_label"
     )

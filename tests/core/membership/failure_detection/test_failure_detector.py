@@ -139,8 +139,8 @@ def test_a_member_that_never_sends_is_found_out(kind: str) -> None:
 
 
 def test_a_higher_threshold_is_more_patient() -> None:
-    patience = [silence_that_kills(made("phi-accrual", threshold=threshold), 0) for threshold in (1, 5, 10, 20)]
-    assert patience == sorted(set(patience))
+    silences = [silence_that_kills(made("phi-accrual", threshold=threshold), 0) for threshold in (1, 5, 10, 20)]
+    assert silences == sorted(set(silences))
 
 
 def test_a_silence_that_raised_suspicion_teaches_nothing() -> None:

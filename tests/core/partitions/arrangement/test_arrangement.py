@@ -153,19 +153,19 @@ MOST_ROUNDS = 6
 
 @st.composite
 def churns(draw: st.DrawFn) -> tuple[list[Row], dict[str, str], list[tuple[list[str], tuple[str, ...]]], int]:
-    """Any full rows, the group of every member, and who is there and who leaves in a few turns."""
+    """Any full rows, the group of every member, and who is there and who leaves in a few rounds."""
     kinds = draw(st.sampled_from(["rs", "rst", "rstu", "rstuvw", ""]))
     group_of = {name: draw(st.sampled_from(kinds)) if kinds else name for name in NAMES}
     backups = draw(st.integers(0, 6))
-    turns: list[tuple[list[str], tuple[str, ...]]] = []
+    rounds: list[tuple[list[str], tuple[str, ...]]] = []
     for _ in range(draw(st.integers(1, 3))):
         names = draw(st.lists(st.sampled_from(NAMES), min_size=1, unique=True))
-        turns.append((names, tuple(draw(st.lists(st.sampled_from(names), max_size=len(names) - 1, unique=True)))))
-    present = turns[0][0]
+        rounds.append((names, tuple(draw(st.lists(st.sampled_from(names), max_size=len(names) - 1, unique=True)))))
+    present = rounds[0][0]
     replicas = replica_count(len({group_of[name] for name in present}), backups)
     orders = draw(st.lists(st.permutations(present), min_size=1, max_size=25))
     rows = [tuple({group_of[name]: name for name in order}.values())[:replicas] for order in orders]
-    return rows, group_of, turns, backups
+    return rows, group_of, rounds, backups
 
 
 @settings(deadline=None, max_examples=400)
@@ -173,8 +173,8 @@ def churns(draw: st.DrawFn) -> tuple[list[Row], dict[str, str], list[tuple[list[
 def test_a_master_that_arranges_after_every_plan_comes_to_rest(
     churn: tuple[list[Row], dict[str, str], list[tuple[list[str], tuple[str, ...]]], int],
 ) -> None:
-    table, group_of, turns, backups = churn
-    for names, leaving in turns:
+    table, group_of, rounds, backups = churn
+    for names, leaving in rounds:
         members = [(name, group_of[name]) for name in names]
         _, table = rounds_to_rest(repaired(table, names), members, backups, leaving)
 

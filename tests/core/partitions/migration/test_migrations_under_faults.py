@@ -68,12 +68,12 @@ def lived_through(seed: int, backups: int) -> SteppedPartitions:
     world = SteppedPartitions(5, backups, parallel_migrations=random.choice([1, 2, 10]))
     world.arranged("ABCD")
     storm = Storm(world, random)
-    deeds = ["join", *["kill"] * backups, random.choice(["stop", "join", "nothing"])]
-    random.shuffle(deeds)
+    actions = ["join", *["kill"] * backups, random.choice(["stop", "join", "nothing"])]
+    random.shuffle(actions)
     newcomers = iter("PQ")
-    for deed in deeds:
+    for action in actions:
         storm.rage(random.randrange(5, 160))
-        match deed:
+        match action:
             case "join":
                 world.join(next(newcomers), "ABCD")
             case "kill":
