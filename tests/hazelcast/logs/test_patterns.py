@@ -185,7 +185,7 @@ def test_a_judgement_keeps_its_words(text: str, remote: Address, decision: str, 
     assert matched.parsed.why == text
 
 
-@pytest.mark.parametrize(("text", "saying"), SAYINGS)
+@pytest.mark.parametrize(("text", "parsed"), SAYINGS)
 def test_a_message_means_one_thing(text: str, parsed: Struct) -> None:
     matched = match_message(text)
     assert matched is not None

@@ -19,7 +19,7 @@ from quarterdeck.cli.commands.spark.audit_report import reporting
 from quarterdeck.cli.exits import CommandFailed
 from tests.pipeline.report.recorded_run import OLD_VERSION, RUN, everything, planted, written
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -25,8 +25,6 @@ from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from tests.live.cluster.observed_cluster import ObservedCluster
 from tests.service.member_processes import BASE_PORT, MemberProcess, end, members
 
-pytestmark = pytest.mark.xdist_group("member processes")
-
 ALL_ON = (
     "hazelcast: {network: {rest-api: {endpoint-groups: {CLUSTER_WRITE: {enabled: true}, DATA: {enabled: true}}}}}\n"
 )

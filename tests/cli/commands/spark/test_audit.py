@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.cli.commands.test_runs import PASSING
 from tests.cli.conftest import Quarterdeck
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_a_sound_run_passes(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
