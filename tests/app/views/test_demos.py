@@ -53,7 +53,7 @@ async def until(pilot: Pilot[None], reached: Callable[[], bool]) -> None:
 
 def lesson_screen(app: Console) -> DemosScreen:
     assert isinstance(app.top, DemosScreen)
-    assert app.top.taught is not None
+    assert app.top.demo_cluster is not None
     return app.top
 
 
@@ -64,8 +64,8 @@ async def begin(pilot: Pilot[None], app: Console, demo: str = "first-cluster") -
     assert isinstance(app.cluster, SimulatedCluster)
     app.cluster.set_speed(200)
     screen = lesson_screen(app)
-    assert screen.taught is not None
-    tutor = screen.taught.lesson.tutor
+    assert screen.demo_cluster is not None
+    tutor = screen.demo_cluster.lesson.tutor
     await until(pilot, lambda: tutor.phase not in ("starting", "expecting"))
     return screen
 
@@ -91,8 +91,8 @@ def test_a_demo_from_beginning_to_end(size: tuple[int, int], tmp_path: Path) -> 
 
     async def scenario(pilot: Pilot[None], app: Console) -> None:
         screen = await begin(pilot, app)
-        assert screen.taught is not None
-        tutor = screen.taught.lesson.tutor
+        assert screen.demo_cluster is not None
+        tutor = screen.demo_cluster.lesson.tutor
         assert "step 2 of" in screen_text(app) or "step 3 of" in screen_text(app)
         assert "athens" in screen_text(app)
         for _ in range(60):
@@ -119,8 +119,8 @@ def test_a_demo_from_beginning_to_end(size: tuple[int, int], tmp_path: Path) -> 
 def test_the_deed_is_shown_in_every_way_before_it_is_done() -> None:
     async def scenario(pilot: Pilot[None], app: Console) -> None:
         screen = await begin(pilot, app, "master-dies")
-        assert screen.taught is not None
-        tutor = screen.taught.lesson.tutor
+        assert screen.demo_cluster is not None
+        tutor = screen.demo_cluster.lesson.tutor
         await pilot.press("enter")
         await until(pilot, lambda: tutor.phase == "asking")
         await pilot.pause(0.2)
@@ -143,8 +143,8 @@ def test_the_deed_is_shown_in_every_way_before_it_is_done() -> None:
 def test_answers_in_words_and_none_at_all() -> None:
     async def scenario(pilot: Pilot[None], app: Console) -> None:
         screen = await begin(pilot, app, "lost-partition")
-        assert screen.taught is not None
-        tutor = screen.taught.lesson.tutor
+        assert screen.demo_cluster is not None
+        tutor = screen.demo_cluster.lesson.tutor
         for _ in range(9):
             if tutor.phase == "asking":
                 break
@@ -163,8 +163,8 @@ def test_answers_in_words_and_none_at_all() -> None:
 def test_free_play_and_the_way_back() -> None:
     async def scenario(pilot: Pilot[None], app: Console) -> None:
         screen = await begin(pilot, app)
-        assert screen.taught is not None
-        tutor = screen.taught.lesson.tutor
+        assert screen.demo_cluster is not None
+        tutor = screen.demo_cluster.lesson.tutor
         await pilot.press("P")
         await pilot.pause(0.2)
         assert tutor.free and "free play" in screen_text(app)
