@@ -151,7 +151,7 @@ def test_whatever_the_pace_every_record_is_told_or_in_a_gap(data: st.DataObject)
         for _ in range(data.draw(st.integers(1, 25), label="turns")):
             note(face, data.draw(st.integers(1, 20)))
             if data.draw(st.booleans()):
-                feed._take_news()  # as the task that looks does
+                feed._take_new_records()  # as the task that looks does
             who = data.draw(st.integers(0, 2))
             heard[who] += await next_messages(feed, places[who])
             note(face, 1)

@@ -114,7 +114,7 @@ def test_after_some_failures_nobody_is_listened_to_for_a_while() -> None:
         assert member.post(RESET, "dev&do").status_code == 429
         assert member.get(LIST).status_code == 401, "who shows nothing guesses nothing"
         assert member.get("/hazelcast/health").status_code == 200
-        member.served.stage.now_us += 61_000_000
+        member.served.harness.now_us += 61_000_000
         assert member.get(LIST, auth=("rhea", "see")).status_code == 200
 
 

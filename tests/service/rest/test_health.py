@@ -100,7 +100,7 @@ def test_a_cluster_is_safe_only_with_all_its_replicas() -> None:
         athens.until(lambda: not why_unsafe(athens.face) and not why_unsafe(byzantium.face))
         assert byzantium.get(HEALTH + "/cluster-safe").status_code == 200
 
-        served.look(lambda: served.stage.deaf.add(byzantium.face.address))
+        served.look(lambda: served.harness.deaf.add(byzantium.face.address))
         athens.until(lambda: len(athens.face.machine.view or ()) == 1)
         athens.until(lambda: not why_unsafe(athens.face))  # alone, one replica is all there can be
         corinth = served.joined(configured("corinth", "127.0.0.1:5703", join_list=("127.0.0.1:5701",)))

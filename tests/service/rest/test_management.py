@@ -58,7 +58,7 @@ def test_a_change_that_the_cluster_refuses_is_told() -> None:
         served.joined(configured("corinth", "127.0.0.1:5702", join_list=("127.0.0.1:5701",)))
         athens.until(lambda: len(athens.face.machine.view or ()) == 2)
         served.stop_time()
-        served.look(lambda: athens.face.take(athens.face.machine.change_state(served.stage.now_us, "PASSIVE")))
+        served.look(lambda: athens.face.take(athens.face.machine.change_state(served.harness.now_us, "PASSIVE")))
         answer = athens.post(AT + "changeState", "dev&&frozen")
     assert answer.status_code == 409
     assert answer.json()["message"] == "the state stays ACTIVE: it is being changed to PASSIVE already"
