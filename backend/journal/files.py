@@ -40,7 +40,18 @@ def checked_name(what: str, name: str) -> str:
     return name
 
 
+def usable_name(text: str) -> str:
+    """`text` as part of a run's name: letters and digits, and a hyphen for everything else."""
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text).strip("-") or "run"
+
+
+def seeded_run(name: str, seed: int) -> str:
+    """The name for the run of the scenario `name` under `seed`: always the same, because the run is."""
+    return f"{usable_name(name)}-seed-{seed}"
+
+
 def run_directory(root: Path, run: str) -> Path:
+    """The folder of `run` under the journal root `root`."""
     return root / f"{RUN_PREFIX}{run}"
 
 

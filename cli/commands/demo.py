@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.journal import JournalOption, NoJournalOption, new_run, recording, seeded_run
+from quarterdeck.cli.commands.journal import JournalOption, NoJournalOption, new_run, recording
 from quarterdeck.cli.commands.run_options import LogOption, ProcessesOption, write_log
 from quarterdeck.cli.commands.simulate import load, report, simulated
 from quarterdeck.cli.configuration.paths import console_state_file
@@ -188,6 +188,7 @@ def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str,
 
 def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Summary:
     """Time passes only while something is waited for."""
+    from quarterdeck.backend.journal.files import seeded_run
     from quarterdeck.backend.training.lesson import Lesson
     from quarterdeck.backend.training.simulated_stage import VirtualStage
     from quarterdeck.backend.training.text_lesson import run_text_lesson

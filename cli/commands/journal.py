@@ -187,16 +187,9 @@ def record_row(record: Record, *, flat: bool) -> dict[str, object]:
 
 def new_run(name: str) -> str:
     """A name for a run of the cluster or scenario `name`: in order of time, and never the same twice."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{_plain(name)}-{secrets.token_hex(2)}"
+    from quarterdeck.backend.journal.files import usable_name
 
-
-def seeded_run(name: str, seed: int) -> str:
-    """A name for the run of the scenario `name` under `seed`: always the same, because the run is."""
-    return f"{_plain(name)}-seed-{seed}"
-
-
-def _plain(name: str) -> str:
-    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name).strip("-") or "run"
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{usable_name(name)}-{secrets.token_hex(2)}"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.journal import JournalOption, recording, seeded_run
+from quarterdeck.cli.commands.journal import JournalOption, recording
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, write_document
 
@@ -40,6 +40,7 @@ def load(path: Path) -> Scenario:
 
 def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Outcome:
     """What became of `scenario` under `seed`, recorded when `journal` says where."""
+    from quarterdeck.backend.journal.files import seeded_run
     from quarterdeck.backend.simulation.scenarios.run import simulate
 
     run = seeded_run(name, seed)
