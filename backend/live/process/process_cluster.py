@@ -9,11 +9,11 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
-import quarterdeck
 from quarterdeck.backend.core.commands import CommandRefused, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, ListInstalled
@@ -38,7 +38,7 @@ from quarterdeck.backend.live.process.pipe_messages import (
     line_of,
 )
 
-ROOT = str(Path(quarterdeck.__file__).parents[1])
+ROOT = str(Path(str(files("quarterdeck"))).parent)
 """Where a new process finds the code that this one runs."""
 
 MEMBER_MODULE = "quarterdeck.backend.service.process.local_member"

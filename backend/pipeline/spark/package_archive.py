@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-import quarterdeck
-
-ROOT = Path(next(iter(quarterdeck.__path__)))
+ROOT = Path(str(files("quarterdeck")))
 """The folder of this package."""
 
 SHIPPED = ("__init__.py", "backend")
