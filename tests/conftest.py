@@ -6,11 +6,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
-# How long an example takes says more of what else the machine does than of the code.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+from tests import thoroughness  # registers the profiles
+
+settings.load_profile(thoroughness.QUICK)
 
 ONE_AT_A_TIME = {
     "spark": ("tests/pipeline", "tests/cli/commands/spark"),

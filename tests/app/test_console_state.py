@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.app.console_state import HISTORY_LENGTH, ConsoleState
 from quarterdeck.app.views.sort_filter_model import TableSettings
+from tests.thoroughness import examples
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_without_a_file_it_remembers_until_the_end(told: list[str]) -> None:
     assert state.history == {":": ["help"]}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(st.binary(max_size=200))
 def test_no_content_of_the_file_stops_the_console(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "console.json"

@@ -19,6 +19,7 @@ from quarterdeck.backend.training.scores import ScoreBook
 from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, run_text_lesson
 from quarterdeck.backend.training.tutor import Tutor
 from quarterdeck.backend.training.tutor_facts import bar_text, plain, step_text, tutor_facts
+from tests.thoroughness import examples
 from tests.training.trainee import LOOK_US, Trainee
 
 HEAD = "title: T\ngoal: G\nmembers: [athens, byzantium, cyrene]\nsteps:\n"
@@ -201,7 +202,7 @@ def test_members_that_cannot_be_started_end_the_lesson_before_it_begins() -> Non
 MOVES = st.lists(st.sampled_from(("go", "a", "b", "cyrene", "", "free", "back", "wait")), max_size=40)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(MOVES)
 def test_no_key_at_any_moment_breaks_it(moves: list[str]) -> None:
     trainee = Trainee(scenario(KILL))

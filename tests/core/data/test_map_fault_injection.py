@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings
+from tests.thoroughness import examples
 
 FOREVER_US = 10**12
 
@@ -110,7 +111,7 @@ def _migrate(network: MapNetwork, row: str, draw: int) -> None:
     network.migrate(0, after, newcomer)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(
     steps=st.lists(st.tuples(st.integers(0, 21), st.integers(0, 1000)), min_size=20, max_size=250),
     timeout_us=st.sampled_from([FOREVER_US, 3_000_000]),

@@ -11,6 +11,7 @@ from quarterdeck.backend.hazelcast.logs.lines import file_splits, message_assemb
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import Tally, carried, plan_splits, read_split
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
+from tests.thoroughness import examples
 
 DATA = Path(__file__).parent / "data"
 PIECES = [
@@ -55,7 +56,7 @@ def everything(file: Path, split_bytes: int) -> tuple[list[tuple[object, ...]], 
     return sorted(found, key=str), sum(one.lines for one in tallies)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     lines=LINES, split_bytes=st.integers(1, 400), reach=st.integers(20, 400), ending=st.sampled_from([b"\n", b"\r\n"])
 )
@@ -75,7 +76,7 @@ def test_where_a_file_is_cut_makes_no_difference(
     assert parts == whole
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(lines=LINES)
 def test_whatever_stands_in_a_file_is_read_to_its_end(
     lines: list[bytes], tmp_path_factory: pytest.TempPathFactory

@@ -28,6 +28,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
 from quarterdeck.backend.live.transport.limits import Limits
 from tests.live.transport.http_echo import ask
 from tests.live.transport.transports import Member, net, run, until
+from tests.thoroughness import examples
 
 HERE, THERE, ELSEWHERE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702"), Address("127.0.0.1:5703")
 SECRET = ClusterSecret("swordfish", "dev")
@@ -208,7 +209,7 @@ def test_a_proof_with_one_bit_turned_is_none(flip: int) -> None:
     assert not SECRET.proven("calls", EXCHANGE, bytes(proof[:-1]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(payloads=st.lists(st.binary(max_size=120), max_size=3), begun=st.booleans())
 def test_whatever_is_said_nobody_gets_in_without_the_secret(payloads: list[bytes], begun: bool) -> None:
     responder, initiator = called(), caller()

@@ -22,6 +22,7 @@ from tests.bench.bad_inputs import measure
 from tests.live.transport.bad_inputs import REQUEST, frame, throw_many
 from tests.live.transport.http_echo import echo
 from tests.live.transport.transports import Member, net, run, until
+from tests.thoroughness import examples
 
 SECRET = ClusterSecret("swordfish", "dev")
 HERE, THERE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
@@ -79,7 +80,7 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(pieces=st.lists(PIECES, max_size=6), secret=st.sampled_from([None, SECRET]), hang_up=st.booleans())
 def test_no_bytes_bring_it_down_or_let_anybody_in(
     pieces: list[bytes], secret: ClusterSecret | None, hang_up: bool

@@ -24,6 +24,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.network.link_impairments import Impairment, impairments_of
 from quarterdeck.backend.picture.what_if.fault_presets import preset
+from tests.thoroughness import examples
 
 SECOND_US = 1_000_000
 SIX = ("a", "b", "c", "d", "e", "f")
@@ -167,7 +168,7 @@ commands: st.SearchStrategy[Command] = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(commands, min_size=1, max_size=6), st.integers(0, 20))
 def test_every_link_belongs_to_one_fault_and_undoing_it_touches_no_other(given_: list[Command], which: int) -> None:
     operator = Operator()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.pipeline.report.rendering import as_html, as_markdown
 from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
+from tests.thoroughness import examples
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -53,7 +54,7 @@ def test_names_change_no_tag_of_the_page(name: str) -> None:
 
 
 @given(st.text(min_size=1, max_size=40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 def test_no_text_changes_the_tags(name: str) -> None:
     assert not {"img", "iframe", "object", "base"} & {tag for tag, _ in page_with(name).tags}
     assert not re.search(

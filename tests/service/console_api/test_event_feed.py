@@ -23,6 +23,7 @@ from quarterdeck.backend.service.console_api.event_feed import (
     batches,
 )
 from tests.service.single_member import SingleMemberFace
+from tests.thoroughness import examples
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -141,7 +142,7 @@ def _all_accounted_for(messages: list[dict[str, Any]], first: int) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 def test_whatever_the_pace_every_record_is_told_or_in_a_gap(data: st.DataObject) -> None:
     async def story() -> None:
         face = silent_face(buffer_records=data.draw(st.integers(1, 30), label="kept"))

@@ -24,6 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.console_api.routes import PREFIX, console_app, openapi_description
 from tests.service.single_member import SingleMemberFace, served
+from tests.thoroughness import examples
 
 
 def bad_input_is_refused(context: Any, response: Any, case: Any) -> bool | None:
@@ -80,7 +81,7 @@ def test_no_server_error_and_answers_as_described(schema: Any, path: str, method
 
     @given(operation.as_strategy(generation_mode=mode))
     @settings(
-        max_examples=20,
+        max_examples=examples(20),
         deadline=None,
         derandomize=True,
         database=None,

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from quarterdeck.backend.service.application import OPERATOR_PATHS
 from quarterdeck.backend.service.http.request_guard import Limits
 from tests.service.served_members import Client, one_member
+from tests.thoroughness import examples
 
 LIST = "/hazelcast/rest/config/tcp-ip/member-list"
 UPDATE = "/hazelcast/rest/config/update"
 CHANGE = "/hazelcast/rest/management/cluster/changeState"
-FUZZED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+FUZZED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(150))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.data.calls.map_calls import MOST_ENTRY_BYTES
 from quarterdeck.backend.core.properties import Settings
 from tests.service.served_members import Client, ServedMembers, configured, one_member
+from tests.thoroughness import examples
 
 AT = "/hazelcast/rest/maps/"
 
@@ -74,7 +75,7 @@ def test_operations_that_are_not_served_say_whether_anything_was_done() -> None:
 
 
 @given(name=st.text(min_size=1), key=st.text(min_size=1), value=st.binary(max_size=300))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 def test_any_entry_comes_back(member: Client, name: str, key: str, value: bytes) -> None:
     from urllib.parse import quote
 

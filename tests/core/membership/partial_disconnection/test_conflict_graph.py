@@ -21,6 +21,7 @@ from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph im
     resolve_conflicts,
 )
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import ShrinkingGraph
+from tests.thoroughness import examples
 
 Pair = tuple[str, str]
 
@@ -189,7 +190,7 @@ def graphs(draw: st.DrawFn, most: int = 12) -> tuple[int, list[tuple[int, int]],
 
 
 @given(graphs())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_larger_graphs(graph: tuple[int, list[tuple[int, int]], int]) -> None:
     count, pairs, lite = graph
     resolution = resolve_conflicts(numbered(count, lite), named(pairs))
@@ -198,7 +199,7 @@ def test_larger_graphs(graph: tuple[int, list[tuple[int, int]], int]) -> None:
 
 
 @given(graphs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_branch_and_bound_is_exact_without_any_shrinking(graph: tuple[int, list[tuple[int, int]], int]) -> None:
     count, pairs, lite = graph
     with pytest.MonkeyPatch.context() as patch:
@@ -209,7 +210,7 @@ def test_branch_and_bound_is_exact_without_any_shrinking(graph: tuple[int, list[
 
 
 @given(graphs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_a_start_by_local_search_changes_nothing(graph: tuple[int, list[tuple[int, int]], int]) -> None:
     count, pairs, lite = graph
     with pytest.MonkeyPatch.context() as patch:
@@ -245,7 +246,7 @@ def by_fewest_conflicts(count: int, pairs: Iterable[tuple[int, int]]) -> int:
 
 
 @given(graphs(most=40), st.integers(0, 3_000))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_however_small_the_budget(graph: tuple[int, list[tuple[int, int]], int], budget: int) -> None:
     count, pairs, _ = graph
     resolution = resolve_conflicts(numbered(count), named(pairs), work_budget=budget)
@@ -261,7 +262,7 @@ def test_however_small_the_budget(graph: tuple[int, list[tuple[int, int]], int],
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_the_form_of_the_conflicts_does_not_matter(
     graph: tuple[int, list[tuple[int, int]], int], draw: random.Random
 ) -> None:

@@ -25,6 +25,7 @@ from quarterdeck.backend.core.partitions.arrangement.member_groups import (
 )
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
 from quarterdeck.backend.core.partitions.table.replica import Row
+from tests.thoroughness import examples
 
 Members = list[tuple[str, str]]
 
@@ -61,7 +62,7 @@ def situations(draw: st.DrawFn) -> tuple[list[list[str | None]], list[str], int]
     return draw(st.lists(st.lists(cell, max_size=7), min_size=1, max_size=30)), names, draw(st.integers(0, 6))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=examples(400))
 @given(situations())
 def test_any_table_any_membership(situation: tuple[list[list[str | None]], list[str], int]) -> None:
     table, names, backups = situation
@@ -74,7 +75,7 @@ def test_any_table_any_membership(situation: tuple[list[list[str | None]], list[
     assert (again.table, again.moves, again.lower_bound) == (found.table, 0, 0)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=examples(400))
 @given(situations(), st.lists(st.sampled_from("rstuvw"), min_size=9, max_size=9), st.sets(st.sampled_from(NAMES)))
 def test_any_table_any_groups(
     situation: tuple[list[list[str | None]], list[str], int], groups: list[str], leaving: set[str]
@@ -168,7 +169,7 @@ def churns(draw: st.DrawFn) -> tuple[list[Row], dict[str, str], list[tuple[list[
     return rows, group_of, rounds, backups
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=examples(400))
 @given(churns())
 def test_a_master_that_arranges_after_every_plan_comes_to_rest(
     churn: tuple[list[Row], dict[str, str], list[tuple[list[str], tuple[str, ...]]], int],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.partitions.migration.migration_planner import BadRows, Plan, Step, plan_migrations
 from quarterdeck.backend.core.partitions.migration.plan_explanation import cancelled, why_each_step
 from quarterdeck.backend.core.partitions.table.replica import Row
+from tests.thoroughness import examples
 
 
 def row(text: str) -> Row:
@@ -325,13 +326,13 @@ def pairs_of_rows(draw: st.DrawFn, *, repaired: bool) -> tuple[Row, Row]:
     return current, target
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(pairs_of_rows(repaired=True))
 def test_rows_of_a_repaired_table_with_5_to_7_replicas(rows: tuple[Row, Row]) -> None:
     check(*rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(pairs_of_rows(repaired=False))
 def test_any_rows_with_5_to_7_replicas(rows: tuple[Row, Row]) -> None:
     check(*rows)
