@@ -17,10 +17,10 @@ from quarterdeck.backend.journal.files import NoJournal, run_directory, seeded_r
 from quarterdeck.backend.journal.reader import Journal, JournalProblem
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.simulation.invariants import Violation
+from quarterdeck.backend.simulation.scenarios.outcome import MemberOutcome, Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario
-from quarterdeck.backend.simulation.scenarios.run import MemberOutcome, Outcome, StepOutcome, TableOutcome
-from quarterdeck.backend.simulation.scenarios.run import simulate as _simulate
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate as _simulate
 
 __all__ = [
     "BadScenario",

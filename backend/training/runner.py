@@ -17,16 +17,12 @@ from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
 from quarterdeck.backend.core.commands import Command, StopMember
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion
+from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, conclude
+from quarterdeck.backend.simulation.scenarios.outcome import Outcome, StepOutcome
 from quarterdeck.backend.simulation.scenarios.questions import LETTERS
-from quarterdeck.backend.simulation.scenarios.run import (
-    SECOND_US,
-    Interpreter,
-    Outcome,
-    RunState,
-    StepOutcome,
-    conclude,
-)
+from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
 
 Narrate = Callable[[str], None]

@@ -6,8 +6,9 @@ from concurrent.futures import Future
 
 from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.simulation.scenarios.run import Journal, RunState, SimulatedDriver
+from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
 
 
 class VirtualStage:

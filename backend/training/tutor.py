@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from quarterdeck.backend.core.commands import Command, StopMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer
-from quarterdeck.backend.simulation.scenarios.run import RunState
+from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Expect, Question, Scenario, Step
 from quarterdeck.backend.simulation.scenarios.workload import Workloads
 from quarterdeck.backend.training.results import ExpectationResult, Prediction, Summary

@@ -19,7 +19,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands import Command
-    from quarterdeck.backend.simulation.scenarios.run import Outcome
+    from quarterdeck.backend.simulation.scenarios.outcome import Outcome
     from quarterdeck.backend.simulation.scenarios.scenario import Scenario
     from quarterdeck.backend.training.results import Summary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.simulation.scenarios.run import StepOutcome
+from quarterdeck.backend.simulation.scenarios.outcome import StepOutcome
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
 
 MISSES_TOLD = 3

@@ -19,8 +19,10 @@ from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import MemberStopped, ProcessKilled, Record
 from quarterdeck.backend.picture.replay.playhead import checked_speed
-from quarterdeck.backend.simulation.scenarios.run import Interpreter, RunState, SimulatedDriver
+from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
+from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
 
 BUDGET_US = 15_000
 """How long one turn may compute, so that keys are never kept waiting."""

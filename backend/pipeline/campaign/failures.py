@@ -17,8 +17,8 @@ from quarterdeck.backend.pipeline.campaign.attempt import outcome_signature, rec
 from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, OutOfTime
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
-from quarterdeck.backend.simulation.scenarios.run import simulate
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import shrunk_trial
 from quarterdeck.backend.simulation.swarm_testing.shrinking import shrink

@@ -9,9 +9,8 @@ from random import Random
 
 from quarterdeck.backend.core.commands import CallMap
 from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.scenarios.actions import Load
-
-SECOND_US = 1_000_000
 
 PlannedCall = tuple[int, CallMap]
 """When a call is due on the run's clock, in microseconds, and the call."""

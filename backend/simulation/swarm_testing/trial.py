@@ -14,19 +14,15 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.commands import ChangeState, Command, CommandRefused, Heal, ResumeMember, SetJoinList
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants import Violation
 from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.simulation.scenarios.data_expectations import why_not_balanced
 from quarterdeck.backend.simulation.scenarios.expectations import running
-from quarterdeck.backend.simulation.scenarios.run import (
-    SECOND_US,
-    Interpreter,
-    Journal,
-    RunState,
-    SimulatedDriver,
-    read_everything,
-)
+from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, read_everything
+from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.convergence import (
     convergence_bound_us,
     table_bound_us,

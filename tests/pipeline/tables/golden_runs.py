@@ -28,8 +28,8 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided, MigrationStarted
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.tables.store import update_store
-from quarterdeck.backend.simulation.scenarios.run import simulate
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 
 SECOND_US = 1_000_000
 STARTED_US = {2: 20_000, 3: 30_000, 5: 50_000}

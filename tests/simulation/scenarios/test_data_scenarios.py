@@ -7,8 +7,9 @@ import pytest
 from quarterdeck.backend.core.commands import ArrangePartitions, CallMap, KillAt
 from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
 from quarterdeck.backend.simulation.scenarios.actions import Load
+from quarterdeck.backend.simulation.scenarios.outcome import Outcome
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, read_scenario
-from quarterdeck.backend.simulation.scenarios.run import Outcome, simulate
+from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 from quarterdeck.backend.simulation.scenarios.workload import Workloads, planned_calls
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
 from quarterdeck.backend.simulation.swarm_testing.data_drawing import MIGRATION_POINTS, draw_with_data

@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.commands import SetProperties
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer
+from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
+from quarterdeck.backend.simulation.scenarios.outcome import StepOutcome
 from quarterdeck.backend.simulation.scenarios.questions import LETTERS, words_of
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, read_scenario
-from quarterdeck.backend.simulation.scenarios.run import Interpreter, RunState, SimulatedDriver, StepOutcome, simulate
+from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Question, Scenario, Step
+from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver, simulate
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
 
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene, delphi, euphesus]\n"

@@ -8,16 +8,12 @@ import pytest
 
 from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
+from quarterdeck.backend.simulation.scenarios.outcome import Outcome, StepOutcome
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario, read_scenario
-from quarterdeck.backend.simulation.scenarios.run import (
-    Interpreter,
-    Outcome,
-    RunState,
-    SimulatedDriver,
-    StepOutcome,
-    simulate,
-)
+from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Step
+from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver, simulate
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 

@@ -1,0 +1,90 @@
+"""Runs a scenario in virtual time: the driver that acts on a `World`, and `simulate`, which does all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quarterdeck.backend.core.commands import Command, StartMember
+from quarterdeck.backend.core.data.calls.operations import Answer
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, conclude
+from quarterdeck.backend.simulation.scenarios.outcome import Outcome
+from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.virtual_time.world import World
+
+JOIN_TIMEOUT_US = 3 * SECOND_US
+"""How long the start of the next member waits for the one before it to join."""
+JOIN_POLL_US = 10_000
+"""How often a start looks whether the member before it has joined."""
+
+
+class SimulatedDriver:
+    """A `World` as a stage: time passes as fast as it can be computed.
+
+    With `elide_heartbeats` those that say nothing new are left out: the records are the same, the count of events is not.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        run_state: RunState,
+        run: str | None = None,
+        *,
+        on_answer: Callable[[int, Answer], None] | None = None,
+        elide_heartbeats: bool = False,
+    ) -> None:
+        self._run_state = run_state
+        self.world = World(
+            scenario.members,
+            seed=seed,
+            settings=scenario.timing(),
+            join_lists=scenario.join_lists,
+            lite=scenario.lite,
+            zones=scenario.zones,
+            run=run,
+            on_record=run_state.observe,
+            on_answer=on_answer,
+            latency=scenario.latency.latency(),
+            clocks={label: clock.clock() for label, clock in scenario.clocks.items()},
+            elide_heartbeats=elide_heartbeats,
+        )
+        self._prompt = tuple(label for label in scenario.members if label not in scenario.late)
+
+    def start_members(self) -> None:
+        for label in self._prompt:
+            if self.world.machine(label) is None:  # else an operator was quicker
+                self.world.execute(StartMember(label))
+            until = self.world.now_us + JOIN_TIMEOUT_US
+            while not self._run_state.has_joined(label) and self.world.now_us < until:
+                self.advance(JOIN_POLL_US)
+
+    def now_us(self) -> int:
+        return self.world.now_us
+
+    def execute(self, command: Command) -> None:
+        self.world.execute(command)
+
+    def advance(self, by_us: int) -> None:
+        self.world.run_until(self.world.now_us + by_us)
+
+
+def simulate(scenario: Scenario, seed: int, journal: Journal | None = None, *, run: str | None = None) -> Outcome:
+    """Run `scenario` in virtual time under `seed`; equal scenarios and seeds give equal outcomes, fingerprint included.
+
+    `run` names the run in its records, which go to `journal` when there is one.
+    """
+    run_state = RunState(journal)
+    driver = SimulatedDriver(scenario, seed, run_state, run)
+    steps = Interpreter(scenario, driver, run_state, seed=seed).play()
+    world = driver.world
+    return conclude(
+        steps,
+        run_state,
+        now_us=world.now_us,
+        events=world.events,
+        messages=world.messages,
+        fingerprint=world.fingerprint(),
+        source="simulated",
+    )
