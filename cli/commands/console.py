@@ -165,8 +165,6 @@ def open_run(
     theme: str | None,
 ) -> None:
     """The console on the recorded run `replay` or on the simulated one `simulate`. Raises `CommandFailed`."""
-    from quarterdeck.cli.commands.console import recorded_cluster, simulated_cluster
-
     if not has_terminal():
         raise CommandFailed(
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
