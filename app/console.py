@@ -23,17 +23,17 @@ from quarterdeck.app.commands.confirmation import confirmation_for
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, complete_line, parse_line
 from quarterdeck.app.commands.palette import ActionsProvider, Palette
 from quarterdeck.app.commands.requests import CallKey, Requests
+from quarterdeck.app.console_interface import DeferredHandlers, Handler
 from quarterdeck.app.console_state import ConsoleState
-from quarterdeck.app.handlers.deferred import DeferredHandlers
 from quarterdeck.app.handlers.members import MemberHandlers
 from quarterdeck.app.handlers.tables import TableHandlers
 from quarterdeck.app.session import Session
 from quarterdeck.app.settings import ConsoleSettings
-from quarterdeck.app.tabs import HOME, Tab, tab_cells
+from quarterdeck.app.tabs import HOME, Tab, Tabs
 from quarterdeck.app.themes.registry import THEMES, NoSuchTheme, theme_called
 from quarterdeck.app.views.beliefs.screen import BeliefsScreen
 from quarterdeck.app.views.registry import view_class
-from quarterdeck.app.views.view_screen import Handler, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -84,13 +84,13 @@ class Console(App[None]):
             self.register_theme(theme)
         self.theme = self.settings.theme
         self._early_messages: list[str] = []
+        """Problems that came up before there was anything on the screen."""
         self._state = ConsoleState(state_file, self._report_problem)
         self.history: dict[str, list[str]] = self._state.history
         self.scores = ScoreBook(state_file.with_name(SCORES_FILE) if state_file is not None else None)
         self._keys = self.settings.keys
         self._cluster_opener: ClusterOpener = cluster_opener or NoOtherClusters()
-        self._tabs: list[Tab] = []
-        self._tab = self._add_tab(Session(cluster, starting))
+        self._tabs = Tabs(self, self._new_tab(Session(cluster, starting)), self._new_view)
         self._member_handlers = MemberHandlers(self, lambda: self.top)
         self._table_handlers = TableHandlers(self, lambda: self.top, self._state)
         self._handlers: dict[str, Handler] = {
@@ -111,7 +111,7 @@ class Console(App[None]):
     def _output_handlers(self) -> Mapping[str, Handler]:
         from quarterdeck.app.handlers.output import OutputHandlers
 
-        return OutputHandlers(self, lambda: self.top, lambda: self._tab.requests.last).handlers
+        return OutputHandlers(self, self, lambda: self.top, lambda: self._tabs.current.requests.last).handlers
 
     def _time_handlers(self) -> Mapping[str, Handler]:
         from quarterdeck.app.views.time.handlers import TimeHandlers
@@ -121,7 +121,7 @@ class Console(App[None]):
     @property
     def session(self) -> Session:
         """The session in sight."""
-        return self._tab.session
+        return self._tabs.current.session
 
     @property
     def cluster(self) -> Cluster:
@@ -134,16 +134,16 @@ class Console(App[None]):
     @property
     def beliefs(self) -> BeliefsScreen:
         """The first view of the session in sight."""
-        return cast(BeliefsScreen, self._view(self._tab, HOME))
+        return cast(BeliefsScreen, self._tabs.view(self._tabs.current, HOME))
 
     @property
     def top(self) -> ViewScreen:
         """The view in sight, or the one under whatever covers it."""
-        return self._view(self._tab, self._tab.stack[-1])
+        return self._tabs.top
 
     @property
     def tabs(self) -> Sequence[TableCell]:
-        return tab_cells(self._tabs, self._tab) if len(self._tabs) > 1 else ()
+        return self._tabs.cells if len(self._tabs) > 1 else ()
 
     def on_mount(self) -> None:
         self.push_screen(self.beliefs)
@@ -155,11 +155,18 @@ class Console(App[None]):
 
     def open_tab(self, opened: OpenedCluster, title: str) -> None:
         """Show another cluster in a tab of its own, which closes it in the end."""
-        self._show_tab(self._add_tab(Session(opened.cluster, opened.starting, owned=True), title))
+        tab = self._new_tab(Session(opened.cluster, opened.starting, owned=True), title)
+        self._report_failed_start(tab)
+        self._tabs.open(tab)
 
     def close_tab(self) -> None:
         """Close the cluster in sight, if it was opened here, and go to the tab before."""
-        self._close_tab()
+        if not self.session.owned:
+            self.show_message("this cluster is what the console was opened on; quit closes it", error=True)
+            return
+        closed = self._tabs.close()
+        # Closing may take seconds; nobody is to wait for it.
+        self.run_worker(closed.session.close, thread=True, exit_on_error=False)
 
     def close_owned(self) -> None:
         """Close the clusters that were opened here; waits until that is done."""
@@ -176,7 +183,7 @@ class Console(App[None]):
         """Do `commands`; when they are dangerous, only after asking."""
         if not commands:
             return
-        requests = self._tab.requests
+        requests = self._tabs.current.requests
         asked = confirmation_for(self.session, action_called(action_id), commands)
         if asked is None:
             requests.execute(commands, self.show_message)
@@ -196,13 +203,7 @@ class Console(App[None]):
 
     def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None) -> None:
         """Open a view: one that lies below comes to the top again, another is put above all."""
-        stack = self._tab.stack
-        if view in stack:
-            while stack[-1] != view:
-                self._pop_view()
-        else:
-            stack.append(view)
-            self.push_screen(self._view(self._tab, view))
+        self._tabs.open_view(view)
         if member:
             self.top.point_at(member)
         if at_us is not None:
@@ -210,9 +211,9 @@ class Console(App[None]):
 
     def back(self) -> None:
         """Close the view in sight; the first one stays."""
-        if len(self._tab.stack) > 1:
+        if len(self._tabs.current.stack) > 1:
             looked_at = self.top.targets() if self.top.view == "member" else ()
-            self._pop_view()
+            self._tabs.close_view()
             for member in looked_at:
                 self.top.point_at(member)
 
@@ -310,7 +311,7 @@ class Console(App[None]):
                     view.take(fresh)
             for outcome in tab.requests.call_outcomes(session.arrived):
                 self.show_message(outcome.text, error=outcome.error)
-            if tab is self._tab:
+            if tab is self._tabs.current:
                 self.top.tick(news=bool(fresh) or tab.shown != shown)
 
     # Views and tabs
@@ -321,29 +322,15 @@ class Console(App[None]):
         else:
             self.goto(view)
 
-    def _view(self, tab: Tab, view: ViewName) -> ViewScreen:
-        """The screen of a view, made at its first use."""
-        known = tab.views.get(view)
-        if known is None:
-            made = view_class(view, writable=tab.session.cluster.writable, wanted_keys=self._keys)
-            known = tab.views[view] = made(tab.session, self)
-            self._table_handlers.recall(known)
-            known.date_by(self.settings.clock)
-            known.take(tab.session.recent)
-            self.install_screen(known, tab.name_of(view))
-        return known
+    def _new_view(self, tab: Tab, view: ViewName) -> ViewScreen:
+        made = view_class(view, writable=tab.session.cluster.writable, wanted_keys=self._keys)(tab.session, self)
+        self._table_handlers.recall(made)
+        made.date_by(self.settings.clock)
+        made.take(tab.session.recent)
+        return made
 
-    def _pop_view(self) -> None:
-        self._tab.stack.pop()
-        self.pop_screen()
-
-    def _add_tab(self, session: Session, title: str = "") -> Tab:
-        requests = Requests(session, self._command_ended)
-        tab = Tab(session, requests, title)
-        self._tabs.append(tab)
-        if self.is_running:
-            self._report_failed_start(tab)
-        return tab
+    def _new_tab(self, session: Session, title: str = "") -> Tab:
+        return Tab(session, Requests(session, self._command_ended), title)
 
     def _report_failed_start(self, tab: Tab) -> None:
         """Once the console runs, for only then there is somebody to tell that members could not start."""
@@ -354,47 +341,16 @@ class Console(App[None]):
         """`close` closes the tab in sight; else to the named cluster, which is opened if it is not open, or to the next."""
         word, _, name = text.partition(" ")
         if word == "close":
-            self._close_tab()
+            self.close_tab()
         elif not name:
-            self._show_tab(self._tabs[(self._tabs.index(self._tab) + 1) % len(self._tabs)])
-        elif (known := self._tab_called(name)) is not None:
-            self._show_tab(known)
+            self._tabs.show(self._tabs.next)
+        elif (known := self._tabs.named(name)) is not None:
+            self._tabs.show(known)
         else:
             try:
                 self.open_tab(self._cluster_opener.open(name), name)
             except ClusterUnavailable as closed:
                 self.show_message(str(closed), error=True)
-
-    def _tab_called(self, name: str) -> Tab | None:
-        """By its title, or by its number."""
-        for number, tab in enumerate(self._tabs, start=1):
-            if name in (tab.title, str(number)):
-                return tab
-        return None
-
-    def _show_tab(self, tab: Tab) -> None:
-        """Put the views of another cluster in place of those in sight."""
-        if tab is self._tab:
-            return
-        for _ in self._tab.stack:
-            self.pop_screen()
-        self._tab = tab
-        for view in tab.stack:
-            self.push_screen(self._view(tab, view))
-
-    def _close_tab(self) -> None:
-        gone = self._tab
-        if not gone.session.owned:
-            self.show_message("this cluster is what the console was opened on; quit closes it", error=True)
-            return
-        self._show_tab(self._tabs[self._tabs.index(gone) - 1])
-        self._tabs.remove(gone)
-        for view, screen in gone.views.items():
-            self.uninstall_screen(gone.name_of(view))
-            if view not in gone.stack and screen.is_running:
-                screen.remove()  # those in sight go as they leave the stack; this one may have an audit under way
-        # Closing may take seconds; nobody is to wait for it.
-        self.run_worker(gone.session.close, thread=True, exit_on_error=False)
 
     def _filter(self, text: str) -> None:
         if text:
@@ -430,7 +386,7 @@ class Console(App[None]):
         self.push_screen(HelpScreen(self.top.view, writable=self.cluster.writable, wanted_keys=self._keys))
 
     def _quit(self) -> None:
-        if len(self._tab.stack) > 1:
+        if len(self._tabs.current.stack) > 1:
             self.back()
         else:
             self.exit()

@@ -1,8 +1,11 @@
-"""The open clusters: each in a tab with its session, its views, and what was asked of it."""
+"""The open clusters: each in a tab with its session, its views, and the commands that it was asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from textual.app import App
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.commands.requests import Requests
@@ -31,16 +34,95 @@ class Tab:
         return f"{id(self)}/{view}"
 
 
-def tab_cells(tabs: Sequence[Tab], in_sight: Tab) -> list[TableCell]:
-    """One cell for each open cluster. One that nobody in it can be heard of is grey, and dated."""
-    cells = []
-    for number, tab in enumerate(tabs, start=1):
-        mark = "▸" if tab is in_sight else " "
-        lost = disconnected_for(tab.session)
-        age = f" lost {lost}" if lost else ""
-        tone = "faint" if lost else "strong" if tab is in_sight else "plain"
-        cells.append(TableCell(f"{mark}{number} {one_line(tab.title)}{age}", tone))
-    return cells
+class Tabs:
+    """All open tabs, of which there is at least one. The views of the current one are on the screen, one above the other."""
+
+    def __init__(self, app: App[Any], first: Tab, new_view: Callable[[Tab, ViewName], ViewScreen]) -> None:
+        """`new_view` makes the screen of a view when it is opened first."""
+        self._app, self._new_view = app, new_view
+        self._tabs = [first]
+        self.current = first
+
+    def __iter__(self) -> Iterator[Tab]:
+        return iter(tuple(self._tabs))
+
+    def __len__(self) -> int:
+        return len(self._tabs)
+
+    @property
+    def cells(self) -> Sequence[TableCell]:
+        """One cell for each open cluster; a cluster none of whose members can be heard is grey, and dated."""
+        cells = []
+        for number, tab in enumerate(self._tabs, start=1):
+            current = tab is self.current
+            lost = disconnected_for(tab.session)
+            age = f" lost {lost}" if lost else ""
+            tone = "faint" if lost else "strong" if current else "plain"
+            cells.append(TableCell(f"{'▸' if current else ' '}{number} {one_line(tab.title)}{age}", tone))
+        return cells
+
+    @property
+    def next(self) -> Tab:
+        """The tab after the current one; after the last comes the first."""
+        return self._tabs[(self._tabs.index(self.current) + 1) % len(self._tabs)]
+
+    @property
+    def top(self) -> ViewScreen:
+        """The view in sight, or the one under a dialog."""
+        return self.view(self.current, self.current.stack[-1])
+
+    def named(self, name: str) -> Tab | None:
+        """The tab with this title or number, if there is one."""
+        return next((tab for number, tab in enumerate(self._tabs, start=1) if name in (tab.title, str(number))), None)
+
+    def view(self, tab: Tab, view: ViewName) -> ViewScreen:
+        """The screen of a view, made at its first use."""
+        known = tab.views.get(view)
+        if known is None:
+            known = tab.views[view] = self._new_view(tab, view)
+            self._app.install_screen(known, tab.name_of(view))
+        return known
+
+    def open_view(self, view: ViewName) -> None:
+        """Open a view in the current tab: one that lies below comes to the top again, another is put above all."""
+        stack = self.current.stack
+        if view in stack:
+            while stack[-1] != view:
+                self.close_view()
+        else:
+            stack.append(view)
+            self._app.push_screen(self.view(self.current, view))
+
+    def close_view(self) -> None:
+        """Close the topmost view of the current tab."""
+        self.current.stack.pop()
+        self._app.pop_screen()
+
+    def open(self, tab: Tab) -> None:
+        """Add a tab and show it."""
+        self._tabs.append(tab)
+        self.show(tab)
+
+    def show(self, tab: Tab) -> None:
+        """Put the views of `tab` in place of those in sight."""
+        if tab is self.current:
+            return
+        for _ in self.current.stack:
+            self._app.pop_screen()
+        self.current = tab
+        for view in tab.stack:
+            self._app.push_screen(self.view(tab, view))
+
+    def close(self) -> Tab:
+        """Close the current tab and show the one before it; returns the closed one, whose session still runs."""
+        closed = self.current
+        self.show(self._tabs[self._tabs.index(closed) - 1])
+        self._tabs.remove(closed)
+        for view, screen in closed.views.items():
+            self._app.uninstall_screen(closed.name_of(view))
+            if view not in closed.stack and screen.is_running:
+                screen.remove()  # those in sight go as they leave the stack; this one may have an audit under way
+        return closed
 
 
 def disconnected_for(session: Session) -> str:

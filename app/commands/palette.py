@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from quarterdeck.app.actions.action import Action
 from quarterdeck.app.actions.registry import available_actions
-
-if TYPE_CHECKING:
-    from quarterdeck.app.console import Console
-
+from quarterdeck.app.console_interface import ActionRunner
 
 LINES_OF_A_HIT = 2
 """The title of an action, and what it means."""
@@ -45,10 +41,8 @@ class ActionsProvider(Provider):
                 yield Hit(score, matcher.highlight(action.title), self._run(action), help=action.meaning)
 
     @property
-    def _console(self) -> Console:
-        from quarterdeck.app.console import Console
-
-        assert isinstance(self.app, Console)
+    def _console(self) -> ActionRunner:
+        assert isinstance(self.app, ActionRunner)
         return self.app
 
     def _actions(self) -> tuple[Action, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from quarterdeck.app.views.view_screen import ConsoleInterface, Handler, ViewScreen
+from quarterdeck.app.console_interface import ConsoleInterface, Handler
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     Command,

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
+
+from textual.app import App
 
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.commands.command_line import connect_options, line_of_action, lines_of
+from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.output.clipboard import copy
 from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
 from quarterdeck.app.output.export import BadExport, as_json, as_text, export_rows, export_screen, target_of
-from quarterdeck.app.views.view_screen import Handler, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.picture.text.formatting import counted
-
-if TYPE_CHECKING:
-    from quarterdeck.app.console import Console
 
 EXPORT_USAGE = "export FILE.csv or FILE.json"
 SCREENSHOT_USAGE = "screenshot FILE.svg or FILE.txt"
 
 
 class OutputHandlers:
-    """Deeds that take something out of the view in sight."""
+    """Actions that take something out of the view in sight."""
 
-    def __init__(self, console: Console, view: Callable[[], ViewScreen], last: Callable[[], Sequence[Command]]) -> None:
-        """`last` are the commands that were asked for last."""
-        self._console, self._view, self._last = console, view, last
+    def __init__(
+        self,
+        app: App[Any],
+        console: ConsoleInterface,
+        view: Callable[[], ViewScreen],
+        last_commands: Callable[[], Sequence[Command]],
+    ) -> None:
+        """`last_commands` are those that the operator asked for last. `app` is the console as Textual knows it."""
+        self._app, self._console, self._view, self._last_commands = app, console, view, last_commands
         self.handlers: Mapping[str, Handler] = {
             "copy": lambda _: self._copy(as_text),
             "copy-json": lambda _: self._copy(as_json),
@@ -41,19 +47,19 @@ class OutputHandlers:
         if not rows:
             self._console.show_message("there is nothing under the cursor to copy", error=True)
             return
-        copied = copy(self._console, form(rows))
+        copied = copy(self._app, form(rows))
         self._console.show_message(f"{counted(len(rows), 'row')}: {copied.sentence}")
 
     def _export(self, text: str) -> None:
         if not text:
             self._console.type_line("export ")
             return
-        self._deliver(lambda: export_rows(self._console, self._view().rows(), target_of(text, EXPORT_USAGE)))
+        self._deliver(lambda: export_rows(self._app, self._view().rows(), target_of(text, EXPORT_USAGE)))
 
     def _screenshot(self, text: str) -> None:
         """To the named file; without a name to one named by the time, where the console was started."""
         named = text or f"{datetime.now():%Y-%m-%dT%H-%M-%S}.svg"
-        self._deliver(lambda: export_screen(self._console, target_of(named, SCREENSHOT_USAGE)))
+        self._deliver(lambda: export_screen(self._app, target_of(named, SCREENSHOT_USAGE)))
 
     def _deliver(self, export: Callable[[], str]) -> None:
         try:
@@ -62,7 +68,8 @@ class OutputHandlers:
             self._console.show_message(str(problem), error=True)
 
     def _show_lines(self) -> None:
-        reach = connect_options(self._console.cluster)
-        done = lines_of(self._last(), reach)
-        shows = line_of_action(action_called(view), reach) if (view := self._view().view) != "member" else ""
-        self._console.push_screen(CommandLinesScreen(done, shows))
+        view = self._view()
+        options = connect_options(view.session.cluster)
+        done = lines_of(self._last_commands(), options)
+        shows = line_of_action(action_called(view.view), options) if view.view != "member" else ""
+        self._app.push_screen(CommandLinesScreen(done, shows))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.console_state import ConsoleState
 from quarterdeck.app.views.sort_filter_model import TableSettings
-from quarterdeck.app.views.view_screen import ConsoleInterface, Handler, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 
 
 class TableHandlers:

@@ -2,91 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName, WordKind
-from quarterdeck.app.cluster_opener import OpenedCluster
+from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.session import Session
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.connection_summary import ConnectionSummary
 from quarterdeck.app.views.header import header_parts, view_cells
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.training.scores import ScoreBook
 from quarterdeck.widgets.hint_line import Hint, HintLine
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.prompt import Prompt
 from quarterdeck.widgets.status_line import StatusLine
 
-SECOND_US = 1_000_000
-
 ROWS_FOR_VIEWS = 30
 """On a screen of fewer rows there is no line with the names of the views."""
-
-Handler = Callable[[str], None]
-"""Does an action. The text is what followed its word at the prompt; empty when a key was pressed."""
-
-
-class ConsoleInterface(Protocol):
-    """What a view may ask of the console."""
-
-    @property
-    def history(self) -> dict[str, list[str]]:
-        """The answers that were given at the prompt so far, by sign."""
-        ...
-
-    @property
-    def tabs(self) -> Sequence[TableCell]:
-        """The open clusters, the one in sight marked; nothing while there is only one."""
-        ...
-
-    @property
-    def scores(self) -> ScoreBook:
-        """What was learnt with the demos so far."""
-        ...
-
-    def show_message(self, text: str, *, error: bool = False) -> None:
-        """One line above the footer, until the next."""
-        ...
-
-    def request(self, action_id: str, commands: Sequence[Command]) -> None:
-        """Do `commands` to the cluster in sight, after asking when the action is destructive; how it ends is told."""
-        ...
-
-    def type_line(self, line: str) -> None:
-        """Open the prompt with the beginning of a line, for the operator to finish."""
-        ...
-
-    def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None) -> None:
-        """Open a view, at a member or at a moment of the run if one is given."""
-        ...
-
-    def back(self) -> None:
-        """Close the view in sight and go back to the one before."""
-        ...
-
-    def open_tab(self, opened: OpenedCluster, title: str) -> None:
-        """Show another cluster in a tab of its own: a fork, a demo. The console closes it in the end."""
-        ...
-
-    def close_tab(self) -> None:
-        """Close the cluster in sight and its tab, and go to the one before."""
-        ...
-
-    def complete(self, beginning: str) -> str | None:
-        """The line that `beginning` most likely becomes."""
-        ...
-
-    def answered(self, sign: str, text: str) -> None:
-        """Enter was pressed at the prompt."""
-        ...
 
 
 class ViewScreen(Screen[None]):

@@ -42,7 +42,9 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
             await pilot.press("2")
             await settle(pilot)
             await pilot.press("2")
-            before = {view: len(list(app._view(app._tab, view).rows())) for view in ("beliefs", "members")}
+            before = {
+                view: len(list(app._tabs.view(app._tabs.current, view).rows())) for view in ("beliefs", "members")
+            }
             assert before["members"] == 3
 
             for city in cities:

@@ -9,6 +9,7 @@ from pathlib import Path
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.audit.audit_process import (
     AuditFailed,
@@ -28,7 +29,7 @@ from quarterdeck.app.views.audit.findings import (
 )
 from quarterdeck.app.views.audit.model import FindingsModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.events.tones import tone_of
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.event_description import describe_record
 from quarterdeck.widgets.line_table import LineTable, TableCell

@@ -14,11 +14,12 @@ from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.commands.command_line import line_of
 from quarterdeck.app.commands.command_text import describe
 from quarterdeck.app.commands.confirm_screens import ConfirmScreen
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
 from quarterdeck.app.views.demos.model import DemoModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
 from quarterdeck.backend.training.demos import UnknownDemo, load_demo

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.events.fields import exported
 from quarterdeck.app.events.lines import EventLine, LineFormat, words_of
 from quarterdeck.app.session import RECENT, Session
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.events.detail_pane import EventPane
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.causes import causes

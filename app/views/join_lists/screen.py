@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from textual.widget import Widget
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
 from quarterdeck.app.views.join_lists.model import JoinListModel, PairModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinListChanged, Record
 from quarterdeck.backend.picture.merging.join_list_board import clusters_text

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.members.model import MemberModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.picture.boards.member_board import board_facts, member_sentence
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine

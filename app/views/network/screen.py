@@ -9,10 +9,11 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, undo_text
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.commands import BlockMode
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.picture.network.faults import FaultLedger

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.message import Message
 from textual.widget import Widget
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.partitions.model import HoldersModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS
 from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, BadFilter, Census

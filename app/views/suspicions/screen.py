@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.suspicions.model import SuspicionModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.suspicion_board import MOST_WHOLE, suspicion_facts, suspicion_sentence
 from quarterdeck.backend.picture.fold.belief import Belief

@@ -7,8 +7,8 @@ from operator import attrgetter
 
 from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
+from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.session import Session
-from quarterdeck.app.views.view_screen import ConsoleInterface, Handler
 from quarterdeck.backend.clusters.time_control import Forkable, TimeControl
 from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.picture.replay.moments import BadMoment, moment_of

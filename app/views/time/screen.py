@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from textual.message import Message
 from textual.widget import Widget
 
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.time.handlers import TimeHandlers, violation_moments
 from quarterdeck.app.views.time.model import NearbyEventsModel
-from quarterdeck.app.views.view_screen import ConsoleInterface, ViewScreen
+from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
 from quarterdeck.backend.picture.replay.landmarks import LETTERS, Landmark, Landmarks
 from quarterdeck.backend.picture.replay.timeline import Timeline, draw_timeline, greatest_zoom, seconds_text, window

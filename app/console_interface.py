@@ -1,0 +1,103 @@
+"""What the console offers to its views and to the handlers of actions, so that none of them has to know the console itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.cluster_opener import OpenedCluster
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.training.scores import ScoreBook
+from quarterdeck.widgets.line_table import TableCell
+
+Handler = Callable[[str], None]
+"""Does an action. The text is what followed its word at the prompt; empty when a key was pressed."""
+
+
+class ConsoleInterface(Protocol):
+    """What a view may ask of the console."""
+
+    @property
+    def history(self) -> dict[str, list[str]]:
+        """The answers that were given at the prompt so far, by sign."""
+        ...
+
+    @property
+    def tabs(self) -> Sequence[TableCell]:
+        """The open clusters, the one in sight marked; nothing while there is only one."""
+        ...
+
+    @property
+    def scores(self) -> ScoreBook:
+        """What was learnt with the demos so far."""
+        ...
+
+    def show_message(self, text: str, *, error: bool = False) -> None:
+        """One line above the footer, until the next."""
+        ...
+
+    def request(self, action_id: str, commands: Sequence[Command]) -> None:
+        """Do `commands` to the cluster in sight, after asking when the action is destructive; how it ends is told."""
+        ...
+
+    def type_line(self, line: str) -> None:
+        """Open the prompt with the beginning of a line, for the operator to finish."""
+        ...
+
+    def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None) -> None:
+        """Open a view, at a member or at a moment of the run if one is given."""
+        ...
+
+    def back(self) -> None:
+        """Close the view in sight and go back to the one before."""
+        ...
+
+    def open_tab(self, opened: OpenedCluster, title: str) -> None:
+        """Show another cluster in a tab of its own: a fork, a demo. The console closes it in the end."""
+        ...
+
+    def close_tab(self) -> None:
+        """Close the cluster in sight and its tab, and go to the one before."""
+        ...
+
+    def complete(self, beginning: str) -> str | None:
+        """The line that `beginning` most likely becomes."""
+        ...
+
+    def answered(self, sign: str, text: str) -> None:
+        """Enter was pressed at the prompt."""
+        ...
+
+
+@runtime_checkable
+class ActionRunner(Protocol):
+    """Does actions to the cluster in sight; what the command palette needs of the console."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster in sight."""
+        ...
+
+    def action_act(self, action_id: str, text: str = "") -> None:
+        """Do one action of the registry, in the view in sight."""
+        ...
+
+
+class DeferredHandlers:
+    """Handlers whose module is imported when one of them is used for the first time, so that the console starts sooner.
+
+    `make` gives them; `action_ids` are the actions that they do, all of them.
+    """
+
+    def __init__(self, action_ids: Iterable[str], make: Callable[[], Mapping[str, Handler]]) -> None:
+        self._make = make
+        self._made: Mapping[str, Handler] | None = None
+        self.handlers: dict[str, Handler] = {action_id: partial(self._do, action_id) for action_id in action_ids}
+
+    def _do(self, action_id: str, text: str) -> None:
+        if self._made is None:
+            self._made = self._make()
+        self._made[action_id](text)
