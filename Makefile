@@ -18,8 +18,8 @@ web: .venv/.web  ## the console in a browser on this machine; prints the URL
 test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on three processes, for many of them wait
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
-test-long: .venv/.pipeline .venv/.dev  ## the tests that start Sparks of their own, kill them, and wait
-	$(BIN)/python -m pytest -q -m long
+test-long: .venv/.pipeline .venv/.dev  ## what takes long: Sparks of their own, more seeds, more examples of every property
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long
 
 lint: .venv/.dev  ## style, types, and the arrows between the rooms
 	$(BIN)/ruff check .

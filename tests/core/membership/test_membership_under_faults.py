@@ -13,6 +13,7 @@ from quarterdeck.backend.core.events import ListInstalled
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.messages import Message
 from tests.core.stepped_cluster import SteppedCluster, training_settings
+from tests.thoroughness import long_after
 
 NAMES = "ABCDEFG"
 STEP_SECONDS = 0.1
@@ -151,7 +152,7 @@ def assert_settled(world: SteppedCluster) -> None:
         assert under_way == (None,) * len(under_way), name
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", long_after(20, range(60)))
 def test_one_cluster_is_left_when_the_network_calms_down(seed: int) -> None:
     hostile = HostileNetwork(seed, "all")
     hostile.rage()
@@ -159,7 +160,7 @@ def test_one_cluster_is_left_when_the_network_calms_down(seed: int) -> None:
     assert_settled(hostile.world)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", long_after(10, range(30)))
 def test_one_cluster_is_left_in_the_ring_topology_too(seed: int) -> None:
     hostile = HostileNetwork(1_000 + seed, "ring")
     hostile.rage()

@@ -15,6 +15,7 @@ from quarterdeck.backend.simulation.swarm_testing.convergence import convergence
 from quarterdeck.backend.simulation.swarm_testing.drawing import LATENCY_FAULT, draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FAULTS
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, run_seed, run_trial
+from tests.thoroughness import long_after
 
 SIZES = (3, 7)
 REPEATED = (2, 5, 46, 59, 79)
@@ -116,8 +117,9 @@ def test_actions_make_sense_when_their_turn_comes() -> None:
 WORDS = ("start", "stop", "kill", "restart", "pause", "resume")
 
 
-def test_a_small_swarm_finds_nothing() -> None:
-    trials = [run_seed(seed) for seed in range(1, 61)]
+@pytest.mark.parametrize("first", long_after(1, range(1, 61, 15)))
+def test_a_small_swarm_finds_nothing(first: int) -> None:
+    trials = [run_seed(seed) for seed in range(first, first + 15)]
     failed = [(trial.seed, trial.verdict, trial.invariant, trial.text) for trial in trials if trial.verdict in FAILURES]
     assert failed == []
     assert all(trial.converged_seconds is not None for trial in trials if trial.verdict == "ok")

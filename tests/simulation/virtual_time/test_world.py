@@ -26,6 +26,7 @@ from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.simulation.invariants import InvariantChecker
 from quarterdeck.backend.simulation.virtual_time.world import World
+from tests.thoroughness import long_after
 
 TRAINING = Settings.of(preset="training")
 
@@ -122,14 +123,14 @@ def test_a_run_does_not_depend_on_how_it_is_cut_into_steps() -> None:
     assert whole.events == stepwise.events
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", long_after(2, range(10)))
 def test_many_seeds_break_no_invariant(block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
         _, invariant_checker = chaos(seed)
         assert not invariant_checker.violations, f"seed {seed}: {invariant_checker.violations[0].text}"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", long_after(10, range(40)))
 def test_after_the_faults_all_members_become_one_cluster(seed: int) -> None:
     world, invariant_checker = chaos(seed)
     world.execute(Heal())

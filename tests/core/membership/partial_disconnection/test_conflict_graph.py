@@ -21,7 +21,7 @@ from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph im
     resolve_conflicts,
 )
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import ShrinkingGraph
-from tests.thoroughness import examples
+from tests.thoroughness import examples, long_after
 
 Pair = tuple[str, str]
 
@@ -155,11 +155,12 @@ def test_every_small_graph_with_every_lite_flag(count: int) -> None:
     compare_with_brute_force(count, lambda graph: range(1 << count))
 
 
-@pytest.mark.parametrize("quarter", range(4))
+@pytest.mark.parametrize("quarter", long_after(1, range(4)))
 def test_every_graph_of_five_with_every_lite_flag(quarter: int) -> None:
     compare_with_brute_force(5, lambda graph: range(quarter, 32, 4))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("half", range(2))
 def test_every_graph_of_six(half: int) -> None:
     """Once without lite members and once with some, others in each graph."""

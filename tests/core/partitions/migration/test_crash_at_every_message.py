@@ -10,6 +10,7 @@ from itertools import combinations
 import pytest
 
 from tests.core.stepped_partitions import SteppedPartitions
+from tests.thoroughness import long_after
 
 AT_REST_S = 4
 MOST_S = 60
@@ -73,7 +74,7 @@ def crash(scenario: Scenario, after: int, victims: str, *, silent: bool) -> list
     return [f"{victims} died after {after} messages: {one}" for one in settle(world)]
 
 
-@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize("silent", long_after(1, [True, False]))
 @pytest.mark.parametrize("victim", "ABCD")
 def test_while_a_newcomer_is_given_its_share(victim: str, silent: bool) -> None:
     def scenario() -> SteppedPartitions:
@@ -109,7 +110,7 @@ def test_while_a_member_leaves(leaver: str) -> None:
 PAIRS = ["".join(pair) for pair in combinations("ABCDE", 2)]
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", long_after(4, PAIRS))
 def test_two_of_them_at_once_with_two_backups(pair: str) -> None:
     def scenario() -> SteppedPartitions:
         return a_newcomer(2, "ABCDE")
@@ -120,7 +121,7 @@ def test_two_of_them_at_once_with_two_backups(pair: str) -> None:
     assert [one for k in every for one in crash(scenario, k, pair, silent=True)] == []
 
 
-@pytest.mark.parametrize("first", "ABCD")
+@pytest.mark.parametrize("first", long_after(2, "ABCD"))
 def test_a_second_one_while_the_first_crash_is_made_up_for(first: str) -> None:
     def scenario() -> SteppedPartitions:
         return a_crash(2, "ABCDE", first)

@@ -19,6 +19,7 @@ from quarterdeck.backend.core.messages import (
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationFinished, TableChanged
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.stepped_partitions import SteppedPartitions
+from tests.thoroughness import long_after
 
 SPARED = (Heartbeat, MasterConfirmation, MasterIs, LinkProbe, LinkProbeReply)
 SEEDS = 240
@@ -105,7 +106,7 @@ def contradictions(world: SteppedPartitions) -> list[str]:
 
 
 @pytest.mark.parametrize("backups", [1, 2])
-@pytest.mark.parametrize("first", range(0, SEEDS, 60))
+@pytest.mark.parametrize("first", long_after(1, range(0, SEEDS, 60)))
 def test_nothing_is_lost_but_time(first: int, backups: int) -> None:
     found = []
     for seed in range(first, first + 60):
