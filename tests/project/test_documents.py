@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from docs.reference_tables import FOLDER, PAGES
+from tests.project.test_layout import INSTALLED
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 README_LINES = 80
+PATH = re.compile(r"`((?:app|backend|cli|docs|quarterdeck|tests|widgets)/[\w/.*-]+)`")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -37,6 +39,39 @@ def test_the_readme_is_one_page_and_shows_both_ways_in() -> None:
     assert len(text.splitlines()) <= README_LINES
     for needed in ("make console", "make test", "-m venv", "quarterdeck console", "docs/screenshots/split.svg"):
         assert needed in text
+
+
+def test_paths_in_the_documents_exist() -> None:
+    missing = {
+        f"{document.name}: {path}"
+        for document in DOCUMENTS
+        for path in PATH.findall(document.read_text(encoding="utf-8"))
+        if not any(ROOT.glob(path))
+    }
+    assert not missing
+
+
+def test_the_plan_shows_every_room() -> None:
+    plan = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.parent for folder in INSTALLED for path in (ROOT / folder).rglob("__init__.py")}
+    assert not [
+        str(room.relative_to(ROOT)) for room in sorted(rooms) if not {f"{room.name}/", f"`{room.name}`"} & words(plan)
+    ]
+
+
+@pytest.mark.parametrize("part", ["membership", "partitions", "data"])
+def test_the_chapters_are_files(part: str) -> None:
+    """The first column of the table of chapters names files of this part of the core."""
+    table = (
+        (ROOT / "docs" / f"{part}.md").read_text(encoding="utf-8").partition("## The chapters")[2].partition("\n## ")[0]
+    )
+    named = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.partition(" | ")[0])}
+    assert named
+    assert not named - {path.stem for path in (ROOT / "backend" / "core" / part).rglob("*.py")}
+
+
+def words(text: str) -> set[str]:
+    return set(re.split(r"[\s,;:]+", text))
 
 
 def test_every_command_is_in_the_reference() -> None:
