@@ -25,16 +25,10 @@ MEMBER_VIEWS: tuple[ViewName, ...] = (
 """Those that point at members."""
 
 WordKind = Literal[
+    "command",
     "member",
     "members",
-    "two members",
-    "link and words",
-    "groups",
-    "addresses",
-    "state",
-    "event",
     "optional member",
-    "words and member",
     "column",
     "theme",
     "cluster",
@@ -44,7 +38,8 @@ WordKind = Literal[
     "file",
     "nothing",
 ]
-"""What follows a command word at the prompt. All but `nothing`, `member` and those that become commands may be left out."""
+"""What follows a word of the prompt: of a `command` what the catalogue of commands says. All others but `nothing` and `member`
+may be left out."""
 
 
 @dataclass(frozen=True)

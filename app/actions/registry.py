@@ -6,14 +6,11 @@ from functools import cache
 
 from quarterdeck.app.actions import (
     audit,
-    cluster,
+    commands,
     console,
-    data,
     demos,
     events,
     join_lists,
-    members,
-    network,
     network_view,
     partitions,
     suspicions,
@@ -23,12 +20,12 @@ from quarterdeck.app.actions import (
 from quarterdeck.app.actions.action import MEMBER_VIEWS, Action, CommandWord, ViewName
 
 ACTIONS: tuple[Action, ...] = (
-    *members.ACTIONS,
-    *network.ACTIONS,
+    *commands.MEMBER_ACTIONS,
+    *commands.LINK_ACTIONS,
     *suspicions.ACTIONS,
     *network_view.ACTIONS,
-    *cluster.ACTIONS,
-    *data.ACTIONS,
+    *commands.CLUSTER_ACTIONS,
+    *commands.DATA_ACTIONS,
     *join_lists.ACTIONS,
     *partitions.ACTIONS,
     *time.ACTIONS,

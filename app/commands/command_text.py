@@ -1,121 +1,31 @@
-"""Commands in words: as the line of the prompt that does the same, and as the question before a destructive one."""
+"""Writes commands as text: as a line of the prompt, as a command line for scripts and runbooks, and as a question.
+
+All of it follows from the catalogue of commands and from how each kind of argument is written.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
-    CallMap,
-    ChangeState,
-    Command,
-    CutLink,
-    DelayLink,
-    DropMessages,
-    DuplicateOnLink,
-    Heal,
-    HealLink,
-    KillAt,
-    KillMember,
-    LoseOnLink,
-    Operate,
-    Partition,
-    PauseMember,
-    ResumeMember,
-    SearchClusters,
-    SetJoinList,
-    SetProperties,
-    StartMember,
-    StopMember,
-)
-from quarterdeck.backend.core.data.calls.operations import Get, Operation, Put, Remove
+from quarterdeck.app.actions.action import Action
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+from quarterdeck.backend.core.command_catalogue import Argument, ArgumentKind, description_of
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.properties import MILLISECOND_US
 from quarterdeck.backend.picture.text.formatting import one_line
 
-ONE_WAY = "one-way"
+PROGRAM = "quarterdeck"
 
-AFTER = "after"
+CONNECT_PLACEHOLDER = "--connect URL"
+"""How to reach a cluster that no profile and no URL led to: the reader fills in the URL of a member."""
+
+CLUSTER_COMMANDS = ("cluster", "map")
+"""Commands that have to be told which cluster they are for."""
 
 NO_KINDS = "none"
-
-
-def describe(command: Command) -> str:
-    """The line of the prompt that means `command`; `app.commands.grammar.parse_line` reads it back."""
-    match command:
-        case Heal():
-            return "heal"
-        case HealLink(sources, targets):
-            return f"heal {_ends(sources, targets)}"
-        case Partition(groups):
-            return f"partition {'|'.join(','.join(group) for group in groups)}"
-        case CutLink(sources, targets, one_way):
-            return f"cut {_ends(sources, targets, one_way=one_way)}"
-        case DelayLink(sources, targets, delay_us, one_way):
-            return f"delay {_ends(sources, targets, _exactly(delay_us), one_way=one_way)}"
-        case LoseOnLink(sources, targets, probability, one_way):
-            return f"lose {_ends(sources, targets, str(probability), one_way=one_way)}"
-        case DuplicateOnLink(sources, targets, probability, one_way):
-            return f"duplicate {_ends(sources, targets, str(probability), one_way=one_way)}"
-        case DropMessages(sources, targets, kinds):
-            return f"drop-messages {_ends(sources, targets, ','.join(kinds) or NO_KINDS)}"
-        case SetJoinList(member, addresses):
-            return f"join-list {member} {','.join(addresses)}"
-        case ChangeState(member, state):
-            return f"state {member} {state}"
-        case SetProperties(member, properties):
-            return f"set {member} {' '.join(f'{name}={value}' for name, value in properties.items())}"
-        case KillAt(member, event, after):
-            return f"kill-at {member} {event}" + (f" {AFTER}" if after else "")
-        case CallMap(member, operation):
-            return shlex.join((*_call(operation), member))
-        case (
-            StartMember(member)
-            | StopMember(member)
-            | KillMember(member)
-            | PauseMember(member)
-            | ResumeMember(member)
-            | SearchClusters(member)
-            | Operate(member)
-            | ArrangePartitions(member)
-        ):
-            return f"{command.__struct_config__.tag} {member}"
-
-
-def question(commands: Sequence[Command]) -> tuple[str, str]:
-    """What to ask before `commands` are done, and the word that does them."""
-    on_links = not hasattr(commands[0], "member")
-    if len({type(command) for command in commands}) > 1 or (on_links and len(commands) > 1):
-        return "\n".join(("Do all of this?", *map(one_line, map(describe, commands)))), "Do"
-    match commands[0]:
-        case SetJoinList():
-            return f"Edit the join list of {_members(commands)}'s cluster?", "Edit"
-        case HealLink(sources, targets):
-            return one_line(
-                f"Make the links between {', '.join(sources)} and {', '.join(targets)} plain again?"
-            ), "Heal"
-        case ChangeState(member, state):
-            return f"Change the cluster of {one_line(member)} to {state}?", "Change"
-        case SearchClusters():
-            return f"Let {_members(commands)} look for other clusters, and merge?", "Search"
-        case first if on_links:
-            return one_line(f"Do this: {describe(first)}?"), "Do"
-        case first:
-            verb = str(first.__struct_config__.tag).capitalize()
-            return f"{verb} {_members(commands)}?", verb
-
-
-def _call(operation: Operation) -> tuple[str, ...]:
-    """The words of the prompt; those of operations that it has no words for are only for people."""
-    match operation:
-        case Put(map, key, value):
-            return "put", map, key, value.decode(errors="replace")
-        case Get(map, key):
-            return "get", map, key
-        case Remove(map, key):
-            return "remove", map, key
-        case _:
-            return str(operation.__struct_config__.tag), operation.map
 
 
 def _exactly(duration_us: int) -> str:
@@ -124,9 +34,104 @@ def _exactly(duration_us: int) -> str:
     return f"{duration_us}us" if rest_us else f"{milliseconds}ms"
 
 
-def _members(commands: Sequence[Command]) -> str:
-    return ", ".join(one_line(command.member) for command in commands if hasattr(command, "member"))
+ARGUMENT_TEXTS: dict[ArgumentKind, Callable[[Any], str]] = {
+    "members": ",".join,
+    "groups": lambda groups: "|".join(map(",".join, groups)),
+    "duration": _exactly,
+    "message kinds": lambda kinds: ",".join(kinds) or NO_KINDS,
+    "join list": ",".join,
+    "properties": lambda properties: " ".join(f"{name}={value}" for name, value in properties.items()),
+    "bytes": lambda value: value.decode(errors="replace"),
+}
+"""How the prompt writes arguments of the kinds that are not written as they are; `app.commands.grammar` reads them back."""
 
 
-def _ends(sources: Sequence[str], targets: Sequence[str], *more: str, one_way: bool = False) -> str:
-    return " ".join((",".join(sources), ",".join(targets), *more, *([ONE_WAY] if one_way else [])))
+def argument_text(argument: Argument, value: object) -> str:
+    """An argument as the prompt writes it; empty for a flag that is not set."""
+    if argument.kind == "flag":
+        return argument.key if value else ""
+    return ARGUMENT_TEXTS.get(argument.kind, str)(value)
+
+
+def describe(command: Command) -> str:
+    """The line of the prompt that means `command`; `app.commands.grammar.parse_line` reads it back."""
+    description = description_of(command)
+    values = description.values(command)
+    words = [argument_text(one, values[one.name]) for one in description.typed]
+    if description.operation is not None:
+        return shlex.join((description.word, *words))
+    return " ".join((description.word, *filter(None, words)))
+
+
+def question(commands: Sequence[Command]) -> tuple[str, str]:
+    """What to ask before `commands` are done, and the word that does them."""
+    first = description_of(commands[0])
+    if len({type(command) for command in commands}) > 1 or (first.target != "member" and len(commands) > 1):
+        return "\n".join(("Do all of this?", *map(one_line, map(describe, commands)))), "Do"
+    if first.target != "member" and not first.question:
+        return one_line(f"Do this: {describe(commands[0])}?"), "Do"
+    values = {name: _in_question(value) for name, value in first.values(commands[0]).items()}
+    if first.target == "member":
+        values["member"] = ", ".join(one_line(command.member) for command in commands if hasattr(command, "member"))
+    verb = first.verb or str(commands[0].__struct_config__.tag).capitalize()
+    return (first.question or f"{verb} {{member}}?").format(**values), verb
+
+
+def _in_question(value: object) -> str:
+    return one_line(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))
+
+
+def connect_options(cluster: Cluster) -> str:
+    """The options that lead to `cluster` from elsewhere: a member that answers; empty when only this console reaches it."""
+    if not isinstance(cluster, ConnectionStatusSource):
+        return ""
+    reach = sorted(cluster.connection_status().values(), key=lambda one: one.contact != "connected")
+    return f"--connect {shlex.quote(reach[0].url)}" if reach else ""
+
+
+def lines_of(commands: Iterable[Command], connection: str = "") -> list[str]:
+    """The command lines that do `commands`, those left out that only the console does.
+
+    `connection` are the options that lead to the cluster, such as ``--cluster orders``.
+    """
+    return [line for command in commands if (line := line_of(command, connection))]
+
+
+def line_of(command: Command, connection: str = "") -> str:
+    """The command line that does `command`; empty when the command line has no words for it."""
+    description = description_of(command)
+    if not description.cli:
+        return ""
+    values = description.values(command)
+    texts: dict[str, Sequence[str]] = {
+        one.name: values[one.name] if one.kind == "join list" else (argument_text(one, values[one.name]),)
+        for one in description.arguments
+    }
+    texts["line"] = describe(command).split()
+    words, given = [PROGRAM], list[str]()
+    for part in description.cli.split():
+        option, _, name = part.partition("{")
+        if not name:
+            words.append(part)
+        elif option:
+            words.append(option + shlex.quote(texts[name.rstrip("}")][0]))
+        else:
+            given += texts[name.rstrip("}")]
+    if words[1] in CLUSTER_COMMANDS:
+        words.append(connection or CONNECT_PLACEHOLDER)
+    if any(one.startswith("-") for one in given):
+        words.append("--")
+    return " ".join((*words, *map(shlex.quote, given)))
+
+
+def line_of_action(action: Action, connection: str = "", *, export: str = "") -> str:
+    """The command line that shows what `action` shows; empty when only the console does this.
+
+    With `export`, a file, the line that writes it: its suffix names the format.
+    """
+    if not action.cli:
+        return ""
+    words = action.cli.split()
+    options = [connection or CONNECT_PLACEHOLDER] if words[0] in CLUSTER_COMMANDS else []
+    line = " ".join((PROGRAM, *words, *options))
+    return f"{line} -o {export.rpartition('.')[2].lower()} > {shlex.quote(export)}" if export else line

@@ -1,62 +1,37 @@
-"""The grammar of the ``:`` prompt: a line of words becomes a command, a request to the console, or one error."""
+"""The grammar of the ``:`` prompt: a line of words becomes a command, a request to the console, or one error.
+
+The catalogue says which words make commands and what follows them; here stands how each kind of argument is read.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from quarterdeck.app.actions.action import CommandWord, WordKind
 from quarterdeck.app.actions.registry import command_words
-from quarterdeck.app.commands.command_text import AFTER, NO_KINDS, ONE_WAY
+from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
-    CallMap,
-    ChangeState,
-    Command,
-    CutLink,
-    DelayLink,
-    DropMessages,
-    DuplicateOnLink,
-    Heal,
-    HealLink,
-    KillAt,
-    KillMember,
-    LoseOnLink,
-    Operate,
-    Partition,
-    PauseMember,
-    ResumeMember,
-    SearchClusters,
-    SetJoinList,
-    StartMember,
-    StopMember,
+from quarterdeck.backend.core.command_catalogue import (
+    Argument,
+    ArgumentKind,
+    CommandDescription,
+    commands_of_word,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Operation, Put, Remove
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
-MEMBER_COMMANDS: dict[
-    str, type[StartMember | StopMember | KillMember | PauseMember | ResumeMember | SearchClusters | Operate]
-] = {
-    "start": StartMember,
-    "stop": StopMember,
-    "kill": KillMember,
-    "pause": PauseMember,
-    "resume": ResumeMember,
-    "search": SearchClusters,
-    "operate": Operate,
-}
-
-WORDS_OF_CALLS = {"put": 3, "get": 2, "remove": 2}
-"""How many words say what is to be done to a map: its name, a key, perhaps a value."""
-
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
+
+LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds")
+"""Kinds of arguments that go on for as many words as there are."""
 
 
 class BadLine(ValueError):
@@ -82,30 +57,13 @@ def parse_line(line: str, labels: Sequence[str], *, writable: bool, selected: st
     known = command_words(writable)
     if word not in known:
         raise BadLine(_unknown_word(word, known))
-    usage = known[word][1].usage
-    if word in MEMBER_COMMANDS:
-        return MEMBER_COMMANDS[word](_the_member(rest, labels, usage))
-    match word:
-        case "partition":
-            return Partition(_groups(rest, labels, usage))
-        case "cut" | "lose" | "delay" | "duplicate" | "drop-messages":
-            return _on_link(word, rest, labels, usage)
-        case "heal" if rest:
-            return HealLink(*_ends(rest.split(), labels, usage))
-        case "join-list":
-            return _join_list(rest, labels, usage)
-        case "state":
-            return _state(rest, labels, usage)
-        case "kill-at":
-            return _kill_at(rest, labels, usage)
-        case "arrange":
-            return ArrangePartitions(_the_member(rest or selected, labels, usage))
-        case "put" | "get" | "remove":
-            return _call(word, rest, labels, usage, selected)
-        case "heal":
-            return Heal()
     action, called = known[word]
-    return ConsoleRequest(action.id, word, _rest_of_request(called, rest, labels))
+    meanings = commands_of_word(word)
+    if not meanings:
+        return ConsoleRequest(action.id, word, _rest_of_request(called, rest, labels))
+    description = next((one for one in meanings if bool(one.arguments) == bool(rest)), meanings[0])
+    line_reader = _LineReader(description, labels, called.usage, selected)
+    return description.make(line_reader.values(rest))
 
 
 def complete_line(
@@ -127,38 +85,37 @@ def complete_line(
         rest = beginning[len(word) + 1 :]
         follow = called.choices if takes == "choice" else (words or {}).get(takes, ())
         return next((f"{word} {one}" for one in follow if one.startswith(rest) and one != rest), None) if rest else None
-    dividers = " ,|" if takes in ("groups", "addresses", "link and words") else " "
+    arguments = max((one.typed for one in commands_of_word(word)), key=len, default=())
+    dividers = " ,|" if arguments and any(one.kind in LISTS for one in arguments) else " "
     start = max(beginning.rfind(divider) for divider in dividers) + 1
     last, before = beginning[start:], beginning[len(word) + 1 : start]
     named = re.split(r"[ ,|]+", before.strip(" ,|")) if before.strip(" ,|") else []
-    candidates = _candidates(word, takes, named, labels)
+    candidates = _candidates(arguments, len(named), labels) if arguments else _of_request(takes, named, labels)
     whole = next((one for one in candidates if one.startswith(last) and one != last and one not in named), None)
-    return beginning[:start] + whole if whole and (last or named or takes != "groups") else None
+    no_telling = not last and not named and any(one.kind == "groups" for one in arguments)
+    return beginning[:start] + whole if whole and not no_telling else None
 
 
-def _candidates(word: str, takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
-    """What may come after the words `named`."""
-    if not named and takes not in ("text", "file", "nothing", "words and member"):
-        return labels
-    match takes:
-        case "groups" | "addresses":
+def _of_request(takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
+    """What may follow a word of the console's own, after the words `named`."""
+    return labels if not named and takes not in ("text", "file", "nothing") else ()
+
+
+def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]) -> Sequence[str]:
+    """What may stand at `place` after a word that takes these arguments."""
+    if place >= len(arguments) and arguments[-1].kind not in LISTS:
+        return ()
+    match arguments[min(place, len(arguments) - 1)]:
+        case Argument(kind="member" | "members" | "groups" | "join list"):
             return labels
-        case "state" if len(named) == 1:
+        case Argument(kind="cluster state"):
             return CLUSTER_STATES
-        case "event" if len(named) == 1:
+        case Argument(kind="event kind"):
             return tuple(EVENT_KINDS)
-        case "event" if len(named) == 2:
-            return (AFTER,)
-        case "words and member" if len(named) == WORDS_OF_CALLS[word]:
-            return labels
-        case "two members" | "link and words" if len(named) == 1:
-            return labels
-        case "two members" if len(named) == 2 and word != "heal":
-            return (ONE_WAY,)
-        case "link and words" if word == "drop-messages":
-            return (NO_KINDS, *MESSAGE_KINDS) if len(named) == 2 else tuple(MESSAGE_KINDS)
-        case "link and words" if len(named) == 3:
-            return (ONE_WAY,)
+        case Argument(kind="message kinds"):
+            return (NO_KINDS, *MESSAGE_KINDS) if place < len(arguments) else tuple(MESSAGE_KINDS)
+        case Argument(kind="flag") as flag:
+            return (flag.key,)
         case _:
             return ()
 
@@ -181,78 +138,142 @@ def _unknown_word(word: str, known: Collection[str]) -> str:
     return f"there is no command {word!r}; " + (f"did you mean {close[0]}?" if close else "help lists all")
 
 
-def _the_member(text: str, labels: Sequence[str], usage: str) -> str:
-    if not text:
-        raise BadLine(f"which member? write {usage}")
-    if text not in labels:
-        raise BadLine(f"there is no member {text!r}; {_hint(text, labels, 'members')}")
-    return text
+class _LineReader:
+    """Reads what follows the word of one command."""
+
+    def __init__(self, description: CommandDescription, labels: Sequence[str], usage: str, selected: str) -> None:
+        self._description, self._labels, self._usage, self._selected = description, labels, usage, selected
+        self._read: dict[ArgumentKind, Callable[[str], Any]] = {
+            "member": self._member,
+            "groups": self._groups,
+            "duration": self._duration_us,
+            "probability": self._probability,
+            "message kinds": _message_kinds,
+            "join list": self._join_list,
+            "cluster state": self._state,
+            "event kind": self._event,
+            "flag": self._moment,
+            "bytes": str.encode,
+        }
+
+    def values(self, rest: str) -> dict[str, Any]:
+        """The arguments by name. Raises `BadLine`."""
+        if self._description.operation is not None:
+            return self._of_call(rest)
+        if self._description.target == "links":
+            return self._of_links(rest.split())
+        typed = self._description.typed
+        found = {}
+        for argument in typed[:-1]:
+            word, _, rest = rest.partition(" ")
+            found[argument.name] = self._read[argument.kind](word)
+            rest = rest.strip()
+        if typed:
+            optional = typed[-1].kind == "member" and typed[-1].usage.startswith("[")
+            found[typed[-1].name] = self._read[typed[-1].kind](rest or (self._selected if optional else ""))
+        return found
+
+    def _of_links(self, words: list[str]) -> dict[str, Any]:
+        word, (sources, targets, *more) = self._description.word, self._description.typed
+        found: dict[str, Any] = {}
+        if more and more[-1].kind == "flag":
+            flag = more.pop()
+            found[flag.name] = words[-1:] == [flag.key]
+            if found[flag.name]:
+                words.pop()
+        if len(words) < 2:
+            raise BadLine(f"a link has two ends; write {self._usage}")
+        source, target = map(self._member, words[:2])
+        if source == target:
+            raise BadLine(f"{source!r} has no link to itself")
+        if len(words) != 2 + len(more):
+            one_more = " and one word more" if more else ""
+            raise BadLine(f"{word} takes two members{one_more}; write {self._usage}")
+        found |= {sources.name: (source,), targets.name: (target,)}
+        return found | {one.name: self._read[one.kind](text) for one, text in zip(more, words[2:], strict=True)}
+
+    def _of_call(self, text: str) -> dict[str, Any]:
+        """Words with blanks in them stand in quotes, as in a shell."""
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            raise BadLine(f"a quote is not closed; write {self._usage}") from None
+        *needed, member = self._description.typed
+        if not len(needed) <= len(words) <= len(needed) + 1:
+            raise BadLine(
+                f"{self._description.word} takes {len(needed)} words, in quotes where they have blanks; write {self._usage}"
+            )
+        label = self._member(words[-1] if len(words) > len(needed) else self._selected)
+        read = (self._read.get(one.kind, str)(word) for one, word in zip(needed, words, strict=False))
+        return {member.name: label, **dict(zip((one.name for one in needed), read, strict=True))}
+
+    def _member(self, text: str) -> str:
+        return _the_member(text, self._labels, self._usage)
+
+    def _groups(self, text: str) -> tuple[tuple[str, ...], ...]:
+        groups = tuple(tuple(self._member(name.strip()) for name in group.split(",")) for group in text.split("|"))
+        if len(groups) < 2:
+            raise BadLine(f"one group is no partition; write {self._usage}")
+        seen: set[str] = set()
+        for name in (name for group in groups for name in group):
+            if name in seen:
+                raise BadLine(f"{name!r} stands twice; a member is on one side only")
+            seen.add(name)
+        return groups
+
+    def _probability(self, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            raise BadLine(f"{text!r} is no number; write {self._usage}") from None
+        if not 0 <= number <= 1:
+            raise BadLine(f"{text!r} is no probability; it lies from 0 to 1")
+        return number
+
+    def _duration_us(self, text: str) -> int:
+        fit = DELAY_FORM.fullmatch(text)
+        if fit is None:
+            raise BadLine(f"{text!r} is no length of time; write a number and us, ms or s: {self._usage}")
+        return round(float(fit[1]) * UNIT_US[fit[2]])
+
+    def _state(self, wanted: str) -> str:
+        for state in CLUSTER_STATES:
+            if state == wanted.upper():
+                return state
+        if not wanted:
+            raise BadLine(f"which state? write {self._usage}, of {', '.join(CLUSTER_STATES)}")
+        raise BadLine(f"there is no state {wanted!r}; {_hint(wanted.upper(), CLUSTER_STATES, 'states')}")
+
+    def _event(self, event: str) -> str:
+        if not event:
+            raise BadLine(f"at which event? write {self._usage}")
+        if event not in EVENT_KINDS:
+            raise BadLine(f"there is no event {event!r}; {_hint(event, tuple(EVENT_KINDS), 'events')}")
+        return event
+
+    def _moment(self, moment: str) -> bool:
+        flag = self._description.typed[-1].key
+        if moment not in ("", flag):
+            raise BadLine(f"{moment!r} is no moment; write {self._usage}")
+        return moment == flag
+
+    def _join_list(self, rest: str) -> tuple[str, ...]:
+        """Members stand by their labels; everything else has to be an address."""
+        entries = tuple(word for word in SEPARATORS.split(rest) if word)
+        if not entries:
+            raise BadLine(f"which addresses? an empty join list finds nobody; write {self._usage}")
+        labels = self._labels
+        for entry in entries:
+            if ":" not in entry and entry not in labels and difflib.get_close_matches(entry, labels, n=1):
+                raise BadLine(f"there is no member {entry!r}; {_hint(entry, labels, 'members')} A host needs its port.")
+            try:
+                parse_join_list([entry] if entry not in labels else [])
+            except BadJoinList as problem:
+                raise BadLine(f"{entry!r} is neither a member nor an address: {problem}") from problem
+        return entries
 
 
-def _groups(text: str, labels: Sequence[str], usage: str) -> tuple[tuple[str, ...], ...]:
-    groups = tuple(
-        tuple(_the_member(name.strip(), labels, usage) for name in group.split(",")) for group in text.split("|")
-    )
-    if len(groups) < 2:
-        raise BadLine(f"one group is no partition; write {usage}")
-    seen: set[str] = set()
-    for name in (name for group in groups for name in group):
-        if name in seen:
-            raise BadLine(f"{name!r} stands twice; a member is on one side only")
-        seen.add(name)
-    return groups
-
-
-def _ends(names: Sequence[str], labels: Sequence[str], usage: str) -> tuple[tuple[str], tuple[str]]:
-    """The two members of a link."""
-    if len(names) != 2:
-        raise BadLine(f"a link has two ends; write {usage}")
-    source, target = (_the_member(name, labels, usage) for name in names)
-    if source == target:
-        raise BadLine(f"{source!r} has no link to itself")
-    return (source,), (target,)
-
-
-def _on_link(word: str, text: str, labels: Sequence[str], usage: str) -> Command:
-    names = text.split()
-    one_way = names[-1:] == [ONE_WAY] and word != "drop-messages"
-    if one_way:
-        names.pop()
-    sources, targets = _ends(names[:2], labels, usage)
-    amounts = names[2:]
-    if len(amounts) != (word != "cut"):
-        raise BadLine(f"{word} takes two members{'' if word == 'cut' else ' and one word more'}; write {usage}")
-    match word:
-        case "cut":
-            return CutLink(sources, targets, one_way=one_way)
-        case "delay":
-            return DelayLink(sources, targets, _delay_us(amounts[0], usage), one_way=one_way)
-        case "lose":
-            return LoseOnLink(sources, targets, _probability(amounts[0], usage), one_way=one_way)
-        case "duplicate":
-            return DuplicateOnLink(sources, targets, _probability(amounts[0], usage), one_way=one_way)
-        case _:
-            return DropMessages(sources, targets, _kinds(amounts[0]))
-
-
-def _probability(text: str, usage: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise BadLine(f"{text!r} is no number; write {usage}") from None
-    if not 0 <= number <= 1:
-        raise BadLine(f"{text!r} is no probability; it lies from 0 to 1")
-    return number
-
-
-def _delay_us(text: str, usage: str) -> int:
-    fit = DELAY_FORM.fullmatch(text)
-    if fit is None:
-        raise BadLine(f"{text!r} is no length of time; write a number and us, ms or s: {usage}")
-    return round(float(fit[1]) * UNIT_US[fit[2]])
-
-
-def _kinds(text: str) -> tuple[str, ...]:
+def _message_kinds(text: str) -> tuple[str, ...]:
     if text == NO_KINDS:
         return ()
     kinds = tuple(kind for kind in text.split(",") if kind)
@@ -264,67 +285,12 @@ def _kinds(text: str) -> tuple[str, ...]:
     return kinds
 
 
-def _state(text: str, labels: Sequence[str], usage: str) -> ChangeState:
-    member, _, wanted = text.partition(" ")
-    member, wanted = _the_member(member, labels, usage), wanted.strip()
-    for state in CLUSTER_STATES:
-        if state == wanted.upper():
-            return ChangeState(member, state)
-    if not wanted:
-        raise BadLine(f"which state? write {usage}, of {', '.join(CLUSTER_STATES)}")
-    raise BadLine(f"there is no state {wanted!r}; {_hint(wanted.upper(), CLUSTER_STATES, 'states')}")
-
-
-def _kill_at(text: str, labels: Sequence[str], usage: str) -> KillAt:
-    member, _, rest = text.partition(" ")
-    member = _the_member(member, labels, usage)
-    event, _, moment = rest.strip().partition(" ")
-    moment = moment.strip()
-    if not event:
-        raise BadLine(f"at which event? write {usage}")
-    if moment not in ("", AFTER):
-        raise BadLine(f"{moment!r} is no moment; write {usage}")
-    if event not in EVENT_KINDS:
-        raise BadLine(f"there is no event {event!r}; {_hint(event, tuple(EVENT_KINDS), 'events')}")
-    return KillAt(member, event, after=bool(moment))
-
-
-def _call(word: str, text: str, labels: Sequence[str], usage: str, selected: str) -> CallMap:
-    """Words with blanks in them stand in quotes, as in a shell."""
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        raise BadLine(f"a quote is not closed; write {usage}") from None
-    needed = WORDS_OF_CALLS[word]
-    if not needed <= len(words) <= needed + 1:
-        raise BadLine(f"{word} takes {needed} words, in quotes where they have blanks; write {usage}")
-    member = _the_member(words[needed] if len(words) > needed else selected, labels, usage)
-    operation: Operation
-    match word:
-        case "put":
-            operation = Put(words[0], words[1], words[2].encode())
-        case "get":
-            operation = Get(words[0], words[1])
-        case _:
-            operation = Remove(words[0], words[1])
-    return CallMap(member, operation)
-
-
-def _join_list(text: str, labels: Sequence[str], usage: str) -> SetJoinList:
-    """Members stand by their labels; everything else has to be an address."""
-    member, _, rest = text.partition(" ")
-    entries = tuple(word for word in SEPARATORS.split(rest) if word)
-    member = _the_member(member, labels, usage)
-    if not entries:
-        raise BadLine(f"which addresses? an empty join list finds nobody; write {usage}")
-    for entry in entries:
-        if ":" not in entry and entry not in labels and difflib.get_close_matches(entry, labels, n=1):
-            raise BadLine(f"there is no member {entry!r}; {_hint(entry, labels, 'members')} A host needs its port.")
-        try:
-            parse_join_list([entry] if entry not in labels else [])
-        except BadJoinList as problem:
-            raise BadLine(f"{entry!r} is neither a member nor an address: {problem}") from problem
-    return SetJoinList(member, entries)
+def _the_member(text: str, labels: Sequence[str], usage: str) -> str:
+    if not text:
+        raise BadLine(f"which member? write {usage}")
+    if text not in labels:
+        raise BadLine(f"there is no member {text!r}; {_hint(text, labels, 'members')}")
+    return text
 
 
 def _hint(word: str, known: Sequence[str], what: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import App
 
 from quarterdeck.app.actions.registry import action_called
-from quarterdeck.app.commands.command_line import connect_options, line_of_action, lines_of
+from quarterdeck.app.commands.command_text import connect_options, line_of_action, lines_of
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.output.clipboard import copy
 from quarterdeck.app.output.command_lines_screen import CommandLinesScreen

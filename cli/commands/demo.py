@@ -67,7 +67,7 @@ def list_demos(output: FormatOption = Format.TABLE) -> None:
 @group.command("show")
 def show_demo(demo: DemoArgument, output: FormatOption = Format.TABLE) -> None:
     """Print the steps of a demo, each action with the command lines that do the same."""
-    from quarterdeck.app.commands.command_line import lines_of
+    from quarterdeck.app.commands.command_text import lines_of
 
     scenario = scenario_of(demo)
 
@@ -249,6 +249,6 @@ class _TerminalTrainee:
 
 
 def _command_lines(command: Command) -> Sequence[str]:
-    from quarterdeck.app.commands.command_line import lines_of
+    from quarterdeck.app.commands.command_text import lines_of
 
     return lines_of([command])

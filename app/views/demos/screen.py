@@ -11,8 +11,7 @@ from textual.widget import Widget
 from quarterdeck.app.actions.action import WordKind
 from quarterdeck.app.actions.demos import LETTERS
 from quarterdeck.app.cluster_opener import OpenedCluster
-from quarterdeck.app.commands.command_line import line_of
-from quarterdeck.app.commands.command_text import describe
+from quarterdeck.app.commands.command_text import describe, line_of
 from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session

@@ -60,13 +60,15 @@ def test_failures_exit_with_1_and_are_shrunk_to_files_that_can_be_run(
     from quarterdeck.backend.simulation.invariants import Violation
     from quarterdeck.cli.main import app
 
-    judge = trial._TrialRun.trial
+    original_trial = trial._TrialRun.trial
 
     def harsh(trial_run: trial._TrialRun, seed: int) -> trial.Trial:
         killed = [one for one in trial_run._run_state.picture.members.values() if one.status == "killed"]
-        if killed and not trial_run._run_state.watch.violations:
-            trial_run._run_state.watch.violations.append(Violation("nobody dies", f"{killed[0].label} was killed", ()))
-        return judge(trial_run, seed)
+        if killed and not trial_run._run_state.invariant_checker.violations:
+            trial_run._run_state.invariant_checker.violations.append(
+                Violation("nobody dies", f"{killed[0].label} was killed", ())
+            )
+        return original_trial(trial_run, seed)
 
     monkeypatch.setattr(trial._TrialRun, "trial", harsh)
     result = CliRunner().invoke(

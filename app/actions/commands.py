@@ -1,0 +1,94 @@
+"""Actions that become commands on a cluster, and those that look at single members.
+
+Words, usage, keys and whether it is asked about follow from the catalogue of commands; here stands what a key is aimed at.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.app.actions.action import Action, CommandWord, one_word
+from quarterdeck.backend.core.command_catalogue import commands_of_word, usage_of
+
+
+def _on_cluster(
+    title: str, meaning: str, group: str, *words: str, action_id: str = "", aims: bool = True, shown: bool = True
+) -> Action:
+    """The action that does the commands of `words`, whose key is that of the first."""
+    found = [one for word in words for one in commands_of_word(word) if one.meaning]
+    key = found[0].key
+    return Action(
+        action_id or title, title, meaning, key, key, group,
+        tuple(CommandWord(one.word, "command", usage_of(one.word), one.meaning) for one in found),
+        aims=aims, destructive=any(one.always_asked for one in found), needs_write=True, shown=shown,
+    )  # fmt: skip
+
+
+MEMBER_ACTIONS = (
+    _on_cluster(
+        "start", "Start the selected members, or the one under the cursor, under their old addresses.", "Members", "start"
+    ),
+    _on_cluster("stop", "Stop the selected members, or the one under the cursor; they say goodbye.", "Members", "stop"),
+    _on_cluster(
+        "kill", "End the selected members, or the one under the cursor, without a goodbye.", "Members", "kill", "kill-at"
+    ),
+    Action(
+        "stop-all", "stop all", "Stop every member.",
+        "X", "X", "Members", one_word("stop-all", "nothing", "", "stop every member"),
+        destructive=True, needs_write=True, shown=False,
+    ),
+    _on_cluster(
+        "pause", "Freeze the selected members, or the one under the cursor; let frozen ones run on.", "Members",
+        "pause", "resume",
+    ),
+    Action(
+        "detail", "look", "Show all that is known of the member under the cursor; so does enter.",
+        "i,enter", "i", "Members", one_word("look", "member", "MEMBER", "show all that is known of a member"), aims=True,
+    ),
+    Action(
+        "next-member", "other member", "Look at the next member.", "right", "← →", "Members", views=("member",),
+    ),
+    Action("previous-member", "", "Look at the member before.", "left", "←", "Members", views=("member",), shown=False),
+    Action(
+        "list-text", "list text", "Show the list as older versions wrote it to their logs, and back.",
+        "t", "t", "Members", views=("member",),
+    ),
+)  # fmt: skip
+
+LINK_ACTIONS = (
+    _on_cluster("cut", "Cut the selected members, or the one under the cursor, from the rest.", "Network", "partition"),
+    _on_cluster(
+        "link", "Cut the one link between two selected members, both ways.", "Network", "cut", shown=False,
+    ),
+    _on_cluster(
+        "worsen", "Type how the one link between two selected members gets worse.", "Network",
+        "lose", "delay", "duplicate", "drop-messages", shown=False,
+    ),
+    _on_cluster("heal", "Make every link plain again.", "Network", "heal", aims=False),
+)  # fmt: skip
+
+CLUSTER_ACTIONS = (
+    _on_cluster(
+        "join list", "Edit the join list of the cluster of the member under the cursor.", "Cluster", "join-list",
+        action_id="join-list",
+    ),
+    _on_cluster(
+        "state", "Type the state that the cluster of the member under the cursor is to take.", "Cluster", "state"
+    ),
+    _on_cluster(
+        "search", "Let the selected masters, or the one under the cursor, look for other clusters now.", "Cluster", "search"
+    ),
+    _on_cluster(
+        "operate", "Ask the selected members, or the one under the cursor, for an operation, as a client would.", "Cluster",
+        "operate",
+    ),
+)  # fmt: skip
+
+DATA_ACTIONS = (
+    _on_cluster(
+        "arrange", "Ask the cluster of the selected member, or the one under the cursor, to arrange its partitions.", "Data",
+        "arrange", shown=False,
+    ),
+    _on_cluster(
+        "data", "Type what to put into a map, through the selected member or the one under the cursor.", "Data",
+        "put", "get", "remove", shown=False,
+    ),
+)  # fmt: skip

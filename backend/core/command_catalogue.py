@@ -1,0 +1,282 @@
+"""Every command of an operator, described once: prompt, command lines, scenarios, HTTP, help and questions derive from this.
+
+A new command is a type in `backend.core.commands`, an entry here, and a handler in each kind of cluster that does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from quarterdeck.backend.core import commands as do
+from quarterdeck.backend.core.data.calls import operations
+from quarterdeck.backend.core.data.calls.operations import Operation
+
+ArgumentKind = Literal[
+    "member", "members", "groups", "block mode", "duration", "probability", "message kinds", "join list", "cluster state",
+    "properties", "event kind", "flag", "text", "bytes",
+]  # fmt: skip
+"""What an argument is. Each room has one table of how it reads or shows each kind."""
+
+Target = Literal["member", "links", "groups", "everything"]
+
+MemberCondition = Literal["", "down", "up", "paused", "not paused"]
+"""What the process of the member has to be doing. Empty: whatever it does."""
+
+Ending = Literal["", "stopped", "killed", "frozen"]
+
+
+class Argument(Struct, frozen=True):
+    """One argument of a command: the attribute `name`."""
+
+    name: str
+    kind: ArgumentKind
+    usage: str = ""
+    """How usage writes it, in brackets when it may be left out. Empty: it cannot be written at the prompt."""
+    yaml: str = ""
+    """Its key in a scenario, or for a flag also its word at the prompt; that of the attribute when empty."""
+
+    @property
+    def key(self) -> str:
+        return self.yaml or self.name
+
+
+class HttpForm(Struct, frozen=True):
+    """How a member is asked for it, below the root of the console's interface."""
+
+    method: Literal["POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    body: tuple[str, ...] = ()
+    """The arguments that the body holds, by name."""
+    summary: str = ""
+    """What the path does, for its description. Empty: the path has a handler of its own."""
+    answer: str = ""
+    """What the member answers."""
+    needs_cluster: bool = False
+    """Only a member that has joined can do it."""
+
+
+class CommandDescription(Struct, frozen=True):
+    """All that is to be known of one kind of command."""
+
+    command: type[do.Command]
+    word: str
+    """Its word at the prompt."""
+    arguments: tuple[Argument, ...]
+    """In the order of the prompt."""
+    meaning: str = ""
+    """What the word does, for help. Empty: the prompt does not offer it, or another command of the same word tells it."""
+    key: str = ""
+    """The key of the console that does it, or begins to."""
+    role: Literal["write", "fault"] = "write"
+    """Who may do it. A fault is only done to members that were started for that."""
+    cli: str = ""
+    """The command line that does the same, with arguments in braces; `line` is the line of the prompt. Empty: there is none."""
+    http: HttpForm | None = None
+    """Empty: a remote member does not do this."""
+    sentence: str = ""
+    """What a step of a scenario tells of it; the word and the member when empty."""
+    question: str = ""
+    """What is asked before it is done; made of the word when empty."""
+    verb: str = ""
+    """The word on the button that does it."""
+    always_asked: bool = False
+    """It is never done without a question."""
+    needs: MemberCondition = "not paused"
+    when_paused: str = "is paused; resume it first"
+    ending: Ending = ""
+    """What becomes of the member."""
+    operation: type[Operation] | None = None
+    """Of a call: what the member is asked for. The other arguments are its attributes."""
+
+    @property
+    def tag(self) -> str:
+        """Its name in a scenario and on the wire."""
+        return str((self.operation or self.command).__struct_config__.tag)
+
+    @property
+    def target(self) -> Target:
+        """What it is done to."""
+        kinds = {one.kind for one in self.arguments}
+        return "member" if "member" in kinds else "links" if "members" in kinds else "groups" if kinds else "everything"
+
+    @property
+    def typed(self) -> tuple[Argument, ...]:
+        """The arguments that can be written at the prompt."""
+        return tuple(one for one in self.arguments if one.usage)
+
+    @property
+    def details(self) -> tuple[Argument, ...]:
+        """The arguments that do not say to whom or to what it is done."""
+        return tuple(one for one in self.arguments if one.kind not in ("member", "members"))
+
+    def values(self, command: do.Command) -> dict[str, Any]:
+        """The arguments of `command` by name."""
+        operation = getattr(command, "operation", None)
+        return {
+            one.name: getattr(operation if hasattr(operation, one.name) else command, one.name)
+            for one in self.arguments
+        }
+
+    def make(self, values: Mapping[str, Any]) -> do.Command:
+        """The command with these arguments."""
+        if self.operation is None:
+            return self.command(**values)
+        of_operation = {name: value for name, value in values.items() if name != "member"}
+        return do.CallMap(values["member"], self.operation(**of_operation))
+
+
+MEMBER = Argument("member", "member", "MEMBER")
+ANY_MEMBER = Argument("member", "member", "[MEMBER]")
+ENDS = (Argument("sources", "members", "A", "from"), Argument("targets", "members", "B", "to"))
+ONE_WAY = Argument("one_way", "flag", "[one-way]", "one-way")
+MODE = Argument("mode", "block mode")
+PROBABILITY = Argument("probability", "probability", "0.3")
+MAP, KEY = Argument("map", "text", "MAP"), Argument("key", "text", "KEY")
+
+BY_PROMPT = "cluster do {line}"
+FAULT = "cluster fault {line}"
+LINKS = HttpForm("POST", "/faults")
+"""Each member is told of the links that begin at it (`backend.clusters.remote.remote_commands`)."""
+
+CATALOGUE: tuple[CommandDescription, ...] = (
+    CommandDescription(
+        do.StartMember, "start", (MEMBER,), "start a member", "s", cli="member start --name={member}", needs="down"
+    ),
+    CommandDescription(
+        do.StopMember, "stop", (MEMBER,), "stop a member with a goodbye", "x", cli=BY_PROMPT,
+        http=HttpForm("POST", "/stop"), when_paused="is paused already; resume or kill it", ending="stopped",
+    ),
+    CommandDescription(
+        do.Partition, "partition", (Argument("groups", "groups", "A,B|C,D"), MODE),
+        "cut every link between members of different groups", "c", "fault", FAULT, LINKS,
+        sentence="partition {groups} ({mode})",
+    ),
+    CommandDescription(
+        do.CutLink, "cut", (*ENDS, ONE_WAY, MODE), "cut one link", "l", "fault", FAULT, LINKS,
+        sentence="cut {sources} {one_way} {targets} ({mode})",
+    ),
+    CommandDescription(
+        do.DelayLink, "delay", (*ENDS, Argument("delay_us", "duration", "250ms", "by"), ONE_WAY),
+        "let messages take this much longer", "w", "fault", FAULT, LINKS,
+        sentence="delay {sources} {one_way} {targets} ({delay_us})",
+    ),
+    CommandDescription(
+        do.LoseOnLink, "lose", (*ENDS, PROBABILITY, ONE_WAY), "lose messages with this probability", "w", "fault", FAULT,
+        LINKS, sentence="lose {sources} {one_way} {targets} ({probability})",
+    ),
+    CommandDescription(
+        do.DuplicateOnLink, "duplicate", (*ENDS, PROBABILITY, ONE_WAY), "deliver messages twice, so often", "w", "fault",
+        FAULT, LINKS, sentence="duplicate {sources} {one_way} {targets} ({probability})",
+    ),
+    CommandDescription(
+        do.DropMessages, "drop-messages", (*ENDS, Argument("kinds", "message kinds", "KIND,KIND")),
+        "drop all of these kinds from A to B; none: no more", "w", "fault", FAULT, LINKS,
+        sentence="drop {kinds} messages from {sources} to {targets}",
+    ),
+    CommandDescription(
+        do.Heal, "heal", (), "make every link plain again, or one", "h", "fault", FAULT, HttpForm("DELETE", "/faults"),
+        sentence="heal",
+    ),
+    CommandDescription(
+        do.HealLink, "heal", ENDS, "", "", "fault", FAULT, LINKS, sentence="heal {sources} and {targets}",
+        question="Make the links between {sources} and {targets} plain again?", verb="Heal",
+    ),
+    CommandDescription(
+        do.PauseMember, "pause", (MEMBER,), "freeze a member", "p", "fault", FAULT,
+        HttpForm("POST", "/faults/pause", (), "Freeze this member.", "{member} is frozen"),
+        when_paused="is paused already; resume it first", ending="frozen",
+    ),
+    CommandDescription(
+        do.ResumeMember, "resume", (MEMBER,), "let a frozen member run on", "p", "fault", FAULT,
+        HttpForm("POST", "/faults/resume", (), "Let a frozen member go on.", "{member} goes on"), needs="paused",
+    ),
+    CommandDescription(
+        do.KillMember, "kill", (MEMBER,), "end a member without a goodbye", "K", "fault", "cluster kill {member}",
+        HttpForm("POST", "/faults/kill", (), "End this member without a goodbye.", "{member} is killed"),
+        always_asked=True, needs="up", ending="killed",
+    ),
+    CommandDescription(
+        do.KillAt, "kill-at",
+        (MEMBER, Argument("event", "event kind", "EVENT"), Argument("after", "flag", "[after]")),
+        "kill a member at its next event of this kind, or right after", "K", "fault",
+        sentence="kill {member} {after} its next {event}", always_asked=True, needs="", ending="killed",
+    ),
+    CommandDescription(
+        do.SetJoinList, "join-list", (MEMBER, Argument("addresses", "join list", "A,B")),
+        "edit the join list; members or addresses", "e", cli="cluster join-list set --member={member} {addresses}",
+        http=HttpForm("PUT", "/join-list", ("addresses",)), sentence="set join list via {member} to {addresses}",
+        question="Edit the join list of {member}'s cluster?", verb="Edit",
+    ),
+    CommandDescription(
+        do.ChangeState, "state", (MEMBER, Argument("state", "cluster state", "STATE")),
+        "change the state of a member's cluster", "S", cli="cluster state --member={member} {state}",
+        http=HttpForm("POST", "/state", ("state",), needs_cluster=True), sentence="change state via {member} to {state}",
+        question="Change the cluster of {member} to {state}?", verb="Change", always_asked=True,
+    ),
+    CommandDescription(
+        do.SetProperties, "set", (MEMBER, Argument("properties", "properties", "NAME=VALUE")),
+        http=HttpForm("PATCH", "/properties", ("properties",)), sentence="set {properties} at {member}",
+    ),
+    CommandDescription(
+        do.SearchClusters, "search", (MEMBER,), "let a master look for other clusters now", "m", cli=BY_PROMPT,
+        http=HttpForm(
+            "POST", "/search", (), "Look for other clusters now, instead of at the next turn. Refused by who is no master.",
+            "it looks for other clusters", needs_cluster=True,
+        ),
+        question="Let {member} look for other clusters, and merge?", verb="Search", always_asked=True,
+    ),
+    CommandDescription(do.Operate, "operate", (MEMBER,), "ask a member for an operation", "o"),
+    CommandDescription(
+        do.ArrangePartitions, "arrange", (ANY_MEMBER,), "arrange the partitions of its cluster now", "a", cli=BY_PROMPT,
+        http=HttpForm(
+            "POST", "/arrange", (), "See to it that the partitions are arranged, if they are not yet.",
+            "the master was asked to arrange the partitions", needs_cluster=True,
+        ),
+    ),
+    CommandDescription(
+        do.CallMap, "put", (MAP, KEY, Argument("value", "bytes", "VALUE"), ANY_MEMBER), "store a value, through a member",
+        "d", cli="map put --map={map} {key} {value}", sentence="put {key} = {value} into {map} via {member}",
+        operation=operations.Put,
+    ),
+    CommandDescription(
+        do.CallMap, "get", (MAP, KEY, ANY_MEMBER), "ask for a value, through a member", "d",
+        cli="map get --map={map} {key}", sentence="get {key} of {map} via {member}", operation=operations.Get,
+    ),
+    CommandDescription(
+        do.CallMap, "remove", (MAP, KEY, ANY_MEMBER), "take a key out, through a member", "d",
+        cli="map remove --map={map} {key}", sentence="remove {key} of {map} via {member}", operation=operations.Remove,
+    ),
+    CommandDescription(do.CallMap, "put-all", (MAP, MEMBER), operation=operations.PutAll),
+    CommandDescription(do.CallMap, "size", (MAP, MEMBER), cli="map size --map={map}", operation=operations.Size),
+    CommandDescription(do.CallMap, "keys", (MAP, MEMBER), cli="map keys --map={map}", operation=operations.Keys),
+)  # fmt: skip
+"""One entry for each type of command, and for a call one for each operation."""
+
+_BY_TYPE = {one.operation or one.command: one for one in CATALOGUE}
+
+
+def description_of(command: do.Command) -> CommandDescription:
+    """The entry of `command`."""
+    return _BY_TYPE[type(command.operation) if isinstance(command, do.CallMap) else type(command)]
+
+
+def described(kind: type[do.Command]) -> CommandDescription:
+    """The entry of a type of command that is no call."""
+    return _BY_TYPE[kind]
+
+
+def commands_of_word(word: str) -> tuple[CommandDescription, ...]:
+    """What a word of the prompt may mean; nothing for a word that the prompt does not offer."""
+    found = tuple(one for one in CATALOGUE if one.word == word)
+    return found if any(one.meaning for one in found) else ()
+
+
+def usage_of(word: str) -> str:
+    """How a line of the prompt with this word is written."""
+    found = commands_of_word(word)
+    rest = max((" ".join(one.usage for one in each.typed) for each in found), key=len)
+    optional = any(not each.arguments for each in found) and rest
+    return f"{word} [{rest}]" if optional else f"{word} {rest}".rstrip()
