@@ -7,33 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal, cast
 
-from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
-    CallMap,
-    ChangeState,
-    Command,
-    CommandRefused,
-    CutLink,
-    DelayLink,
-    DropMessages,
-    DuplicateOnLink,
-    Heal,
-    HealLink,
-    KillAt,
-    KillMember,
-    LoseOnLink,
-    Operate,
-    Partition,
-    PauseMember,
-    ResumeMember,
-    SearchClusters,
-    SetJoinList,
-    SetProperties,
-    StartMember,
-    StopMember,
-)
+from quarterdeck.backend.core.command_catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
@@ -43,73 +20,40 @@ Condition = Literal["down", "running", "paused"]
 
 def check(command: Command, labels: Sequence[str], condition_of: Callable[[str], Condition]) -> None:
     """Raise `CommandRefused`, with the reason for people, unless `command` can be done to the members `labels`."""
-    match command:
-        case StartMember(member):
-            _known([member], labels)
-            if condition_of(member) != "down":
-                raise CommandRefused(f"{member} is already running")
-        case StopMember(member) | PauseMember(member):
-            _running(member, labels, condition_of)
-            if condition_of(member) == "paused":
-                hint = "resume or kill it" if isinstance(command, StopMember) else "resume it first"
-                raise CommandRefused(f"{member} is paused already; {hint}")
-        case KillMember(member):
-            _running(member, labels, condition_of)
-        case ResumeMember(member):
-            _running(member, labels, condition_of)
-            if condition_of(member) != "paused":
-                raise CommandRefused(f"{member} is not paused")
-        case Partition(groups, _):
-            _check_groups(groups, labels)
-        case CutLink(sources, targets) | HealLink(sources, targets):
-            _check_links(sources, targets, labels)
-        case DelayLink(sources, targets, delay_us):
-            _check_links(sources, targets, labels)
-            if delay_us < 0:
-                raise CommandRefused(f"a delay of {delay_us} microseconds is negative")
-        case LoseOnLink(sources, targets, probability) | DuplicateOnLink(sources, targets, probability):
-            _check_links(sources, targets, labels)
-            _check_probability(probability)
-        case DropMessages(sources, targets, kinds):
-            _check_links(sources, targets, labels)
-            unknown = [kind for kind in kinds if kind not in MESSAGE_KINDS]
-            if unknown:
-                raise CommandRefused(f"there is no kind of message {unknown[0]!r}; known: {', '.join(MESSAGE_KINDS)}")
-        case KillAt(member, event):
-            _known([member], labels)
-            if event not in EVENT_KINDS:
-                raise CommandRefused(f"there is no kind of event {event!r}; known: {', '.join(EVENT_KINDS)}")
-        case (
-            SetJoinList(member)
-            | ChangeState(member)
-            | SetProperties(member)
-            | SearchClusters(member)
-            | Operate(member)
-            | ArrangePartitions(member)
-            | CallMap(member)
-        ):
-            _running(member, labels, condition_of)
-            if condition_of(member) == "paused":
-                raise CommandRefused(f"{member} is paused; resume it first")
-        case Heal():
-            pass
+    description, arguments = description_of(command), cast("Any", command)
+    member: str | None = getattr(command, "member", None)
+    if member is not None:
+        _check_member(member, description, labels, condition_of)
+    elif description.target == "links":
+        _check_links(arguments.sources, arguments.targets, labels)
+    elif description.target == "groups":
+        _check_groups(arguments.groups, labels)
+    for name, check_value in _VALUE_CHECKS[type(command)]:
+        check_value(getattr(command, name))
 
 
-def _check_probability(probability: float) -> None:
-    if not 0 <= probability <= 1:
-        raise CommandRefused(f"{probability:g} is no probability; it lies from 0 to 1")
+def _check_member(
+    member: str, description: CommandDescription, labels: Sequence[str], condition_of: Callable[[str], Condition]
+) -> None:
+    _known([member], labels)
+    if not description.needs:
+        return
+    condition = condition_of(member)
+    if description.needs == "down":
+        if condition != "down":
+            raise CommandRefused(f"{member} is already running")
+    elif condition == "down":
+        raise CommandRefused(f"{member} is not running")
+    elif description.needs == "paused" and condition != "paused":
+        raise CommandRefused(f"{member} is not paused")
+    elif description.needs == "not paused" and condition == "paused":
+        raise CommandRefused(f"{member} {description.when_paused}")
 
 
 def _known(members: Iterable[str], labels: Sequence[str]) -> None:
     for member in members:
         if member not in labels:
             raise CommandRefused(f'unknown label "{member}"; known: {", ".join(labels)}')
-
-
-def _running(member: str, labels: Sequence[str], condition_of: Callable[[str], Condition]) -> None:
-    _known([member], labels)
-    if condition_of(member) == "down":
-        raise CommandRefused(f"{member} is not running")
 
 
 def _check_groups(groups: Sequence[Sequence[str]], labels: Sequence[str]) -> None:
@@ -126,3 +70,38 @@ def _check_links(sources: Sequence[str], targets: Sequence[str], labels: Sequenc
     _known((*sources, *targets), labels)
     if not any(source != target for source in sources for target in targets):
         raise CommandRefused("there is no link between these; name a source and another member as target")
+
+
+def _check_duration(duration_us: int) -> None:
+    if duration_us < 0:
+        raise CommandRefused(f"a delay of {duration_us} microseconds is negative")
+
+
+def _check_probability(probability: float) -> None:
+    if not 0 <= probability <= 1:
+        raise CommandRefused(f"{probability:g} is no probability; it lies from 0 to 1")
+
+
+def _check_message_kinds(kinds: Sequence[str]) -> None:
+    unknown = [kind for kind in kinds if kind not in MESSAGE_KINDS]
+    if unknown:
+        raise CommandRefused(f"there is no kind of message {unknown[0]!r}; known: {', '.join(MESSAGE_KINDS)}")
+
+
+def _check_event_kind(event: str) -> None:
+    if event not in EVENT_KINDS:
+        raise CommandRefused(f"there is no kind of event {event!r}; known: {', '.join(EVENT_KINDS)}")
+
+
+_CHECKS: dict[ArgumentKind, Callable[[Any], None]] = {
+    "duration": _check_duration,
+    "probability": _check_probability,
+    "message kinds": _check_message_kinds,
+    "event kind": _check_event_kind,
+}
+_VALUE_CHECKS = {
+    one.command: tuple(
+        (argument.name, _CHECKS[argument.kind]) for argument in one.arguments if argument.kind in _CHECKS
+    )
+    for one in CATALOGUE
+}

@@ -8,42 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.command_catalogue import HttpForm, description_of
 from quarterdeck.backend.core.command_check import check
-from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
-    CallMap,
-    ChangeState,
-    Command,
-    CommandRefused,
-    CutLink,
-    DelayLink,
-    DropMessages,
-    DuplicateOnLink,
-    Heal,
-    HealLink,
-    KillAt,
-    KillMember,
-    LoseOnLink,
-    Operate,
-    Partition,
-    PauseMember,
-    ResumeMember,
-    SearchClusters,
-    SetJoinList,
-    SetProperties,
-    StartMember,
-    StopMember,
-)
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused, CutLink, DropMessages, Heal, Partition
 from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
-from quarterdeck.backend.core.links import LinkCommand
-
-LinkOfOne = CutLink | DelayLink | LoseOnLink | DuplicateOnLink | DropMessages | HealLink
 
 
 class CommandTarget(NamedTuple):
@@ -64,43 +38,34 @@ class MemberRequest(NamedTuple):
 
 def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tuple[MemberRequest, ...]:
     """What to ask of whom. Raises `CommandRefused` when it cannot be done, or not wholly: then nothing is to be begun."""
-    if isinstance(command, StartMember):
-        raise CommandRefused(f"{command.member} is not started from here: a remote member is started where it lives")
+    description = description_of(command)
+    member = getattr(command, "member", "")
+    if description.needs == "down":
+        raise CommandRefused(f"{member} is not started from here: a remote member is started where it lives")
     # Whether its process stands still is not known from here, so it is not the reason for a refusal.
-    check(command, tuple(members), lambda label: "paused" if isinstance(command, ResumeMember) else "running")
-    match command:
-        case CallMap(member):
-            raise CommandRefused(f"{member} is not commanded to do an operation, but called")
-        case KillAt() | Operate():
-            raise CommandRefused("remote members do not do this; it is for clusters on this machine")
-        case SetJoinList(member, addresses):
-            found = [
-                MemberRequest(member, HttpRequest("PUT", "/join-list", {"addresses": _join_list(addresses, members)}))
-            ]
-        case ChangeState(member, state):
-            found = [MemberRequest(member, HttpRequest("POST", "/state", {"state": state}))]
-        case SetProperties(member, properties):
-            found = [MemberRequest(member, HttpRequest("PATCH", "/properties", {"properties": properties}))]
-        case StopMember(member):
-            found = [MemberRequest(member, HttpRequest("POST", "/stop", {}, may_end=True))]
-        case KillMember(member):
-            found = [MemberRequest(member, HttpRequest("POST", "/faults/kill", may_end=True))]
-        case PauseMember(member) | ResumeMember(member) | SearchClusters(member) | ArrangePartitions(member):
-            found = [MemberRequest(member, HttpRequest("POST", PATHS[type(command)]))]
-        case _:
-            found = _link_requests(command, members)
+    check(command, tuple(members), lambda label: "paused" if description.needs == "paused" else "running")
+    if isinstance(command, CallMap):
+        raise CommandRefused(f"{member} is not commanded to do an operation, but called")
+    if description.http is None:
+        raise CommandRefused("remote members do not do this; it is for clusters on this machine")
+    if member:
+        may_end = description.ending in ("stopped", "killed")
+        body = _body(command, description.http, members)
+        found = [MemberRequest(member, HttpRequest(description.http.method, description.http.path, body, may_end))]
+    else:
+        found = _link_requests(command, description.http, members)
     for request in found:
         if members[request.label].why:
             raise CommandRefused(f"{request.label} is not reached ({members[request.label].why}); nothing was done")
     return tuple(found)
 
 
-PATHS: dict[type[Command], str] = {
-    PauseMember: "/faults/pause",
-    ResumeMember: "/faults/resume",
-    SearchClusters: "/search",
-    ArrangePartitions: "/arrange",
-}
+def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> dict[str, object] | None:
+    """The arguments that are sent along, the entries of a join list as addresses; None when there are none."""
+    body = {name: getattr(command, name) for name in form.body}
+    if "addresses" in body:
+        body["addresses"] = _join_list(body["addresses"], members)
+    return body or None
 
 
 def _join_list(entries: Sequence[str], members: Mapping[str, CommandTarget]) -> tuple[Address, ...]:
@@ -110,24 +75,24 @@ def _join_list(entries: Sequence[str], members: Mapping[str, CommandTarget]) -> 
         raise CommandRefused(str(problem)) from problem
 
 
-def _link_requests(command: LinkCommand, members: Mapping[str, CommandTarget]) -> list[MemberRequest]:
+def _link_requests(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> list[MemberRequest]:
     """Each member at which links begin is told what becomes of those."""
     if isinstance(command, Heal):
         reached = [one.label for one in members.values() if not one.why]
         if not reached:
             raise CommandRefused("no member is reached")
-        return [MemberRequest(label, HttpRequest("DELETE", "/faults")) for label in reached]
+        return [MemberRequest(label, HttpRequest(form.method, form.path)) for label in reached]
     found = []
     for part in _parts(command):
-        one_way = {"one_way": True} if "one_way" in part.__struct_fields__ else {}
+        one_way = {"one_way": True} if hasattr(part, "one_way") else {}
         for source, targets in _targets_by_source(part).items():
             ends = {"sources": (members[source].address,), "targets": tuple(members[one].address for one in targets)}
             body = msgspec.to_builtins(msgspec.structs.replace(part, **ends, **one_way))
-            found.append(MemberRequest(source, HttpRequest("POST", "/faults", body)))
+            found.append(MemberRequest(source, HttpRequest(form.method, form.path, body)))
     return found
 
 
-def _parts(command: Partition | LinkOfOne) -> list[LinkOfOne]:
+def _parts(command: Command) -> Sequence[Any]:
     """The same in commands that name their links from each source to each target."""
     if not isinstance(command, Partition):
         return [command]
@@ -138,17 +103,10 @@ def _parts(command: Partition | LinkOfOne) -> list[LinkOfOne]:
     ]
 
 
-def _targets_by_source(part: LinkOfOne) -> dict[str, list[str]]:
+def _targets_by_source(part: Any) -> dict[str, list[str]]:
     """Where the links lead that begin at each member; the ways back too, when they are meant."""
-    match part:
-        case DropMessages():
-            one_way = True
-        case HealLink():
-            one_way = False
-        case _:
-            one_way = part.one_way
     links = [(source, target) for source in part.sources for target in part.targets if source != target]
-    if not one_way:
+    if not getattr(part, "one_way", isinstance(part, DropMessages)):
         links += [(target, source) for source, target in links]
     found: dict[str, list[str]] = {}
     for source, target in dict.fromkeys(links):

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Request
 
+from quarterdeck.backend.core.command_catalogue import CATALOGUE, CommandDescription, HttpForm, described
 from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
     ChangeState,
+    Command,
+    CutLink,
     Heal,
-    KillMember,
-    PauseMember,
-    ResumeMember,
-    SearchClusters,
     SetJoinList,
+    SetProperties,
+    StopMember,
 )
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
@@ -65,8 +65,39 @@ LINK_COMMAND_BODY: dict[str, Any] = {
 ACCEPTED = HTTPStatus.ACCEPTED
 """For what has only begun."""
 
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
-@writing.put("/join-list")
+
+def _path_of(kind: type[Command], **options: Any) -> Callable[[Endpoint], Endpoint]:
+    """Makes a function the handler of the path that the catalogue gives to this type of command."""
+    of_kind = described(kind)
+    assert of_kind.http is not None
+    return _path(of_kind, of_kind.http, **options)
+
+
+def _path(of_kind: CommandDescription, form: HttpForm, **options: Any) -> Callable[[Endpoint], Endpoint]:
+    router = faults if of_kind.role == "fault" else writing
+    dependencies = JOINED if form.needs_cluster else None
+    path = form.path.removeprefix(router.prefix)
+    return router.api_route(path, methods=[form.method], dependencies=dependencies, **options)
+
+
+def _add_plain_path(of_kind: CommandDescription, form: HttpForm) -> None:
+    """The path of a command that takes nothing and that has only begun when it is answered."""
+
+    async def do(face: FaceDependency, caller: CallerDependency) -> models.Done:
+        await face.do(of_kind.make({"member": face.label}), caller)
+        return models.Done(message=form.answer.format(member=face.label))
+
+    _path(of_kind, form, name=of_kind.tag, description=form.summary, status_code=ACCEPTED)(do)
+
+
+for _one in CATALOGUE:
+    if _one.http is not None and _one.http.summary:
+        _add_plain_path(_one, _one.http)
+
+
+@_path_of(SetJoinList)
 async def set_join_list(wanted: models.NewJoinList, face: FaceDependency, caller: CallerDependency) -> models.JoinList:
     """Edit the join list of this member's whole cluster; it reaches the other members by itself."""
     try:
@@ -81,28 +112,14 @@ async def set_join_list(wanted: models.NewJoinList, face: FaceDependency, caller
     return models.JoinList(addresses=face.machine.join_list)
 
 
-@writing.post("/state", status_code=ACCEPTED, dependencies=JOINED)
+@_path_of(ChangeState, status_code=ACCEPTED)
 async def change_state(wanted: models.StateWanted, face: FaceDependency, caller: CallerDependency) -> models.Done:
     """Ask the cluster to change its state. Events tell whether it did."""
     await face.do(ChangeState(face.label, wanted.state), caller)
     return models.Done(message=f"the cluster was asked to be {wanted.state}")
 
 
-@writing.post("/search", status_code=ACCEPTED, dependencies=JOINED)
-async def search(face: FaceDependency, caller: CallerDependency) -> models.Done:
-    """Look for other clusters now, instead of at the next turn. Refused by who is no master."""
-    await face.do(SearchClusters(face.label), caller)
-    return models.Done(message="it looks for other clusters")
-
-
-@writing.post("/arrange", status_code=ACCEPTED, dependencies=JOINED)
-async def arrange(face: FaceDependency, caller: CallerDependency) -> models.Done:
-    """See to it that the partitions are arranged, if they are not yet."""
-    await face.do(ArrangePartitions(face.label), caller)
-    return models.Done(message="the master was asked to arrange the partitions")
-
-
-@writing.post("/stop", status_code=ACCEPTED)
+@_path_of(StopMember, status_code=ACCEPTED)
 async def stop(face: FaceDependency, caller: CallerDependency, wanted: models.StopWanted | None = None) -> models.Done:
     """Stop gracefully: give the data away, say goodbye, end."""
     whole_cluster = wanted is not None and wanted.whole_cluster
@@ -110,7 +127,7 @@ async def stop(face: FaceDependency, caller: CallerDependency, wanted: models.St
     return models.Done(message="all members stop" if whole_cluster else f"{face.label} stops")
 
 
-@writing.patch("/properties")
+@_path_of(SetProperties)
 async def reconfigure(
     wanted: models.NewProperties, face: FaceDependency, caller: CallerDependency
 ) -> models.Properties:
@@ -125,7 +142,7 @@ async def link_conditions(face: FaceDependency) -> models.Faults:
     return _faults(face.faults)
 
 
-@faults.post("", openapi_extra=LINK_COMMAND_BODY)
+@_path_of(CutLink, openapi_extra=LINK_COMMAND_BODY)
 async def change_links(request: Request, face: FaceDependency, caller: CallerDependency) -> models.Faults:
     """Change conditions of links. Members are named by address, or by label where this member knows it."""
     try:
@@ -137,32 +154,11 @@ async def change_links(request: Request, face: FaceDependency, caller: CallerDep
     return _faults(face.faults)
 
 
-@faults.delete("")
+@_path_of(Heal)
 async def heal(face: FaceDependency, caller: CallerDependency) -> models.Faults:
     """Make every link plain again."""
     await face.do(Heal(), caller)
     return _faults(face.faults)
-
-
-@faults.post("/pause", status_code=ACCEPTED)
-async def pause(face: FaceDependency, caller: CallerDependency) -> models.Done:
-    """Freeze this member."""
-    await face.do(PauseMember(face.label), caller)
-    return models.Done(message=f"{face.label} is frozen")
-
-
-@faults.post("/resume", status_code=ACCEPTED)
-async def resume(face: FaceDependency, caller: CallerDependency) -> models.Done:
-    """Let a frozen member go on."""
-    await face.do(ResumeMember(face.label), caller)
-    return models.Done(message=f"{face.label} goes on")
-
-
-@faults.post("/kill", status_code=ACCEPTED)
-async def kill(face: FaceDependency, caller: CallerDependency) -> models.Done:
-    """End this member without a goodbye."""
-    await face.do(KillMember(face.label), caller)
-    return models.Done(message=f"{face.label} is killed")
 
 
 def _faults(conditions: Sequence[LinkChanged]) -> models.Faults:

@@ -15,24 +15,18 @@ from uuid import uuid4
 import msgspec
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.command_catalogue import description_of
 from quarterdeck.backend.core.command_check import Condition, check
 from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
-    CutLink,
-    DelayLink,
-    DropMessages,
-    DuplicateOnLink,
     Heal,
-    HealLink,
     KillAt,
     KillMember,
-    LoseOnLink,
     Partition,
     PauseMember,
     ResumeMember,
     SetJoinList,
-    StartMember,
     StopMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
@@ -51,7 +45,7 @@ from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
-from quarterdeck.backend.live.member.host import Host
+from quarterdeck.backend.live.member.host import Host, MemberCommand
 from quarterdeck.backend.live.member.member_host import MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
@@ -71,22 +65,6 @@ ANSWER_SENT_SECONDS = 0.1
 
 LONGEST_COMMAND_TEXT = 300
 """Characters of a command in its audit event."""
-
-FAULTS = (
-    KillMember,
-    PauseMember,
-    ResumeMember,
-    KillAt,
-    Partition,
-    CutLink,
-    DelayLink,
-    LoseOnLink,
-    DuplicateOnLink,
-    DropMessages,
-    Heal,
-    HealLink,
-)
-"""What is only done to a member that was started for it."""
 
 RecordConsumer = Callable[[Record], None]
 
@@ -244,24 +222,17 @@ class MemberService:
         """Raises `CommandRefused` unless this can be done here and now."""
         if self.host.ended:
             raise CommandRefused(f"{self.label} has ended")
-        if isinstance(command, FAULTS) and not self.configuration.allow_faults:
+        if description_of(command).role == "fault" and not self.configuration.allow_faults:
             raise CommandRefused(f"{self.label} was not started with --allow-faults")
         member = getattr(command, "member", self.label)
         if member not in (self.label, self.address):
             raise CommandRefused(f"this is {self.label}, not {member}")
 
     async def _carry_out(self, command: Command) -> None:
-        match command:
-            case Partition() | CutLink() | DelayLink() | LoseOnLink() | DuplicateOnLink() | DropMessages() | HealLink():
-                self._change_links(self._named(command))
-                return
-            case Heal():
-                self._change_links(command)
-                return
-            case StartMember():
-                raise CommandRefused(f"{self.label} is already running")
-            case _:
-                command = msgspec.structs.replace(command, member=self.label)
+        if isinstance(command, LinkCommand):
+            self._change_links(self._named(command))
+            return
+        command = msgspec.structs.replace(command, member=self.label)
         check(command, (self.label,), self._condition_of)
         match command:
             case KillMember():
@@ -276,7 +247,7 @@ class MemberService:
                 self._stop_unless_stopping()
             case SetJoinList():
                 await self.host.execute(self._resolved(command))
-            case _:
+            case _ if isinstance(command, MemberCommand):
                 await self.host.execute(command)
 
     def _condition_of(self, label: str) -> Condition:
