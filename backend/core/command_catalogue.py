@@ -37,6 +37,8 @@ class Argument(Struct, frozen=True):
     """How usage writes it, in brackets when it may be left out. Empty: it cannot be written at the prompt."""
     yaml: str = ""
     """Its key in a scenario, or for a flag also its word at the prompt; that of the attribute when empty."""
+    said: tuple[str, str] = ("", "")
+    """Of a flag: what a sentence says without it, and with it."""
 
     @property
     def key(self) -> str:
@@ -129,9 +131,9 @@ class CommandDescription(Struct, frozen=True):
 
 
 MEMBER = Argument("member", "member", "MEMBER")
-ANY_MEMBER = Argument("member", "member", "[MEMBER]")
+ANY_MEMBER = Argument("member", "member", "[MEMBER]", "at")
 ENDS = (Argument("sources", "members", "A", "from"), Argument("targets", "members", "B", "to"))
-ONE_WAY = Argument("one_way", "flag", "[one-way]", "one-way")
+ONE_WAY = Argument("one_way", "flag", "[one-way]", "one-way", ("and", "to"))
 MODE = Argument("mode", "block mode")
 PROBABILITY = Argument("probability", "probability", "0.3")
 MAP, KEY = Argument("map", "text", "MAP"), Argument("key", "text", "KEY")
@@ -200,7 +202,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
     ),
     CommandDescription(
         do.KillAt, "kill-at",
-        (MEMBER, Argument("event", "event kind", "EVENT"), Argument("after", "flag", "[after]")),
+        (MEMBER, Argument("event", "event kind", "EVENT"), Argument("after", "flag", "[after]", said=("at", "after"))),
         "kill a member at its next event of this kind, or right after", "K", "fault",
         sentence="kill {member} {after} its next {event}", always_asked=True, needs="", ending="killed",
     ),

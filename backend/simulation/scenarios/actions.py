@@ -1,39 +1,26 @@
-"""What a `do` step of a scenario does, as models, and the operator's commands that it stands for (design 5.1)."""
+"""What a `do` step of a scenario does, as models, and the operator's commands that it stands for (design 5.1).
+
+How a command is written in a scenario follows from the catalogue of commands and from the kinds of its arguments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
-from pydantic import Field, model_validator
+import msgspec
+from pydantic import Field, create_model, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
-    BlockMode,
-    CallMap,
-    ChangeState,
-    Command,
-    CutLink,
-    DelayLink,
-    DropMessages,
-    DuplicateOnLink,
-    Heal,
-    HealLink,
-    KillAt,
-    KillMember,
-    LoseOnLink,
-    Operate,
-    Partition,
-    PauseMember,
-    ResumeMember,
-    SearchClusters,
-    SetJoinList,
-    SetProperties,
-    StartMember,
-    StopMember,
+from quarterdeck.backend.core.command_catalogue import (
+    CATALOGUE,
+    Argument,
+    ArgumentKind,
+    CommandDescription,
+    described,
+    description_of,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
+from quarterdeck.backend.core.commands import BlockMode, Command, HealLink, KillMember, StartMember
 from quarterdeck.backend.simulation.scenarios.values import (
     Duration,
     Entries,
@@ -49,35 +36,43 @@ from quarterdeck.backend.simulation.scenarios.values import (
     without_repeats,
 )
 
+YAML_TYPES: dict[ArgumentKind, Any] = {
+    "member": Label,
+    "members": Labels,
+    "block mode": BlockMode,
+    "duration": Duration,
+    "probability": Annotated[float, Field(ge=0, le=1)],
+    "message kinds": MessageKinds,
+    "join list": Entries,
+    "cluster state": ClusterState,
+    "properties": Properties,
+    "event kind": EventKind,
+    "flag": Annotated[bool, Field(strict=True)],
+    "text": Name,
+    "bytes": str,
+}
+"""What may be written for arguments of each kind."""
 
-class Links(ScenarioModel):
-    sources: Labels = Field(alias="from")
-    targets: Labels = Field(alias="to")
-    one_way: bool = Field(default=False, alias="one-way", strict=True)
+YAML_EXAMPLES: dict[ArgumentKind, str] = {
+    "message kinds": "[heartbeat]",
+    "join list": "[athens, byzantium]",
+    "cluster state": "FROZEN",
+    "properties": "{hazelcast.merge.next.run.delay.seconds: 1}",
+    "event kind": "claim-started",
+}
 
+SENTENCE_PARTS: dict[ArgumentKind, Callable[[Any], str]] = {
+    "members": ", ".join,
+    "groups": lambda groups: " | ".join(map(", ".join, groups)),
+    "duration": duration_text,
+    "message kinds": lambda kinds: ", ".join(kinds) or "no",
+    "join list": ", ".join,
+    "properties": settings_text,
+    "bytes": bytes.decode,
+}
+"""How sentences say arguments of the kinds that are not said as they are."""
 
-class Cut(Links):
-    mode: BlockMode = "blackhole"
-
-
-class Delay(Links):
-    by_us: Duration = Field(alias="by")
-
-
-class Lose(Links):
-    probability: float = Field(ge=0, le=1)
-
-
-class Duplicate(Links):
-    probability: float = Field(ge=0, le=1)
-
-
-class Drop(ScenarioModel):
-    """One-way, as whole kinds of messages have a direction. No kinds: none are dropped any more."""
-
-    sources: Labels = Field(alias="from")
-    targets: Labels = Field(alias="to")
-    kinds: MessageKinds
+MAP_OF_SCENARIOS = "map"
 
 
 class Groups(ScenarioModel):
@@ -113,31 +108,13 @@ class LinksToHeal(ScenarioModel):
         return self
 
 
-class KillPoint(ScenarioModel):
-    """Where a member dies: as it records the event, or with `after` when it has done all that it does in that instant."""
-
-    event: EventKind
-    after: bool = Field(default=False, strict=True)
+class Details(ScenarioModel):
+    """Several arguments of a command on a member; the first one may stand alone."""
 
     @model_validator(mode="before")
     @classmethod
     def _bare_word(cls, value: object) -> object:
-        return {"event": value} if isinstance(value, str) else value
-
-    def text(self) -> str:
-        return f"{'after' if self.after else 'at'} its next {self.event}"
-
-
-class MapEntry(ScenarioModel):
-    """One key of a map, and the member that is asked for it as a client would."""
-
-    at: Label
-    map: Name = "map"
-    key: Name
-
-
-class NewValue(MapEntry):
-    value: str
+        return {next(iter(cls.model_fields)): value} if isinstance(value, str) else value
 
 
 class Load(ScenarioModel):
@@ -147,7 +124,7 @@ class Load(ScenarioModel):
     """
 
     at: Labels
-    map: Name = "map"
+    map: Name = MAP_OF_SCENARIOS
     keys: int = Field(default=10, ge=1, le=100_000)
     rate: float = Field(default=10, gt=0, le=100_000)
     """Operations per second."""
@@ -172,55 +149,72 @@ class WaitLimit(ScenarioModel):
     within_us: Duration = Field(alias="within")
 
 
-EXAMPLES = {
-    "partition": "[[athens], [byzantium]]",
-    "drop_messages": "{from: athens, to: byzantium, kinds: [heartbeat]}",
-    "set_join_list": "{athens: [athens, byzantium]}",
-    "change_state": "{athens: FROZEN}",
-    "set": "{athens: {hazelcast.merge.next.run.delay.seconds: 1}}",
-    "kill_at": "{athens: claim-started}",
-    "wait": "2s",
-    "put": "{at: athens, map: m, key: k, value: v}",
-    **dict.fromkeys(("get", "remove"), "{at: athens, map: m, key: k}"),
-    "load": "{at: [athens], keys: 10, rate: 10, for: 20s}",
-    "wait_until_safe": "{within: 60s}",
-    **dict.fromkeys(("cut", "delay", "lose", "duplicate"), "{from: athens, to: byzantium, ...}"),
+def _model(description: CommandDescription, base: type[ScenarioModel], arguments: Iterable[Argument]) -> Any:
+    """The model of a command whose `arguments` are written one by one."""
+    of_command = msgspec.structs.fields(description.operation or description.command)
+    defaults: dict[str, Any] = {one.name: one.default for one in of_command if one.default is not msgspec.NODEFAULT}
+    if description.operation is not None:
+        defaults["map"] = MAP_OF_SCENARIOS
+    fields: dict[str, Any] = {}
+    for one in arguments:
+        default = (defaults[one.name],) if one.name in defaults else ()
+        fields[one.name] = (YAML_TYPES[one.kind], Field(*default, alias=one.key))
+    return create_model(description.command.__name__, __base__=base, **fields)
+
+
+def _form(description: CommandDescription) -> Any:
+    """The type of what stands in a scenario behind the name of a command."""
+    if description.target == "everything":
+        return LinksToHeal
+    if description.target == "groups":
+        return Groups
+    if description.target == "links" or description.operation is not None:
+        # To whom it is done comes first, then flags, then the rest.
+        places = {"member": 0, "members": 0, "flag": 1}
+        return _model(
+            description, ScenarioModel, sorted(description.arguments, key=lambda one: places.get(one.kind, 2))
+        )
+    details = description.details
+    if not details:
+        return Labels
+    of_one = YAML_TYPES[details[0].kind] if len(details) == 1 else _model(description, Details, details)
+    table, annotated = cast("tuple[Any, Any]", (dict, Annotated))
+    return annotated[table[Label, of_one], Field(min_length=1)]
+
+
+ACTIONS = {one.tag: one for one in CATALOGUE if one.command is not HealLink and (one.operation is None or one.sentence)}
+"""The commands that a scenario has an action for, by its name. Some links are healed by the action that heals all."""
+
+FORMS: dict[str, Any] = {tag: _form(one) for tag, one in ACTIONS.items()}
+
+MODELS: dict[str, type[ScenarioModel]] = {
+    **{tag: form for tag, form in FORMS.items() if isinstance(form, type)},
+    "kill-at": get_args(get_args(FORMS["kill-at"])[0])[1],
+    "load": Load,
+    "wait-until-safe": WaitLimit,
 }
-"""How an action is written that is not done to members alone."""
+"""The models of what stands behind the names of actions, where that has fields."""
 
 
-class Action(ScenarioModel):
-    """What a `do` step does: exactly one of these."""
+def _fields() -> dict[str, Any]:
+    found: dict[str, Any] = {
+        tag.replace("-", "_"): (form | None, Field(None, alias=tag)) for tag, form in FORMS.items() if tag != "heal"
+    }
+    return found | {"heal": (LinksToHeal, Field(default_factory=LinksToHeal))}
 
-    start: Labels | None = None
-    stop: Labels | None = None
-    kill: Labels | None = None
+
+if TYPE_CHECKING:
+    CommandActions = ScenarioModel
+else:
+    CommandActions = create_model("CommandActions", __base__=ScenarioModel, **_fields())
+
+
+class Action(CommandActions):
+    """What a `do` step does: exactly one of these, or of the commands."""
+
     restart: Labels | None = None
-    pause: Labels | None = None
-    resume: Labels | None = None
-    partition: Groups | None = None
-    cut: Cut | None = None
-    delay: Delay | None = None
-    lose: Lose | None = None
-    duplicate: Duplicate | None = None
-    drop_messages: Drop | None = Field(default=None, alias="drop-messages")
-    set_join_list: Annotated[dict[Label, Entries], Field(min_length=1)] | None = Field(
-        default=None, alias="set-join-list"
-    )
-    change_state: Annotated[dict[Label, ClusterState], Field(min_length=1)] | None = Field(
-        default=None, alias="change-state"
-    )
-    set: Annotated[dict[Label, Properties], Field(min_length=1)] | None = None
-    search: Labels | None = None
-    operate: Labels | None = None
-    kill_at: Annotated[dict[Label, KillPoint], Field(min_length=1)] | None = Field(default=None, alias="kill-at")
-    arrange: Labels | None = None
-    put: NewValue | None = None
-    get: MapEntry | None = None
-    remove: MapEntry | None = None
     load: Load | None = None
     wait_until_safe: WaitLimit | None = Field(default=None, alias="wait-until-safe")
-    heal: Annotated[LinksToHeal, Field(default_factory=LinksToHeal)]
     wait: Duration = 0
 
     @model_validator(mode="before")
@@ -233,9 +227,7 @@ class Action(ScenarioModel):
         if len(self.model_fields_set) != 1:
             raise ValueError("holds not exactly one action; give each action a step of its own")
         if getattr(self, self.name) is None:
-            raise ValueError(
-                f"{self.word} needs to know whom; write {{{self.word}: {EXAMPLES.get(self.name, 'athens')}}}"
-            )
+            raise ValueError(f"{self.word} needs to know whom; write {{{self.word}: {_example(self.word)}}}")
         return self
 
     @property
@@ -253,93 +245,70 @@ class Action(ScenarioModel):
 
         A restart kills the member only when `is_running` says so at the moment the command is asked for.
         """
-        one_each: dict[str, Callable[[str], Command]] = {
-            "start": StartMember,
-            "stop": StopMember,
-            "kill": KillMember,
-            "pause": PauseMember,
-            "resume": ResumeMember,
-            "search": SearchClusters,
-            "operate": Operate,
-            "arrange": ArrangePartitions,
-        }
-        what: Any = getattr(self, self.name)
-        match self.name:
-            case "restart":
-                for label in what:
-                    if is_running(label):
-                        yield KillMember(label)
-                    yield StartMember(label)
-            case "partition":
-                yield Partition(what.groups, what.mode)
-            case "cut":
-                yield CutLink(what.sources, what.targets, what.one_way, what.mode)
-            case "delay":
-                yield DelayLink(what.sources, what.targets, what.by_us, what.one_way)
-            case "lose":
-                yield LoseOnLink(what.sources, what.targets, what.probability, what.one_way)
-            case "duplicate":
-                yield DuplicateOnLink(what.sources, what.targets, what.probability, what.one_way)
-            case "drop_messages":
-                yield DropMessages(what.sources, what.targets, what.kinds)
-            case "set_join_list":
-                yield from (SetJoinList(label, entries) for label, entries in what.items())
-            case "change_state":
-                yield from (ChangeState(label, state) for label, state in what.items())
-            case "set":
-                yield from (SetProperties(label, dict(properties)) for label, properties in what.items())
-            case "kill_at":
-                yield from (KillAt(label, point.event, point.after) for label, point in what.items())
-            case "put":
-                yield CallMap(what.at, Put(what.map, what.key, what.value.encode()))
-            case "get":
-                yield CallMap(what.at, Get(what.map, what.key))
-            case "remove":
-                yield CallMap(what.at, Remove(what.map, what.key))
-            case "heal":
-                yield Heal() if what.sources is None else HealLink(what.sources, what.targets)
-            case "wait" | "wait_until_safe" | "load":
-                pass
-            case name:
-                yield from (one_each[name](label) for label in what)
+        for label in self.restart or ():
+            if is_running(label):
+                yield KillMember(label)
+            yield StartMember(label)
+        description = ACTIONS.get(self.word)
+        if description is not None:
+            what: Any = getattr(self, self.name)
+            if isinstance(what, LinksToHeal) and what.sources is not None:
+                description = described(HealLink)
+            yield from map(description.make, _arguments(description, what))
 
     def text(self) -> str:
         """The action in one line, for people."""
         what: Any = getattr(self, self.name)
-        match self.name:
-            case "partition":
-                return f"partition {' | '.join(', '.join(group) for group in what.groups)} ({what.mode})"
-            case "cut" | "delay" | "lose" | "duplicate":
-                arrow = "to" if what.one_way else "and"
-                more = {"cut": "mode", "delay": "by_us"}.get(self.name, "probability")
-                amount = duration_text(what.by_us) if more == "by_us" else getattr(what, more)
-                return f"{self.name} {', '.join(what.sources)} {arrow} {', '.join(what.targets)} ({amount})"
-            case "drop_messages":
-                return (
-                    f"drop {', '.join(what.kinds) or 'no'} messages from {', '.join(what.sources)} "
-                    f"to {', '.join(what.targets)}"
-                )
-            case "set_join_list":
-                return "; ".join(f"set join list via {label} to {', '.join(them)}" for label, them in what.items())
-            case "change_state":
-                return "; ".join(f"change state via {label} to {state}" for label, state in what.items())
-            case "set":
-                return "; ".join(f"set {settings_text(properties)} at {label}" for label, properties in what.items())
-            case "kill_at":
-                return "; ".join(f"kill {label} {point.text()}" for label, point in what.items())
-            case "put":
-                return f"put {what.key} = {what.value} into {what.map} via {what.at}"
-            case "get" | "remove":
-                return f"{self.name} {what.key} of {what.map} via {what.at}"
+        match self.word:
             case "load":
                 text: str = what.text()
                 return text
-            case "wait_until_safe":
+            case "wait-until-safe":
                 return f"wait until all data is safe, at most {duration_text(what.within_us)}"
-            case "heal":
-                ends = f" {', '.join(what.sources)} and {', '.join(what.targets)}" if what.sources else ""
-                return f"heal{ends}"
             case "wait":
                 return f"wait {duration_text(what)}"
-            case name:
-                return f"{name} {', '.join(what)}"
+            case word if isinstance(what, tuple):
+                return f"{word} {', '.join(what)}"
+            case _:
+                return "; ".join(map(_sentence, self.commands(lambda _: True)))
+
+
+def _arguments(description: CommandDescription, what: Any) -> Iterator[dict[str, Any]]:
+    """By name, the arguments of each command that stands for what is written behind the name of an action."""
+    if isinstance(what, tuple):
+        yield from ({"member": label} for label in what)
+    elif isinstance(what, dict):
+        first, *more = description.details
+        for label, value in what.items():
+            yield {"member": label} | (dict(value) if more else {first.name: value})
+    else:
+        found = {one.name: (one.kind, getattr(what, one.name)) for one in description.arguments}
+        yield {name: value.encode() if kind == "bytes" else value for name, (kind, value) in found.items()}
+
+
+def _sentence(command: Command) -> str:
+    description = description_of(command)
+    values, texts = description.values(command), {}
+    for one in description.arguments:
+        value = values[one.name]
+        texts[one.name] = one.said[value] if one.kind == "flag" else SENTENCE_PARTS.get(one.kind, str)(value)
+    return description.sentence.format(**texts)
+
+
+def _example(word: str) -> str:
+    """How the action of this name is written."""
+    description = ACTIONS.get(word)
+    if description is None:
+        return {
+            "wait": "2s",
+            "load": "{at: [athens], keys: 10, rate: 10, for: 20s}",
+            "wait-until-safe": "{within: 60s}",
+        }.get(word, "athens")
+    details = [(one, YAML_EXAMPLES[one.kind]) for one in description.details if one.kind in YAML_EXAMPLES]
+    if description.target == "groups":
+        return "[[athens], [byzantium]]"
+    if description.target == "links":
+        return f"{{from: athens, to: byzantium, {', '.join(f'{one.key}: {text}' for one, text in details) or '...'}}}"
+    if description.operation is not None:
+        return f"{{at: athens, {', '.join(f'{one.key}: {one.key[0]}' for one in description.details)}}}"
+    return f"{{athens: {details[0][1]}}}" if details else "athens"

@@ -20,21 +20,8 @@ from quarterdeck.backend.documents.yaml_document import (
     validation_problem_text,
     validation_problems,
 )
-from quarterdeck.backend.simulation.scenarios.actions import (
-    Action,
-    Cut,
-    Delay,
-    Drop,
-    Duplicate,
-    Groups,
-    KillPoint,
-    LinksToHeal,
-    Load,
-    Lose,
-    MapEntry,
-    NewValue,
-    WaitLimit,
-)
+from quarterdeck.backend.simulation.scenarios.actions import MODELS as ACTION_MODELS
+from quarterdeck.backend.simulation.scenarios.actions import Action
 from quarterdeck.backend.simulation.scenarios.questions import AnswerSource
 from quarterdeck.backend.simulation.scenarios.scenario import (
     ClockSettings,
@@ -112,18 +99,7 @@ MODELS: dict[FieldPath, type[ScenarioModel]] = {
     ("ask", "right"): AnswerSource,
     ("do",): Action,
     ("expect",): Expect,
-    ("do", "partition"): Groups,
-    ("do", "cut"): Cut,
-    ("do", "delay"): Delay,
-    ("do", "lose"): Lose,
-    ("do", "duplicate"): Duplicate,
-    ("do", "drop-messages"): Drop,
-    ("do", "heal"): LinksToHeal,
-    ("do", "put"): NewValue,
-    ("do", "get"): MapEntry,
-    ("do", "remove"): MapEntry,
-    ("do", "load"): Load,
-    ("do", "wait-until-safe"): WaitLimit,
+    **{("do", word): model for word, model in ACTION_MODELS.items()},
     ("expect", "migrations"): Migrations,
     ("expect", "value"): ExpectedValue,
 }
@@ -137,7 +113,7 @@ def _model_around(place: FieldPath) -> type[ScenarioModel]:
     if place[:1] != ("steps",):
         return Scenario
     if place[2:4] == ("do", "kill-at"):
-        return KillPoint
+        return ACTION_MODELS["kill-at"]
     return MODELS[place[2:-1]] if len(place) > 3 else Step
 
 
