@@ -104,12 +104,12 @@ async def set_join_list(wanted: models.NewJoinList, face: FaceDependency, caller
         addresses = resolve_join_list(
             wanted.addresses,
             {face.label: face.address},
-            port_try_count=face.machine.settings.join_port_try_count,
+            port_try_count=face.member.settings.join_port_try_count,
         )
     except BadJoinList as problem:
         raise Denied(HTTPStatus.BAD_REQUEST, f"addresses: {problem}", "nothing was changed") from problem
     await face.do(SetJoinList(face.label, addresses), caller)
-    return models.JoinList(addresses=face.machine.join_list)
+    return models.JoinList(addresses=face.member.join_list)
 
 
 @_path_of(ChangeState, status_code=ACCEPTED)

@@ -90,13 +90,13 @@ async def why_not_merging(face: FaceDependency) -> models.WhyNotMerging:
 @router.get("/join-list")
 async def join_list(face: FaceDependency) -> models.JoinList:
     """Where this member looks for its cluster, and for others."""
-    return models.JoinList(addresses=face.machine.join_list)
+    return models.JoinList(addresses=face.member.join_list)
 
 
 @router.get("/state")
 async def state(face: FaceDependency) -> models.StateIs:
     """The state of the cluster as this member holds it to be."""
-    return models.StateIs(state=face.machine.cluster_state)
+    return models.StateIs(state=face.member.cluster_state)
 
 
 @router.get("/properties")
@@ -121,5 +121,5 @@ async def records(
 
 def properties_of(face: Face) -> models.Properties:
     return models.Properties(
-        properties=face.machine.settings.as_properties(), fixed_at_start=tuple(sorted(FIXED_AT_START))
+        properties=face.member.settings.as_properties(), fixed_at_start=tuple(sorted(FIXED_AT_START))
     )

@@ -48,8 +48,8 @@ def process_started_utc_us() -> int:
 
 
 def this_member(face: Face, started_utc_us: int) -> models.ThisMember:
-    machine, configuration = face.machine, face.configuration
-    members, table = machine.members, machine.table
+    member, configuration = face.member, face.configuration
+    members, table = member.members, member.table
     return models.ThisMember(
         label=face.label,
         address=face.address,
@@ -61,13 +61,13 @@ def this_member(face: Face, started_utc_us: int) -> models.ThisMember:
         started_utc=utc_text(started_utc_us),
         now_us=face.now_us(),
         utc_us=utc_now_us(),
-        cluster_state=machine.cluster_state,
-        master=machine.master,
-        is_master=machine.is_master,
+        cluster_state=member.cluster_state,
+        master=member.master,
+        is_master=member.is_master,
         list_version=members.version if members else 0,
         lineage=members.lineage if members else "",
         members=_entries(members.members if members else ()),
-        join_list=machine.join_list,
+        join_list=member.join_list,
         remembered=remembered(face),
         table_version=table.version if table else 0,
         table_digest=f"{table.digest:016x}" if table else "",
@@ -90,17 +90,17 @@ def remembered(face: Face) -> tuple[Address, ...]:
 
 
 def members(face: Face) -> models.Members:
-    listed, belief = face.machine.members, own_belief(face)
+    listed, belief = face.member.members, own_belief(face)
     table = belief.table
     return models.Members(
         list_version=listed.version if listed else 0,
         lineage=listed.lineage if listed else "",
-        master=face.machine.master,
+        master=face.member.master,
         members=tuple(
             models.MemberRow(
                 **_entry(one).model_dump(),
                 this=one.uuid == face.uuid,
-                master=one.address == face.machine.master,
+                master=one.address == face.member.master,
                 suspected=one.address in belief.suspicions,
                 owned=table.owned_by(one.uuid) if table else 0,
                 backed_up=table.backed_up_by(one.uuid) if table else 0,
@@ -161,24 +161,24 @@ def suspicions_of(belief: believed.Belief) -> models.Suspicions:
 
 
 def why_not_merging(face: Face) -> models.WhyNotMerging:
-    belief, machine = own_belief(face), face.machine
+    belief, member = own_belief(face), face.member
     return models.WhyNotMerging(
         sentence=_why(face, belief),
-        master=machine.master,
-        is_master=machine.is_master,
+        master=member.master,
+        is_master=member.is_master,
         merging=belief.merging,
         obstacles=_obstacles(belief),
         verdicts=_verdicts(belief),
         delay=_delay(belief),
         held_back=suspicions_of(belief).held_back,
-        join_list=machine.join_list,
+        join_list=member.join_list,
         remembered=remembered(face),
     )
 
 
 def table_rows(face: Face, first: int, last: int | None) -> data.Table:
     """The rows from `first` to `last`, or as many of them as one answer has room for."""
-    table = face.machine.table
+    table = face.member.table
     if table is None:
         return data.Table(
             table_version=0, digest="", partitions=0, replicas=0, holders=(), rows=(), next=None
@@ -258,13 +258,13 @@ def _delay(belief: believed.Belief) -> models.WaitsForLinks | None:
 
 
 def _why(face: Face, belief: believed.Belief) -> str:
-    machine = face.machine
+    member = face.member
     if belief.delay is not None:
         return f"{belief.delay.master} lets it in when its links to {', '.join(belief.delay.missing)} are proven"
-    if machine.members is None:
+    if member.members is None:
         return NO_LIST
-    if not machine.is_master:
-        return f"it follows {machine.master}, and only a master merges; ask that one"
+    if not member.is_master:
+        return f"it follows {member.master}, and only a master merges; ask that one"
     if belief.merging:
         return f"it is merging into the cluster of {belief.merging}"
     return belief.not_merging or MEETS_NOBODY

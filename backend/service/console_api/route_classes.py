@@ -66,7 +66,7 @@ CallerDependency = Annotated[Caller, Depends(_caller_of_request)]
 
 
 async def _require_joined(face: FaceDependency) -> None:
-    if face.machine.members is None:
+    if face.member.members is None:
         raise Denied(
             HTTPStatus.SERVICE_UNAVAILABLE,
             f"{face.label} has not joined a cluster yet",

@@ -11,7 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
-from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 
@@ -47,8 +47,8 @@ class Face(Protocol):
     def configuration(self) -> ProcessConfiguration: ...
 
     @property
-    def machine(self) -> MemberMachine:
-        """To read properties of; commands go through `do` and `call`."""
+    def member(self) -> Inspection:
+        """What the member knows and believes; commands go through `do` and `call`."""
         ...
 
     @property

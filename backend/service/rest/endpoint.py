@@ -36,7 +36,7 @@ class RestRequest:
 
     def require_joined(self) -> None:
         """Raises `Denied` while the member belongs to no cluster."""
-        if not self.face.machine.joined:
+        if not self.face.member.joined:
             hint = "wait until hazelcast/health/ready answers 200"
             raise Denied(503, f"{self.face.label} has not joined a cluster yet", hint)
 

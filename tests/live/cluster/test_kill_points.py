@@ -9,20 +9,24 @@ import pytest
 from quarterdeck.backend.core.commands import CommandRefused, KillAt, KillMember, Operate, StartMember, StopMember
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import JoinFailed, MemberStopped, ProcessKilled, SuspicionRaised
+from quarterdeck.backend.core.inputs import Input
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.messages import Leave
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
+from tests.core.member_state import conclude, state_of
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 
 
 class Telling(MemberMachine):
     """Asked to operate, it notes that something has happened, and says goodbye to everybody next."""
 
-    def operate(self, now: int) -> Sequence[Effect]:
-        state = self._state
-        state.note(now, JoinFailed({}))
+    def step(self, now: int, input: Input) -> Sequence[Effect]:
+        if not isinstance(input, Operate):
+            return super().step(now, input)
+        state = state_of(self)
+        state.record(now, JoinFailed({}))
         state.send_all(tuple(state.peers), Leave(state.uuid))
-        return self._taken(now)
+        return conclude(self, now)
 
 
 @pytest.fixture

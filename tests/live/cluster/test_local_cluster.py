@@ -39,6 +39,7 @@ from quarterdeck.backend.core.events import (
     StrangerRefused,
     SuspicionRaised,
 )
+from quarterdeck.backend.core.inputs import Input, Tick
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.journal.reader import read_journal
@@ -281,10 +282,10 @@ def test_everything_drained_is_in_the_journal(start: Callable[..., ObservedClust
 
 def test_a_member_whose_core_raises_dies_alone(start: Callable[..., ObservedCluster]) -> None:
     class Fragile(MemberMachine):
-        def tick(self, now: int) -> Sequence[Effect]:
-            if self.address == doomed and now > 1_000_000:
+        def step(self, now: int, input: Input) -> Sequence[Effect]:
+            if isinstance(input, Tick) and self.address == doomed and now > 1_000_000:
                 raise RuntimeError("a defect")
-            return super().tick(now)
+            return super().step(now, input)
 
     doomed = ""
     watched = start(3, machine=Fragile)
