@@ -1,4 +1,4 @@
-"""A member: one state machine behind one door, `step` (design section 2).
+"""A member: one state machine with one entry, `step` (design section 2).
 
 Time comes in with every step, in microseconds on the run's clock, and never goes backwards. What is to be done comes out as
 effects, to be carried out in order. After every step `next_deadline` says when the member wants its next `Tick`.

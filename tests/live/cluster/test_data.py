@@ -80,7 +80,7 @@ def start(request: pytest.FixtureRequest) -> Iterator[Start]:
 
     def begin(labels: Sequence[str] | int = 3, properties: dict[str, Any] | None = None, **options: Any) -> Holding:
         settings = Settings.of(CALM | (properties or {}), preset="training")
-        given = {"settings": settings, "base_port": BASE_PORT, "seed": 1, "patience": Timeouts(1, 1)} | options
+        given = {"settings": settings, "base_port": BASE_PORT, "seed": 1, "timeouts": Timeouts(1, 1)} | options
         cluster = request.param(labels, **given)
         open_clusters.append(cluster)
         cluster.started.result(20)

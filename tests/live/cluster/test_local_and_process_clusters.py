@@ -72,7 +72,7 @@ def start(request: pytest.FixtureRequest) -> Iterator[Start]:
     open_clusters: list[LiveCluster] = []
 
     def begin(labels: Sequence[str] | int = 3, **options: Any) -> ObservedCluster:
-        options = {"settings": QUICK, "base_port": BASE_PORT, "seed": 1, "patience": Timeouts(1, 1)} | options
+        options = {"settings": QUICK, "base_port": BASE_PORT, "seed": 1, "timeouts": Timeouts(1, 1)} | options
         cluster = request.param(labels, **options)
         open_clusters.append(cluster)
         cluster.started.result(20)

@@ -55,7 +55,7 @@ def start() -> Iterator[Callable[..., ObservedCluster]]:
     open_clusters: list[LocalCluster] = []
 
     def begin(labels: Sequence[str] | int = 3, **options: Any) -> ObservedCluster:
-        options = {"settings": QUICK, "base_port": BASE_PORT, "seed": 1, "patience": Timeouts(0.5, 0.5)} | options
+        options = {"settings": QUICK, "base_port": BASE_PORT, "seed": 1, "timeouts": Timeouts(0.5, 0.5)} | options
         cluster = LocalCluster(labels, **options)
         open_clusters.append(cluster)
         cluster.started.result(20)
