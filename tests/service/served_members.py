@@ -25,10 +25,11 @@ from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreac
 from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
-from quarterdeck.backend.service.http.face import Caller, NodeState
+from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.request_guard import Limits
 
 SETTINGS = Settings.of(preset="training")

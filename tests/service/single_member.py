@@ -32,9 +32,10 @@ from quarterdeck.backend.core.inputs import START, TICK, Call, Input
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
-from quarterdeck.backend.service.http.face import Caller, NodeState
+from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.websocket_compression import SharedDeflateProtocol
 from quarterdeck.backend.service.process.record_buffer import RecordBuffer
 

@@ -53,9 +53,10 @@ from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
 from quarterdeck.backend.live.transport.member_transport import DEFAULT_TIMEOUTS, Timeouts
 from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security
-from quarterdeck.backend.service.http.face import Caller, NodeState
+from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_server import HttpServer
 from quarterdeck.backend.service.process.record_buffer import RecordBuffer
 

@@ -6,7 +6,8 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.service.http.face import Face, NodeState
+from quarterdeck.backend.member_api.beliefs import NodeState
+from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, json_response
 from quarterdeck.backend.service.rest.cluster_safety import migration_queue_size, why_not_ready, why_unsafe
 from quarterdeck.backend.service.rest.endpoint import RestEndpoint, RestRequest

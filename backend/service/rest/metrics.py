@@ -20,9 +20,8 @@ from starlette.routing import Route
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.events import EVENT_KINDS, Event
-from quarterdeck.backend.service.console_api.query_results import own_belief
 from quarterdeck.backend.service.http.access import require
-from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.member_log import software_version
 
 LOST = "lost"
