@@ -29,7 +29,8 @@ from quarterdeck.backend.core.membership.views.identity import Member
 HOST = "127.0.0.1"
 WAIT_SECONDS = 20.0
 
-Reply = tuple[int, dict[str, Any]]
+Reply = tuple[int, object]
+"""A status, and what JSON is made from."""
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -149,7 +150,7 @@ class FakeMember:
             return JSONResponse({"status": "fail", "message": "who are you?", "hint": "give a name"}, 401)
         if (request.method, path) in self.replies:
             status, body = self.replies[request.method, path]
-            return JSONResponse(body, status)
+            return Response(msgspec.json.encode(body), status, media_type="application/json")
         if request.method == "GET" and path == "/member":
             return JSONResponse(self.facts())
         if request.method == "GET" and path == "/records":
