@@ -31,6 +31,7 @@ from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.request_guard import Limits
+from tests.waiting import until
 
 SETTINGS = Settings.of(preset="training")
 
@@ -160,7 +161,7 @@ class MemberHarness:
     async def live(self) -> None:
         while True:
             self.step()
-            await asyncio.sleep(0 if self.hurries else 0.005)
+            await asyncio.sleep(0 if self.hurries else 0.005)  # the pace of its time
 
     def step(self) -> None:
         self.now_us += STEP_US
@@ -236,10 +237,7 @@ class ServedMembers:
             config = uvicorn.Config(guard, lifespan="off", log_config=None, proxy_headers=False, access_log=False)
             server = uvicorn.Server(config)
             self._servers.append((server, asyncio.create_task(server._serve([listening]))))
-            for _ in range(2_000):
-                if server.started:
-                    break
-                await asyncio.sleep(0.005)
+            await until(lambda: server.started)
             return Client(self, member, guard, listening.getsockname()[1])
 
         client: Client = self.run(begin)

@@ -38,6 +38,7 @@ from quarterdeck.backend.service.configuration.process_configuration import Proc
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.websocket_compression import SharedDeflateProtocol
 from quarterdeck.backend.service.process.record_buffer import RecordBuffer
+from tests.waiting import until
 
 ADDRESS = Address("127.0.0.1:5701")
 OTHER = Address("127.0.0.1:5702")
@@ -189,8 +190,7 @@ async def served(app: ASGIApp) -> AsyncIterator[str]:
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to wait for
-        await asyncio.sleep(0.01)
+    await until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
         yield f"127.0.0.1:{port}"

@@ -33,7 +33,7 @@ class Telling(MemberMachine):
 def watched() -> Iterator[ObservedCluster]:
     cluster = LocalCluster(2, settings=QUICK, base_port=BASE_PORT, seed=1, machine=Telling)
     try:
-        cluster.started.result(20)
+        cluster.started.result(60)
         watched = ObservedCluster(cluster)
         watched.until(lambda: watched.agree(["n1", "n2"]))
         yield watched
@@ -56,7 +56,7 @@ def test_a_member_that_is_down_dies_in_its_next_life_and_in_no_other(watched: Ob
     watched.do(KillAt("n2", "member-started"))
     for _ in range(2):
         watched.do(StartMember("n2"))
-    watched.until(lambda: watched.agree(["n1", "n2"]), 20)
+    watched.until(lambda: watched.agree(["n1", "n2"]))
     assert watched.events(ProcessKilled) == [ProcessKilled("n2")] * 2
 
 
@@ -65,7 +65,7 @@ def test_a_life_that_ends_otherwise_takes_its_named_point_along(watched: Observe
     watched.do(StopMember("n2"))
     watched.until(lambda: watched.events(MemberStopped, "n2"))
     watched.do(StartMember("n2"))
-    watched.until(lambda: watched.view("n2") == ["n1", "n2"], 20)
+    watched.until(lambda: watched.view("n2") == ["n1", "n2"])
     watched.do(Operate("n2"))
     watched.until(lambda: watched.events(JoinFailed, "n2"))
     assert not watched.events(ProcessKilled)
