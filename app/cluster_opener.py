@@ -1,4 +1,4 @@
-"""How the console comes to further clusters than the one it was opened on. Whoever starts the console knows how."""
+"""Opens clusters beside the one that the console was started on. Whoever starts the console says how."""
 
 from __future__ import annotations
 

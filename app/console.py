@@ -71,7 +71,7 @@ class Console(App[None]):
         settings: ConsoleSettings | None = None,
         state_file: Path | None = None,
     ) -> None:
-        """`starting` is done when the cluster has started its members; a failure of it is told to the operator.
+        """`starting` is done when the cluster has started its members; the operator is told when that fails.
 
         `cluster_opener` lead to other clusters. What views are to look like is remembered in `state_file`; without one
         until the console ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those
@@ -133,7 +133,7 @@ class Console(App[None]):
 
     @property
     def beliefs(self) -> BeliefsScreen:
-        """The first view of the session in sight."""
+        """The first view of the current session."""
         return cast(BeliefsScreen, self._tabs.view(self._tabs.current, HOME))
 
     @property
@@ -160,7 +160,7 @@ class Console(App[None]):
         self._tabs.open(tab)
 
     def close_tab(self) -> None:
-        """Close the cluster in sight, if it was opened here, and go to the tab before."""
+        """Close the current cluster, if it was opened here, and go to the tab before."""
         if not self.session.owned:
             self.show_message("this cluster is what the console was opened on; quit closes it", error=True)
             return
@@ -210,7 +210,7 @@ class Console(App[None]):
             self.session.playhead.go(at_us)
 
     def back(self) -> None:
-        """Close the view in sight; the first one stays."""
+        """Close the current view; the first one stays."""
         if len(self._tabs.current.stack) > 1:
             looked_at = self.top.targets() if self.top.view == "member" else ()
             self._tabs.close_view()
@@ -234,12 +234,12 @@ class Console(App[None]):
     # Acting
 
     def action_command_palette(self) -> None:
-        """Not above what waits for an answer: what is chosen there is done to the view in sight."""
+        """Not above what waits for an answer: what is chosen there is done to the current view."""
         if self.screen is self.top:
             self.push_screen(Palette())
 
     def action_act(self, action_id: str, text: str = "") -> None:
-        """Do one action of the registry, in the view in sight."""
+        """Do one action of the registry, in the current view."""
         action = action_called(action_id)
         if action.needs_write and not self.cluster.writable:
             self.show_message(f"{action.title} is refused: this cluster is read-only", error=True)
@@ -281,7 +281,7 @@ class Console(App[None]):
         return command_words(self.cluster.writable)[line.split()[0]]
 
     def _argument_of(self, parsed: ConsoleRequest) -> str:
-        """What a deed is given: the word as well where an action has several."""
+        """What a handler is given: the word as well where an action has several."""
         action = action_called(parsed.action_id)
         return f"{parsed.word} {parsed.text}".strip() if len(action.words) > 1 else parsed.text
 
@@ -323,7 +323,7 @@ class Console(App[None]):
             self.goto(view)
 
     def _new_view(self, tab: Tab, view: ViewName) -> ViewScreen:
-        made = view_class(view, writable=tab.session.cluster.writable, wanted_keys=self._keys)(tab.session, self)
+        made = view_class(view, writable=tab.session.cluster.writable, configured_keys=self._keys)(tab.session, self)
         self._table_handlers.recall(made)
         made.date_by(self.settings.clock)
         made.take(tab.session.recent)
@@ -338,7 +338,7 @@ class Console(App[None]):
             tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
 
     def _switch_cluster(self, text: str) -> None:
-        """`close` closes the tab in sight; else to the named cluster, which is opened if it is not open, or to the next."""
+        """`close` closes the current tab; else to the named cluster, which is opened if it is not open, or to the next."""
         word, _, name = text.partition(" ")
         if word == "close":
             self.close_tab()
@@ -383,7 +383,7 @@ class Console(App[None]):
     def _help(self) -> None:
         from quarterdeck.app.help_screen import HelpScreen
 
-        self.push_screen(HelpScreen(self.top.view, writable=self.cluster.writable, wanted_keys=self._keys))
+        self.push_screen(HelpScreen(self.top.view, writable=self.cluster.writable, configured_keys=self._keys))
 
     def _quit(self) -> None:
         if len(self._tabs.current.stack) > 1:

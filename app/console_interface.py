@@ -40,7 +40,7 @@ class ConsoleInterface(Protocol):
         ...
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
-        """Do `commands` to the cluster in sight, after asking when the action is destructive; how it ends is told."""
+        """Do `commands` to the current cluster, after asking when the action is destructive; how it ends is told."""
         ...
 
     def type_line(self, line: str) -> None:
@@ -52,7 +52,7 @@ class ConsoleInterface(Protocol):
         ...
 
     def back(self) -> None:
-        """Close the view in sight and go back to the one before."""
+        """Close the current view and go back to the one before."""
         ...
 
     def open_tab(self, opened: OpenedCluster, title: str) -> None:
@@ -60,7 +60,7 @@ class ConsoleInterface(Protocol):
         ...
 
     def close_tab(self) -> None:
-        """Close the cluster in sight and its tab, and go to the one before."""
+        """Close the current cluster and its tab, and go to the one before."""
         ...
 
     def complete(self, beginning: str) -> str | None:
@@ -74,7 +74,7 @@ class ConsoleInterface(Protocol):
 
 @runtime_checkable
 class ActionRunner(Protocol):
-    """Does actions to the cluster in sight; what the command palette needs of the console."""
+    """Does actions to the current cluster; what the command palette needs of the console."""
 
     @property
     def cluster(self) -> Cluster:
@@ -82,7 +82,7 @@ class ActionRunner(Protocol):
         ...
 
     def action_act(self, action_id: str, text: str = "") -> None:
-        """Do one action of the registry, in the view in sight."""
+        """Do one action of the registry, in the current view."""
         ...
 
 

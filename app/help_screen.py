@@ -49,10 +49,10 @@ class HelpScreen(ModalScreen[None]):
         Binding("G", "scroll('scroll_end')", show=False),
     ]
 
-    def __init__(self, view: ViewName, *, writable: bool, wanted_keys: Mapping[str, str]) -> None:
-        """`wanted_keys` are those that the operator wants instead of the registry's."""
+    def __init__(self, view: ViewName, *, writable: bool, configured_keys: Mapping[str, str]) -> None:
+        """`configured_keys` are those that the operator wants instead of the registry's."""
         super().__init__()
-        self._view, self._writable, self._wanted = view, writable, wanted_keys
+        self._view, self._writable, self._configured = view, writable, configured_keys
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box"):
@@ -68,14 +68,14 @@ class HelpScreen(ModalScreen[None]):
     def _text(self) -> Group:
         """Tables without lines: what is wrapped goes on under its own beginning."""
         actions = available_actions(self._writable)
-        known = keys_of(self._view, writable=self._writable, wanted=self._wanted)
+        known = keys_of(self._view, writable=self._writable, configured=self._configured)
         shown = {action.id: action for action in known.values()}
         ordered = sorted(shown.values(), key=lambda action: not action.views)
         parts: list[Text | Table] = []
         for heading in dict.fromkeys("Here" if action.views else action.group for action in ordered):
             here = [action for action in ordered if heading == ("Here" if action.views else action.group)]
             told = [
-                (display_of(action, self._wanted), action.meaning + " Asks first." * action.destructive)
+                (display_of(action, self._configured), action.meaning + " Asks first." * action.destructive)
                 for action in here
             ]
             parts += _section(heading, told, KEY_WIDTH)

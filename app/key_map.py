@@ -14,7 +14,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, format_key
 from quarterdeck.app.actions.action import VIEW_NAMES, Action, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, available_actions
 
-WantedKeys = Mapping[str, str]
+ConfiguredKeys = Mapping[str, str]
 """By the id of the action: its keys as Textual names them, separated by commas; empty for none."""
 
 FOOTER_LAST = ("Data", "Cluster")
@@ -52,7 +52,7 @@ NAMED_KEYS = frozenset(
 
 
 class BadKeys(ValueError):
-    """Keys that cannot be had. `action` is the id of the action they were wanted for; the message has a hint."""
+    """Keys that cannot be had. `action` is the id of the action that they were configured for; the message has a hint."""
 
     def __init__(self, action: str, problem: str) -> None:
         super().__init__(problem)
@@ -69,23 +69,23 @@ class KeyRow(NamedTuple):
     group: str
     meaning: str
     changed: bool
-    """Whether the operator wanted other keys than the registry has."""
+    """Whether the operator configured other keys than the registry has."""
 
 
-def keys_of(view: ViewName, *, writable: bool, wanted: WantedKeys | None = None) -> dict[str, Action]:
+def keys_of(view: ViewName, *, writable: bool, configured: ConfiguredKeys | None = None) -> dict[str, Action]:
     """The action behind each key of a view. An action of the view itself goes before one that every view has."""
     found: dict[str, Action] = {}
     for action in sorted(available_actions(writable, view), key=lambda one: bool(one.views)):
-        for key in keys_for(action, wanted):
+        for key in keys_for(action, configured):
             found[key] = action
     return found
 
 
-def bindings_of(view: ViewName, *, writable: bool, wanted: WantedKeys | None = None) -> list[Binding]:
+def bindings_of(view: ViewName, *, writable: bool, configured: ConfiguredKeys | None = None) -> list[Binding]:
     """The bindings of a view's screen. What may not be done to the cluster is not bound at all."""
     keys: dict[str, list[str]] = {}
     actions: dict[str, Action] = {}
-    for key, action in keys_of(view, writable=writable, wanted=wanted).items():
+    for key, action in keys_of(view, writable=writable, configured=configured).items():
         keys.setdefault(action.id, []).append(key)
         actions[action.id] = action
     return [
@@ -94,23 +94,23 @@ def bindings_of(view: ViewName, *, writable: bool, wanted: WantedKeys | None = N
             f"app.act('{action.id}')",
             action.title,
             show=action.shown,
-            key_display=display_of(action, wanted),
+            key_display=display_of(action, configured),
         )
         for action in sorted(actions.values(), key=_place_in_footer)
     ]
 
 
-def keys_for(action: Action, wanted: WantedKeys | None = None) -> tuple[str, ...]:
+def keys_for(action: Action, configured: ConfiguredKeys | None = None) -> tuple[str, ...]:
     """The keys of an action, as Textual names them; none when it has none."""
-    text = (wanted or {}).get(action.id, action.keys)
+    text = (configured or {}).get(action.id, action.keys)
     return tuple(key.strip() for key in text.split(",") if key.strip())
 
 
-def display_of(action: Action, wanted: WantedKeys | None = None) -> str:
+def display_of(action: Action, configured: ConfiguredKeys | None = None) -> str:
     """The keys of an action as footer and help show them."""
-    if wanted is None or action.id not in wanted:
+    if configured is None or action.id not in configured:
         return action.key_display
-    return " ".join(map(written, keys_for(action, wanted)))
+    return " ".join(map(written, keys_for(action, configured)))
 
 
 def written(key: str) -> str:
@@ -120,16 +120,16 @@ def written(key: str) -> str:
     return shown if not modifiers else f"^{shown}" if modifiers == "ctrl" else f"{modifiers}+{shown}"
 
 
-def live_key_map(wanted: WantedKeys | None = None, actions: Sequence[Action] = ACTIONS) -> list[KeyRow]:
+def live_key_map(configured: ConfiguredKeys | None = None, actions: Sequence[Action] = ACTIONS) -> list[KeyRow]:
     """Every action with its keys as they are now, in the order of help."""
     return [
         KeyRow(
             action.id,
-            " ".join(map(written, keys_for(action, wanted))),
+            " ".join(map(written, keys_for(action, configured))),
             " ".join(action.views) or "all",
             action.group,
             action.meaning,
-            keys_for(action, wanted) != keys_for(action),
+            keys_for(action, configured) != keys_for(action),
         )
         for action in actions
     ]
@@ -158,13 +158,13 @@ def key_named(text: str) -> str:
     return key
 
 
-def check_keys(wanted: WantedKeys, actions: Sequence[Action] = ACTIONS) -> None:
-    """Raise `BadKeys` for the first of the wanted keys that cannot be had: unknown action, taken key, or two actions in a view.
+def check_keys(configured: ConfiguredKeys, actions: Sequence[Action] = ACTIONS) -> None:
+    """Raise `BadKeys` for the first configured key that cannot be had: unknown action, taken key, or two actions in a view.
 
     Only what the operator changed is judged: in the registry a view's own action may stand before one that every view has.
     """
     by_id = {action.id: action for action in actions}
-    for action_id, text in wanted.items():
+    for action_id, text in configured.items():
         if action_id not in by_id:
             close = difflib.get_close_matches(action_id, by_id, n=1)
             hint = f"did you mean {close[0]}?" if close else "`quarterdeck keys` lists them"
@@ -174,15 +174,15 @@ def check_keys(wanted: WantedKeys, actions: Sequence[Action] = ACTIONS) -> None:
             if key in TAKEN_ELSEWHERE and key not in own:
                 raise BadKeys(action_id, f"{written(key)} {TAKEN_ELSEWHERE[key]}; choose another key")
     for view in VIEW_NAMES:
-        _check_view(view, wanted, [action for action in actions if not action.views or view in action.views])
+        _check_view(view, configured, [action for action in actions if not action.views or view in action.views])
 
 
-def _check_view(view: ViewName, wanted: WantedKeys, actions: Iterable[Action]) -> None:
+def _check_view(view: ViewName, configured: ConfiguredKeys, actions: Iterable[Action]) -> None:
     holders: dict[str, Action] = {}
     for action in actions:
-        for key in keys_for(action, wanted):
+        for key in keys_for(action, configured):
             other = holders.setdefault(key, action)
-            changed = next((one for one in (action, other) if _is_new(one, key, wanted)), None)
+            changed = next((one for one in (action, other) if _is_new(one, key, configured)), None)
             if other is not action and changed is not None:
                 rival = other if changed is action else action
                 where = f" in the view {view}" if action.views or other.views else ""
@@ -192,8 +192,8 @@ def _check_view(view: ViewName, wanted: WantedKeys, actions: Iterable[Action]) -
                 )
 
 
-def _is_new(action: Action, key: str, wanted: WantedKeys) -> bool:
-    return action.id in wanted and key not in keys_for(action)
+def _is_new(action: Action, key: str, configured: ConfiguredKeys) -> bool:
+    return action.id in configured and key not in keys_for(action)
 
 
 def _place_in_footer(action: Action) -> int:

@@ -14,7 +14,7 @@ Clock = Literal["run", "utc"]
 
 @dataclass(frozen=True)
 class ConsoleSettings:
-    """Checked by whoever makes it: the theme exists, and the keys have no clash (`app.key_map.check_keys`)."""
+    """Settings that were checked: the theme exists, and no keys clash (`app.key_map.check_keys`)."""
 
     theme: str = DEFAULT_THEME
     mouse: bool = True

@@ -5,15 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from quarterdeck.app.actions import (
-    audit,
     commands,
     console,
     demos,
     events,
-    join_lists,
-    network_view,
-    partitions,
-    suspicions,
+    single_views,
     time,
     views,
 )
@@ -22,15 +18,15 @@ from quarterdeck.app.actions.action import MEMBER_VIEWS, Action, CommandWord, Vi
 ACTIONS: tuple[Action, ...] = (
     *commands.MEMBER_ACTIONS,
     *commands.LINK_ACTIONS,
-    *suspicions.ACTIONS,
-    *network_view.ACTIONS,
+    *single_views.SUSPICION_ACTIONS,
+    *single_views.FAULT_ACTIONS,
     *commands.CLUSTER_ACTIONS,
     *commands.DATA_ACTIONS,
-    *join_lists.ACTIONS,
-    *partitions.ACTIONS,
+    *single_views.JOIN_LIST_ACTIONS,
+    *single_views.PARTITION_ACTIONS,
     *time.ACTIONS,
     *events.ACTIONS,
-    *audit.ACTIONS,
+    *single_views.AUDIT_ACTIONS,
     *demos.ACTIONS,
     *views.ACTIONS,
     *console.ACTIONS,

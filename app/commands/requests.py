@@ -1,4 +1,4 @@
-"""From what an operator wants to what the cluster did: asking first, doing, and telling how it ended."""
+"""Executes commands and reports how each one ended."""
 
 from __future__ import annotations
 

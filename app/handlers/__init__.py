@@ -1,4 +1,4 @@
-"""What actions do: each handler carries out one action on the view in sight.
+"""What actions do: each handler carries out one action on the current view.
 
 Handlers of a single view stand in that view's room.
 """

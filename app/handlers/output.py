@@ -1,4 +1,4 @@
-"""What leaves the console: rows to the clipboard, tables and pictures to files, and the command line that does the same."""
+"""What leaves the console: rows to the clipboard, tables and pictures to files, and equivalent command lines to read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCREENSHOT_USAGE = "screenshot FILE.svg or FILE.txt"
 
 
 class OutputHandlers:
-    """Actions that take something out of the view in sight."""
+    """Actions that take something out of the current view."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What keys do to the view in sight whatever it shows: sort, hide, and remember how its reader wanted it."""
+"""Sorting and hiding the columns of the current view, and remembering how its reader wants it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quarterdeck.app.views.view_screen import ViewScreen
 
 
 class TableHandlers:
-    """Deeds on the table of the view in sight."""
+    """Actions on the table of the current view."""
 
     def __init__(self, console: ConsoleInterface, view: Callable[[], ViewScreen], state: ConsoleState) -> None:
         self._console, self._view, self._state = console, view, state

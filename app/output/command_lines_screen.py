@@ -25,7 +25,7 @@ class CommandLinesScreen(ModalScreen[None]):
     ]
 
     def __init__(self, done: Sequence[str], shows: str) -> None:
-        """`done` are the lines of what was done last, `shows` the one of the view in sight; either may be empty."""
+        """`done` are the lines of what was done last, `shows` the one of the current view; either may be empty."""
         super().__init__()
         self._done, self._shows = tuple(done), shows
 

@@ -1,4 +1,4 @@
-"""Whom a remote cluster reaches, in words for the screens. Any other cluster reaches everybody, and has nothing to say here."""
+"""Describes how well the members of a remote cluster can be heard; of any other cluster there is nothing to say."""
 
 from __future__ import annotations
 

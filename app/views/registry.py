@@ -25,9 +25,9 @@ CLASSES: dict[ViewName, tuple[str, str]] = {
 }
 
 
-def view_class(view: ViewName, *, writable: bool, wanted_keys: Mapping[str, str]) -> type[ViewScreen]:
+def view_class(view: ViewName, *, writable: bool, configured_keys: Mapping[str, str]) -> type[ViewScreen]:
     """The class of a view with its keys bound: those of the registry, or those that the operator wants instead."""
     module, name = CLASSES[view]
     plain: type[ViewScreen] = getattr(import_module(module), name)
-    bindings = [*plain.BINDINGS, *bindings_of(view, writable=writable, wanted=wanted_keys)]
+    bindings = [*plain.BINDINGS, *bindings_of(view, writable=writable, configured=configured_keys)]
     return type(name, (plain,), {"BINDINGS": bindings, "__module__": module})

@@ -1,27 +1,15 @@
-"""Any table, arranged by its reader: sorted by a column, filtered by a text, without some of its columns."""
+"""Any table as its reader wants it: sorted by a column, filtered by a text, without some of its columns."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
-from quarterdeck.widgets.line_table import Column, TableCell, TableModel
+from quarterdeck.app.views.columns import SortableModel
+from quarterdeck.widgets.line_table import Column, TableCell
 
 SEARCHED_COLUMNS = 16
 """A filter looks at no more columns than these: a matrix may have as many as there are members."""
-
-NUMBER = re.compile(r"(\d+)")
-
-
-@runtime_checkable
-class SortRanks(Protocol):
-    """A model that knows how its rows are to be sorted where the text in a cell does not tell, as with ages."""
-
-    def rank(self, key: str, title: str) -> object:
-        """What to compare the row by in the column of this title; values of one column compare with each other."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -35,9 +23,9 @@ class TableSettings:
 
 
 class SortFilterModel:
-    """Stands between a `TableModel` and the table that paints it."""
+    """Stands between a model and the table that paints it."""
 
-    def __init__(self, inner: TableModel) -> None:
+    def __init__(self, inner: SortableModel) -> None:
         self.inner = inner
         self.table_settings = TableSettings()
         self._known: tuple[tuple[str, ...], TableSettings] | None = None
@@ -122,37 +110,14 @@ class SortFilterModel:
         if wanted:
             keys = tuple(key for key in keys if wanted in self._text_of(key))
         if self.table_settings.sort:
-            return tuple(sorted(keys, key=self._rank(), reverse=self.table_settings.reverse))
+            return tuple(sorted(keys, key=self._rank, reverse=self.table_settings.reverse))
         return tuple(reversed(keys)) if self.table_settings.reverse else keys
 
     def _text_of(self, key: str) -> str:
         cells = self.inner.cells(key, 0, min(len(self.inner.columns), SEARCHED_COLUMNS))
         return " ".join(cell.text for cell in cells).casefold()
 
-    def _rank(self) -> Callable[[str], tuple[bool, object]]:
+    def _rank(self, key: str) -> tuple[bool, object]:
         """Rows with nothing in the column come last, or first when the order is reversed."""
-        title, inner = self.table_settings.sort, self.inner
-        if isinstance(inner, SortRanks):
-            ranked = inner
-
-            def by_value(key: str) -> tuple[bool, object]:
-                value = ranked.rank(key, title)
-                return value is None, 0 if value is None else value
-
-            return by_value
-        place = next((place for place, column in enumerate(inner.columns) if column.title == title), 0)
-
-        def by_text(key: str) -> tuple[bool, object]:
-            text = inner.cells(key, place, place + 1)[0].text
-            return not text, natural(text)
-
-        return by_text
-
-
-def natural(text: str) -> tuple[tuple[bool, int, str], ...]:
-    """What to compare texts by so that `n10` comes after `n9`."""
-    return tuple(
-        (False, int(part), "") if part.isdecimal() else (True, 0, part.casefold())
-        for part in NUMBER.split(text)
-        if part
-    )
+        rank = self.inner.rank(key, self.table_settings.sort)
+        return rank is None, 0 if rank is None else rank

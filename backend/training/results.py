@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-SECOND_US = 1_000_000
+from quarterdeck.backend.core.properties import SECOND_US
 
 
 class Prediction(NamedTuple):

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.simulation.scenarios.questions import LETTERS
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.tutor import Kind, TranscriptEntry, Tutor
-
-SECOND_US = 1_000_000
 
 BAR_CELLS = 20
 

@@ -8,13 +8,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
-
-from tests.waiting import wait_until
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 BASE_PORT = 23_701 + 100 * WORKER
@@ -63,11 +62,11 @@ class MemberProcess:
         return httpx.post(self.url + path, content=content, timeout=TIMEOUT_SECONDS, **more)
 
     def until(self, condition: Callable[[], object]) -> None:
-        def came() -> object:
+        limit = time.monotonic() + TIMEOUT_SECONDS
+        while not condition():
             assert self.process.poll() is None, f"it ended with {self.process.returncode}:\n{self.log}"
-            return condition()
-
-        wait_until(came, lambda: f"it never came to that:\n{self.log}")
+            assert time.monotonic() < limit, f"it never came to that:\n{self.log}"
+            time.sleep(0.02)
 
     def ready(self) -> dict[str, Any]:
         """What the ready file says, once it is this process's."""

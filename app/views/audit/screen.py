@@ -102,15 +102,15 @@ class AuditScreen(ViewScreen):
             self.findings.show()
 
     def sentence(self) -> Sequence[TableCell]:
-        finding = self._model.finding(self.findings.cursor_key)
-        if finding is None:
+        row = self._model.row(self.findings.cursor_key)
+        if row is None:
             return ()
-        witnesses = f"shown by {counted(len(finding.witnesses), 'event')}" if finding.witnesses else ""
-        return [TableCell(self._model.sentence(finding)), TableCell(witnesses, "faint")]
+        witnesses = f"shown by {counted(len(row.finding.witnesses), 'event')}" if row.finding.witnesses else ""
+        return [TableCell(row.sentence), TableCell(witnesses, "faint")]
 
     def targets(self) -> tuple[str, ...]:
-        finding = self._model.finding(self.findings.cursor_key)
-        return (finding.member,) if finding is not None and finding.member in self.session.cluster.labels else ()
+        row = self._model.row(self.findings.cursor_key)
+        return (row.finding.member,) if row is not None and row.finding.member in self.session.cluster.labels else ()
 
     def point_at(self, label: str) -> None:
         """Rows are no members."""
@@ -228,8 +228,8 @@ class AuditScreen(ViewScreen):
         return f"{glyph} {found}: {read}{left_out}{others}", tone
 
     def _jump(self) -> None:
-        finding = self._model.finding(self.findings.cursor_key)
-        if finding is None:
+        row = self._model.row(self.findings.cursor_key)
+        if row is None:
             self.console.show_message("there is no finding to go to", error=True)
             return
-        self.console.goto("time", at_us=finding.at)
+        self.console.goto("time", at_us=row.finding.at)

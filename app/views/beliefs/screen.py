@@ -75,10 +75,10 @@ class BeliefsScreen(ViewScreen):
             self.tail.restart(self.session.recent)
         self._marks = self.connections.marks()
         self._matrix.update(self.session.picture, self.session.cluster.labels, self._marks)
-        survey = self._matrix.survey
-        agreed = not survey.dissenters
+        summary = self._matrix.summary
+        agreed = not summary.dissenters
         self.verdict.show([TableCell("=" if agreed else "≠", "good" if agreed else "warning"), *self._verdict_parts()])
-        self._show_apart(survey.apart)
+        self._show_apart(summary.apart)
         self.matrix.show()
 
     def sentence(self) -> Sequence[TableCell]:
@@ -90,7 +90,7 @@ class BeliefsScreen(ViewScreen):
         links = self.session.picture.links.values()
         cut = sum(bool(link.blocked) for link in links)
         worse = len(links) - cut
-        parts = [TableCell(self._matrix.survey.sentence, "warning" if self._matrix.survey.dissenters else "plain")]
+        parts = [TableCell(self._matrix.summary.sentence, "warning" if self._matrix.summary.dissenters else "plain")]
         if cut:
             parts.insert(0, TableCell(f"✂ {cut} one-way links cut", "bad"))
         if worse:

@@ -1,63 +1,80 @@
-"""The list of demos as a `TableModel`. Scripts are read one by one, as each takes a moment."""
+"""The columns of the list of demos. Scripts are read one by one, as each takes a moment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import NamedTuple
 
+from quarterdeck.app.views.columns import BoardModel, ColumnOf
 from quarterdeck.backend.training.demos import Scenario, demo_names, load_demo
-from quarterdeck.backend.training.scores import ScoreBook
-from quarterdeck.widgets.line_table import Column, TableCell
+from quarterdeck.backend.training.scores import Attempts, ScoreBook
 
-TITLE_WIDTH = 52
-CHAPTER_WIDTH = 28
+TITLE_WIDTH = 51
+CHAPTER_WIDTH = 27
+NAMES = demo_names()
 
 
-class DemoModel:
+class DemoRow(NamedTuple):
+    """A demo, its script once that is read, and how it went so far."""
+
+    name: str
+    scenario: Scenario | None
+    attempts: Attempts
+
+
+def minutes(scenario: Scenario) -> str:
+    """How long a demo takes, as far as its script says."""
+    return f"{scenario.minutes:g}" if scenario.minutes else ""
+
+
+def questions(scenario: Scenario) -> str:
+    """How many predictions a demo asks for."""
+    return str(sum(step.ask is not None for step in scenario.steps) or "")
+
+
+def of_scenario(text: Callable[[Scenario], str]) -> Callable[[DemoRow], str]:
+    """A text that waits for the script to be read."""
+    return lambda row: text(row.scenario) if row.scenario is not None else "…"
+
+
+def tone_of(row: DemoRow) -> str:
+    """What is not known yet is grey."""
+    return "faint" if row.scenario is None else "plain"
+
+
+COLUMNS: tuple[ColumnOf[DemoRow], ...] = (
+    ColumnOf(
+        "demo", lambda row: row.name, lambda row: "plain" if row.scenario is None else "strong", max(map(len, NAMES))
+    ),
+    ColumnOf("done", lambda row: f"✓ {row.attempts.finished}" if row.attempts.finished else "", "good"),
+    ColumnOf("best", lambda row: row.attempts.text(), widest="10 of 10"),
+    ColumnOf("min", of_scenario(minutes), tone_of),
+    ColumnOf("asks", of_scenario(questions), tone_of),
+    ColumnOf("title", of_scenario(lambda one: one.title), tone_of, TITLE_WIDTH),
+    ColumnOf("chapter", of_scenario(lambda one: one.chapter), tone_of, CHAPTER_WIDTH),
+)
+
+
+class DemoModel(BoardModel[DemoRow]):
     """Rows are demos, in order of their names."""
 
-    fixed_columns = 1
-
     def __init__(self, scores: ScoreBook) -> None:
+        super().__init__(COLUMNS, fixed=1)
         self.scores = scores
-        self.keys: Sequence[str] = demo_names()
         self.scenarios: dict[str, Scenario] = {}
         """Those that were read."""
-        self.columns = (
-            Column("demo", max(map(len, self.keys)) + 1),
-            Column("done", 5),
-            Column("best", len("10 of 10") + 1),
-            Column("min", 4),
-            Column("asks", 5),
-            Column("title", TITLE_WIDTH),
-            Column("chapter", CHAPTER_WIDTH),
-        )
+        self.update()
 
     @property
     def complete(self) -> bool:
         """Whether all are read."""
         return len(self.scenarios) == len(self.keys)
 
+    def update(self) -> None:
+        """Show what is known by now."""
+        self.show_rows(NAMES, lambda name: DemoRow(name, self.scenarios.get(name), self.scores.of(name)))
+
     def read_all(self) -> None:
-        """Read those that are not yet; may be called from another thread."""
-        for name in self.keys:
+        """Read the scripts that are not yet; may be called from another thread."""
+        for name in NAMES:
             self.scenarios.setdefault(name, load_demo(name))
-
-    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
-        scenario, attempts = self.scenarios.get(key), self.scores.of(key)
-        done = TableCell(f"✓ {attempts.finished}" if attempts.finished else "", "good")
-        if scenario is None:
-            blank = TableCell("…", "faint")
-            return (TableCell(key), done, TableCell(attempts.text()), blank, blank, blank, blank)[first:last]
-        asks = sum(step.ask is not None for step in scenario.steps)
-        return (
-            TableCell(key, "strong"),
-            done,
-            TableCell(attempts.text()),
-            TableCell(f"{scenario.minutes:g}" if scenario.minutes else ""),
-            TableCell(str(asks) if asks else ""),
-            TableCell(scenario.title),
-            TableCell(scenario.chapter),
-        )[first:last]
-
-    def outlier(self, key: str) -> bool:
-        return False

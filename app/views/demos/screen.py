@@ -49,7 +49,7 @@ HINTS = {
 
 
 class DemosScreen(ViewScreen):
-    """Shows the list where the cluster has no lesson. The lesson itself goes on in sight or not."""
+    """Shows the list where the cluster has no lesson. A lesson goes on whether its view is shown or not."""
 
     view = "demos"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
@@ -66,7 +66,7 @@ class DemosScreen(ViewScreen):
         self._ticked = (0, "")
         """How far the lesson was at the last tick."""
         self._seen = (0, 0)
-        """Where the page in sight begins, and how much was told by then."""
+        """Where the current page begins, and how long the transcript was by then."""
         self.list = LineTable(SortFilterModel(self._demos), id="demo-list")
         self.title_line = StatusLine(id="demo-title")
         self.verdict = StatusLine(id="demo-verdict")
@@ -119,6 +119,7 @@ class DemosScreen(ViewScreen):
 
     def paint(self) -> None:
         if self.demo_cluster is None:
+            self._demos.update()
             self.list.show()
         else:
             self._paint_lesson(self.demo_cluster)
@@ -181,10 +182,10 @@ class DemosScreen(ViewScreen):
             ]
         )
         self._matrix.update(self.session.picture, cluster.labels, {})
-        survey = self._matrix.survey
-        agreed = not survey.dissenters
+        summary = self._matrix.summary
+        agreed = not summary.dissenters
         self.verdict.show(
-            [TableCell("=" if agreed else "≠", "good" if agreed else "warning"), TableCell(survey.sentence)]
+            [TableCell("=" if agreed else "≠", "good" if agreed else "warning"), TableCell(summary.sentence)]
         )
         self.matrix.show()
         self.sheet.show(tutor_facts(lesson, cluster.now_us(), _equivalent_lines))
@@ -193,12 +194,12 @@ class DemosScreen(ViewScreen):
             self._noted = True
             self._demos.scores.record(demo_cluster.demo, tutor.summary)
 
-    def _turn_to(self, page_from: int, transcript: int) -> None:
+    def _turn_to(self, page_from: int, transcript_length: int) -> None:
         """Let a new page be read from its top, and what comes later be seen."""
-        before, self._seen = self._seen, (page_from, transcript)
+        before, self._seen = self._seen, (page_from, transcript_length)
         if page_from != before[0]:
             self.sheet.scroll_home(animate=False)
-        elif transcript != before[1]:
+        elif transcript_length != before[1]:
             self.sheet.scroll_end(animate=False)
 
     def _hint(self, lesson: Lesson) -> str:

@@ -290,7 +290,7 @@ class EventsScreen(ViewScreen):
         self.pane.tell(event_trace(self._trail, subjects[self._subject_index]), others, record)
         self._pane_shown()
 
-    # The other deeds
+    # The other actions
 
     def _jump(self) -> None:
         record = self._current()

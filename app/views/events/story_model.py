@@ -1,17 +1,15 @@
-"""Why an event happened, or the story it belongs to, as a `TableModel`: a tree of causes, or a list of records."""
+"""The columns of a story: why an event happened, as a tree of causes, or the records that belong together, as a list."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from rich.cells import cell_len
-
 from quarterdeck.app.events.tones import tone_of
+from quarterdeck.app.views.columns import BoardModel, ColumnOf
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.causes import Cause
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.widgets.line_table import Column, TableCell
 
 INDENT = 2
 DEEPEST = 12
@@ -32,19 +30,19 @@ class StoryRow(NamedTuple):
     tone: str
 
 
-class StoryModel:
+COLUMNS: tuple[ColumnOf[StoryRow], ...] = (
+    ColumnOf("time", lambda row: row.time, "faint"),
+    ColumnOf("member", lambda row: row.member, widest="member "),
+    ColumnOf("what happened", lambda row: row.text, lambda row: row.tone),
+)
+
+
+class StoryModel(BoardModel[StoryRow]):
     """Rows are lines of a story; `tell` and `explain` replace them all."""
 
-    fixed_columns = 0
-
     def __init__(self, time_of: Callable[[Record], str], words_of: Callable[[Record], str]) -> None:
+        super().__init__(COLUMNS)
         self._time_of, self._words_of = time_of, words_of
-        self._rows: dict[str, StoryRow] = {}
-        self.columns: tuple[Column, ...] = ()
-
-    @property
-    def keys(self) -> Sequence[str]:
-        return tuple(self._rows)
 
     def tell(self, records: Iterable[Record]) -> None:
         """Show `records`, one a row."""
@@ -64,27 +62,14 @@ class StoryModel:
             )
         self._show(rows)
 
-    def row(self, key: str | None) -> StoryRow | None:
-        """The row of this key, if there is one."""
-        return self._rows.get(key) if key is not None else None
-
-    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
-        row = self._rows[key]
-        cells = (TableCell(row.time, "faint"), TableCell(row.member), TableCell(row.text, row.tone))
-        return cells[first:last]
-
-    def outlier(self, key: str) -> bool:
-        return False
-
     def _of_record(self, record: Record, depth: int) -> StoryRow:
         text = " " * depth + self._words_of(record)
         return StoryRow(record, self._time_of(record), one_line(record.member), text, tone_of(record.event))
 
     def _show(self, rows: Sequence[StoryRow]) -> None:
-        self._rows = {str(number): row for number, row in enumerate(rows)}
-        longest = max((cell_len(row.member) for row in rows), default=0)
-        self.columns = (
-            Column("time", max((cell_len(row.time) for row in rows), default=0) + 2),
-            Column("member", max(len("member"), min(LONGEST_NAME, longest)) + 2),
-            Column("what happened", max((cell_len(row.text) for row in rows), default=13) + 1),
-        )
+        by_key = {str(number): row for number, row in enumerate(rows)}
+        self.show_rows(tuple(by_key), by_key.__getitem__)
+        self.narrow()
+        self.widen("time", (row.time for row in rows), gap=2)
+        self.widen("member", (row.member for row in rows), LONGEST_NAME, gap=2)
+        self.widen("what happened", (row.text for row in rows))

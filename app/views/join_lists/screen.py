@@ -15,6 +15,7 @@ from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinListChanged, Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.merging.join_list_board import clusters_text
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, draft_lines, spread_of, sub_cluster
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, Pair, pairs_left_out, why_not_merging
@@ -23,8 +24,6 @@ from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
-
-SECOND_US = 1_000_000
 
 SPREAD_TOLD_US = 30 * SECOND_US
 """For how long it is told how far an edit has come."""
@@ -48,7 +47,7 @@ class JoinListsScreen(ViewScreen):
         self._pairs, self._lists = PairModel(), JoinListModel()
         self._judged: object = None
         self._edits: dict[str, Edited] = {}
-        """By the life that it was handed to: its latest edit. A merge ends the cluster that an edit was meant for."""
+        """The latest edit by the uuid of the member that it was handed to; a merge ends the cluster that it was meant for."""
         self._epoch = session.epoch
         self.title_line = StatusLine(id="lists-title")
         self.pairs = LineTable(SortFilterModel(self._pairs), id="pairs")
@@ -76,7 +75,7 @@ class JoinListsScreen(ViewScreen):
     def targets(self) -> tuple[str, ...]:
         """While the pairs have the focus, the master that would lead its cluster away."""
         if self.pairs.has_focus:
-            pair = self._pairs.pair(self.pairs.cursor_key)
+            pair = self._pairs.row(self.pairs.cursor_key)
             return (pair.smaller,) if pair is not None else ()
         return self.lists.selection or ((self.lists.cursor_key,) if self.lists.cursor_key is not None else ())
 
@@ -128,12 +127,12 @@ class JoinListsScreen(ViewScreen):
                 widget.display = there
 
     def _explain(self) -> None:
-        pair = self._pairs.pair(self.pairs.cursor_key)
+        pair = self._pairs.row(self.pairs.cursor_key)
         if pair is not None:
             self.why.show(tuple(pair_facts(pair)))
 
     def _unblock(self) -> None:
-        pair = self._pairs.pair(self.pairs.cursor_key)
+        pair = self._pairs.row(self.pairs.cursor_key)
         if pair is None:
             self.console.show_message("there is one cluster: nothing keeps anybody apart", error=True)
         elif pair.unblock is None:

@@ -1,11 +1,12 @@
-"""The members as a `TableModel`: rows are made only when a table asks for them."""
+"""The columns of the members: who each is, what it believes and holds, and how close it is to being suspected."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from rich.cells import cell_len
-
+from quarterdeck.app.views.columns import BoardModel, ColumnOf
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import (
     STATE_GLYPHS,
     HeartbeatObservers,
@@ -14,76 +15,127 @@ from quarterdeck.backend.picture.boards.member_board import (
     heartbeat_observers,
     member_row,
 )
+from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.widgets.line_table import Column, TableCell
-
-SECOND_US = 1_000_000
+from quarterdeck.widgets.line_table import TableCell
 
 LONGEST_NAME = 22
+LONGEST_STATE = max(map(len, STATE_GLYPHS)) + 2
+LONGEST_ADDRESS = 48
 LONGEST_ZONE = 16
-HEARTBEAT_WIDTH = len("◔ silent 119 min, suspected in 119 min") + 1
+SUSPECTED_SOON = "◔ silent 119 min, suspected in 119 min"
 
 
-class MemberModel:
-    """Rows are members in order of first appearance. Call `update` before the table is shown."""
+class BoardRow(NamedTuple):
+    """A member. `mark` says how old its news are, when it is not heard any more."""
 
-    fixed_columns = 1
+    member: MemberRow
+    belief: Belief | None
+    place: int
+    """In the order of first appearance."""
+    mark: str
+
+    @property
+    def tone(self) -> str:
+        return "faint" if self.mark else self.member.tone
+
+    @property
+    def leads(self) -> bool:
+        return self.member.role.endswith("master")
+
+    @property
+    def state(self) -> TableCell:
+        return TableCell(self.mark, "warning") if self.mark else TableCell(self.member.state, self.member.state_tone)
+
+    @property
+    def list_rank(self) -> int | None:
+        return self.belief.version if self.belief is not None else None
+
+    @property
+    def table(self) -> TableCell:
+        return TableCell(self.member.table_version, "warning" if self.member.table_differs else self.tone)
+
+    @property
+    def table_rank(self) -> int | None:
+        table = self.belief.table if self.belief is not None else None
+        return table.version if table is not None else None
+
+    @property
+    def heartbeat(self) -> TableCell:
+        return TableCell(self.member.heartbeat.text, "faint" if self.mark else self.member.heartbeat.tone)
+
+    @property
+    def left_us(self) -> int | None:
+        """How long until somebody suspects the member; None while nobody is near it."""
+        return self.member.heartbeat.left_us
+
+    @property
+    def up_rank(self) -> int | None:
+        """The latest started comes first."""
+        return -self.belief.started_us if self.belief is not None else None
+
+
+COLUMNS: tuple[ColumnOf[BoardRow], ...] = (
+    ColumnOf("member", lambda row: row.member.label, rank=lambda row: row.place),
+    ColumnOf("role", lambda row: row.member.role, lambda row: "strong" if row.leads else row.tone, "▲ master"),
+    ColumnOf("state", lambda row: row.state.text, lambda row: row.state.tone, LONGEST_STATE),
+    ColumnOf("list", lambda row: row.member.list_version, widest="v99999", rank=lambda row: row.list_rank),
+    ColumnOf("table", lambda row: row.table.text, lambda row: row.table.tone, "≠ v999999", lambda row: row.table_rank),
+    ColumnOf(
+        "heartbeat",
+        lambda row: row.heartbeat.text,
+        lambda row: row.heartbeat.tone,
+        SUSPECTED_SOON,
+        lambda row: row.left_us,
+    ),
+    ColumnOf("owned", lambda row: str(row.member.owned or "")),
+    ColumnOf("backups", lambda row: str(row.member.backups or "")),
+    ColumnOf("up", lambda row: row.member.age, "faint", "119 min", lambda row: row.up_rank),
+    ColumnOf("order", lambda row: str(row.member.order or "")),
+    ColumnOf("kind", lambda row: row.member.kind),
+    ColumnOf("zone", lambda row: row.member.zone),
+    ColumnOf("address", lambda row: row.member.address, "faint", "127.0.0.1:5701"),
+    ColumnOf("uuid", lambda row: row.member.uuid, "faint", "12345678", lambda row: row.member.uuid or None),
+)
+
+
+class MemberModel(BoardModel[BoardRow]):
+    """Rows are members in order of first appearance. While nobody is late or suspected, rows outlive an update."""
 
     def __init__(self) -> None:
+        super().__init__(COLUMNS, fixed=1, tone=lambda row: row.tone, outlier=lambda row: row.left_us is not None)
         self._picture = Picture()
         self._now_us = 0
-        self._watching = HeartbeatObservers((), ())
-        self._places = ListOrder()
-        self._marks: Mapping[str, str] = {}
-        self._rows: dict[str, tuple[object, MemberRow]] = {}
+        self._observers = HeartbeatObservers((), ())
+        self._order = ListOrder()
+        self._places: dict[str, int] = {}
+        self._made: dict[str, tuple[object, MemberRow]] = {}
         """Rows as they were made last, each with all that it was made of."""
-        self._fresh: set[str] = set()
-        """Whose rows were looked at since the last update."""
-        self._widths = {"member": len("member") + 1, "address": len("127.0.0.1:5701") + 1, "zone": len("zone") + 1}
-        self.keys: Sequence[str] = ()
-        self.columns: tuple[Column, ...] = ()
 
     def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str], now_us: int) -> None:
-        """Show these members. Columns only ever grow wider. `marks` says whose news are old, and how old."""
-        self._picture, self._now_us, self._marks = picture, now_us, marks
-        self._watching = heartbeat_observers(picture)
-        self._fresh.clear()
-        if len(labels) != len(self.keys):
-            self.keys = tuple(labels)
-            self._widen("member", map(one_line, labels), LONGEST_NAME)
-        self._widen("address", (belief.address for belief in picture.members.values()), 48)
-        zones = {member.zone for belief in picture.members.values() if belief.is_master for member in belief.members}
-        self._widen("zone", zones, LONGEST_ZONE)
-        state = max(map(len, STATE_GLYPHS)) + 3
-        self.columns = (
-            Column("member", self._widths["member"]),
-            Column("role", len("▲ master") + 1),
-            Column("state", max([state, *(len(mark) + 1 for mark in marks.values())])),
-            Column("list", len("v99999") + 1),
-            Column("table", len("≠ v999999") + 1),
-            Column("heartbeat", HEARTBEAT_WIDTH),
-            Column("owned", len("50021") + 1),
-            Column("backups", len("backups") + 1),
-            Column("up", len("119 min") + 1),
-            Column("order", len("order") + 1),
-            Column("kind", len("data") + 1),
-            Column("zone", self._widths["zone"]),
-            Column("address", self._widths["address"]),
-            Column("uuid", 9),
+        """Show these members. `marks` says whose news are old, and how old."""
+        self._picture, self._now_us = picture, now_us
+        self._observers = heartbeat_observers(picture)
+        keys = self.keys if len(labels) == len(self.keys) else tuple(labels)
+        if keys is not self.keys:
+            self._places = {label: place for place, label in enumerate(keys)}
+            self.widen("member", map(one_line, keys), LONGEST_NAME)
+        self.show_rows(
+            keys,
+            lambda key: BoardRow(self._member(key), picture.members.get(key), self._places[key], marks.get(key, "")),
         )
+        self.widen("state", marks.values())
+        self.widen("address", (belief.address for belief in picture.members.values()), LONGEST_ADDRESS)
+        masters = (belief for belief in picture.members.values() if belief.is_master)
+        self.widen("zone", {member.zone for belief in masters for member in belief.members}, LONGEST_ZONE)
 
-    def row(self, key: str) -> MemberRow:
-        """The row of a member as it is shown."""
-        known = self._rows.get(key)
-        if known is not None and key in self._fresh:
+    def _member(self, key: str) -> MemberRow:
+        made_of, known = self._made_of(key), self._made.get(key)
+        if known is not None and known[0] == made_of and not any(self._observers):
             return known[1]
-        self._fresh.add(key)
-        made_of = self._made_of(key)
-        if known is not None and known[0] == made_of and not any(self._watching):
-            return known[1]
-        row = member_row(self._picture, key, self._watching, self._places, self._now_us)
-        self._rows[key] = (made_of, row)
+        row = member_row(self._picture, key, self._observers, self._order, self._now_us)
+        self._made[key] = (made_of, row)
         return row
 
     def _made_of(self, key: str) -> object:
@@ -94,56 +146,4 @@ class MemberModel:
         table = master.table if master is not None else None
         held = (table.version, table.digest) if table is not None else None
         listed = master is not None and belief.address in master.listed
-        return self._now_us // SECOND_US, belief.uuid, belief.at, belief.status, held, listed, any(self._watching)
-
-    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
-        row = self.row(key)
-        mark = self._marks.get(key, "")
-        tone = "faint" if mark else row.tone
-        return (
-            TableCell(row.label, tone),
-            TableCell(row.role, "strong" if row.role.endswith("master") else tone),
-            TableCell(mark or row.state, "warning" if mark else row.state_tone),
-            TableCell(row.list_version, tone),
-            TableCell(row.table_version, "warning" if row.table_differs else tone),
-            TableCell(row.heartbeat.text, row.heartbeat.tone if not mark else "faint"),
-            TableCell(str(row.owned) if row.owned else "", tone),
-            TableCell(str(row.backups) if row.backups else "", tone),
-            TableCell(row.age, "faint"),
-            TableCell(str(row.order) if row.order else "", tone),
-            TableCell(row.kind, tone),
-            TableCell(row.zone, tone),
-            TableCell(row.address, "faint"),
-            TableCell(row.uuid, "faint"),
-        )[first:last]
-
-    def rank(self, key: str, title: str) -> object:
-        """What a column is sorted by: ages and numbers by their size, the heartbeat by how close it is to a suspicion."""
-        row, belief = self.row(key), self._picture.members.get(key)
-        match title:
-            case "heartbeat":
-                return row.heartbeat.left_us
-            case "owned":
-                return row.owned or None
-            case "backups":
-                return row.backups or None
-            case "order":
-                return row.order or None
-            case "up":
-                return -belief.started_us if belief is not None else None
-            case "list":
-                return belief.version if belief is not None else None
-            case "table":
-                return belief.table.version if belief is not None and belief.table is not None else None
-            case "member":
-                return self.keys.index(key)
-            case _:
-                place = next((place for place, column in enumerate(self.columns) if column.title == title), 0)
-                return self.cells(key, place, place + 1)[0].text or None
-
-    def outlier(self, key: str) -> bool:
-        return self.row(key).heartbeat.left_us is not None
-
-    def _widen(self, title: str, texts: Iterable[str], most: int) -> None:
-        widest = max(map(cell_len, texts), default=0)
-        self._widths[title] = max(self._widths[title], min(widest, most) + 1)
+        return self._now_us // SECOND_US, belief.uuid, belief.at, belief.status, held, listed, any(self._observers)

@@ -11,11 +11,10 @@ from quarterdeck.app.session import Session
 from quarterdeck.app.views.members.model import MemberModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import board_facts, member_sentence
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
-
-SECOND_US = 1_000_000
 
 COUNTED_AT_ONCE = 200
 """More members are counted at most once a second: in a storm each of them may suspect half of the others."""
@@ -55,8 +54,9 @@ class MembersScreen(ViewScreen):
 
     def sentence(self) -> Sequence[TableCell]:
         key = self.members.cursor_key
-        if key is None:
-            return ()
         row = self._model.row(key)
-        tone = row.heartbeat.tone if row.heartbeat.left_us is not None else "faint"
-        return (TableCell(member_sentence(self.session.picture, key, row), tone),)
+        if key is None or row is None:
+            return ()
+        heartbeat = row.member.heartbeat
+        tone = heartbeat.tone if heartbeat.left_us is not None else "faint"
+        return (TableCell(member_sentence(self.session.picture, key, row.member), tone),)

@@ -1,12 +1,12 @@
-"""The links as a `TableModel`, from the member of the row to that of the column; and the faults in force as another."""
+"""The columns of the links, from the member of the row to that of the column; and of the faults in force."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from rich.cells import cell_len
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from quarterdeck.app.commands.command_text import describe
+from quarterdeck.app.views.columns import BoardModel, ColumnOf, MatrixModel
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import Fault, FaultKind
@@ -17,8 +17,9 @@ from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.line_table import Column, TableCell
 
 LONGEST_NAME = 18
-
-STATE_WIDTH = len("held back") + 1
+UNDO_SHOWN = 2
+"""Commands that the end of a fault is spelt out in."""
+UNDO_LENGTH = 80
 
 LINK_CELLS: dict[LinkWord, TableCell] = {
     word: TableCell(f"{glyph} {word}", WORD_TONES[word]) for word, glyph in WORD_GLYPHS.items()
@@ -39,38 +40,48 @@ FAULT_TONES: dict[FaultKind, Tone] = {
 }
 
 
-class LinkModel:
+class SourceRow(NamedTuple):
+    """A member from which links lead. `side` is its side in a plan made by hand; 0 when it has none."""
+
+    label: str
+    letter: str
+    state: str
+    down: bool
+    side: int
+
+    @property
+    def tone(self) -> str:
+        return "faint" if self.down else "strong" if self.state == "master" else "plain"
+
+
+LINK_COLUMNS: tuple[ColumnOf[SourceRow], ...] = (
+    ColumnOf("", lambda row: row.letter, widest=1),
+    ColumnOf("member", lambda row: one_line(row.label)),
+    ColumnOf("state", lambda row: row.state, widest="held back"),
+)
+
+SIDE_COLUMN: ColumnOf[SourceRow] = ColumnOf(
+    "side", lambda row: str(row.side or "·"), lambda row: "strong" if row.side else "faint"
+)
+"""It is there while sides are put together by hand."""
+
+
+class LinkModel(MatrixModel[SourceRow]):
     """Rows are sources, columns targets; a column goes by the letter of its member."""
 
     def __init__(self) -> None:
+        super().__init__(LINK_COLUMNS, self._links_from, tone=lambda row: row.tone)
         self._picture = Picture()
-        self._labels: tuple[str, ...] = ()
         self._letters: dict[str, str] = {}
         self._down: frozenset[str] = frozenset()
-        self._sides: Mapping[str, int] = {}
         self._words: set[LinkWord] = {"up"}
-        self._name_width = len("member") + 1
         self._laid_out: object = None
-        self.columns: tuple[Column, ...] = ()
-
-    @property
-    def fixed_columns(self) -> int:
-        return 4 if self._sides else 3
-
-    @property
-    def keys(self) -> Sequence[str]:
-        return self._labels
 
     def update(
         self, picture: Picture, labels: Sequence[str], words: Sequence[LinkWord], sides: Mapping[str, int]
     ) -> None:
         """Show the links of `picture`. `words` are those that any link may have now; `sides` those of a plan made by hand."""
-        self._picture, self._sides = picture, sides
-        if len(labels) != len(self._labels) or tuple(labels) != self._labels:
-            self._labels = tuple(labels)
-            self._letters = {label: letter_of(place) for place, label in enumerate(labels)}
-            names = max((cell_len(one_line(label)) for label in labels), default=0)
-            self._name_width = max(self._name_width, min(names, LONGEST_NAME) + 1)
+        self._picture = picture
         members = picture.members
         self._down = frozenset(
             label
@@ -80,46 +91,31 @@ class LinkModel:
         self._words.update(words)
         if self._down:
             self._words.add("down")
-        shown = (self._labels, len(self._words), bool(sides))
-        if shown != self._laid_out:
-            self._laid_out = shown
-            width = max(len(LINK_CELLS[word].text) for word in self._words) + 1
-            self.columns = (
-                Column("", max(map(len, self._letters.values()), default=1) + 1),
-                Column("member", self._name_width),
-                Column("state", STATE_WIDTH),
-                *([Column("side", len("side") + 1)] if sides else []),
-                *(Column(letter, max(width, len(letter) + 1)) for letter in self._letters.values()),
+        keys = tuple(labels)
+        if (keys, len(self._words), bool(sides)) != self._laid_out:
+            self._laid_out = (keys, len(self._words), bool(sides))
+            self._letters = {label: letter_of(place) for place, label in enumerate(keys)}
+            self.declare((*LINK_COLUMNS, SIDE_COLUMN) if sides else LINK_COLUMNS)
+            self.widen("", self._letters.values())
+            self.widen("member", map(one_line, keys), LONGEST_NAME)
+            width = max(len(LINK_CELLS[word].text) for word in self._words)
+            self.show_members(
+                {label: Column(letter, max(width, len(letter)) + 1) for label, letter in self._letters.items()}
             )
+        self.show_rows(
+            keys,
+            lambda key: SourceRow(key, self._letters[key], self._state(key), key in self._down, sides.get(key, 0)),
+        )
 
-    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
-        fixed = self.fixed_columns
-        found: list[TableCell] = []
-        if first < fixed:
-            state = self._state(key)
-            tone = "faint" if key in self._down else "strong" if state == "master" else "plain"
-            side = self._sides.get(key)
-            still = (
-                TableCell(self._letters[key], tone),
-                TableCell(one_line(key), tone),
-                TableCell(state, tone),
-                *([TableCell(str(side) if side else "·", "strong" if side else "faint")] if self._sides else []),
-            )
-            found.extend(still[first:last])
-        targets = self._labels[max(first - fixed, 0) : max(last - fixed, 0)]
-        links = self._picture.links
-        if not links:
-            up, down = LINK_CELLS["up"], LINK_CELLS["down"]
-            gone = key in self._down
-            found.extend(ITSELF if label == key else down if gone or label in self._down else up for label in targets)
-        else:
-            found.extend(
-                ITSELF if label == key else LINK_CELLS[link_word(self._picture, key, label)] for label in targets
-            )
-        return found
-
-    def outlier(self, key: str) -> bool:
-        return False
+    def _links_from(self, row: SourceRow, targets: Sequence[str]) -> Iterator[TableCell]:
+        picture, down = self._picture, self._down
+        for target in targets:
+            if target == row.label:
+                yield ITSELF
+            elif picture.links:
+                yield LINK_CELLS[link_word(picture, row.label, target)]
+            else:  # nothing was done to any link: the common case, and quick
+                yield LINK_CELLS["down" if row.down or target in down else "up"]
 
     def _state(self, label: str) -> str:
         belief = self._picture.members.get(label)
@@ -128,56 +124,47 @@ class LinkModel:
         return state_word(belief) or ("master" if belief.is_master else "")
 
 
-class FaultModel:
-    """Rows are faults in force, the latest first."""
+class FaultRow(NamedTuple):
+    """A fault at a moment."""
 
-    fixed_columns = 1
-
-    def __init__(self) -> None:
-        self._faults: dict[str, Fault] = {}
-        self._now_us = 0
-        self.columns: tuple[Column, ...] = (
-            Column("fault", len("⊘ partition") + 1),
-            Column("age", len("119 min") + 1),
-            Column("what", 44),
-            Column("undone by", 60),
-        )
+    fault: Fault
+    now_us: int
 
     @property
-    def keys(self) -> Sequence[str]:
-        return tuple(self._faults)
+    def age_rank(self) -> int | None:
+        """The oldest comes last."""
+        return None if self.fault.since_us is None else -self.fault.since_us
+
+
+FAULT_COLUMNS: tuple[ColumnOf[FaultRow], ...] = (
+    ColumnOf(
+        "fault",
+        lambda row: f"{row.fault.glyph} {row.fault.kind}",
+        lambda row: FAULT_TONES[row.fault.kind],
+        "⊘ partition",
+        lambda row: row.fault.kind,
+    ),
+    ColumnOf("age", lambda row: row.fault.age(row.now_us), widest="119 min", rank=lambda row: row.age_rank),
+    ColumnOf("what", lambda row: row.fault.text, widest=43),
+    ColumnOf("undone by", lambda row: undo_text(row.fault), "faint", 59),
+)
+
+
+class FaultModel(BoardModel[FaultRow]):
+    """Rows are faults in force, the latest first."""
+
+    def __init__(self) -> None:
+        super().__init__(FAULT_COLUMNS, fixed=1)
 
     def update(self, faults: Sequence[Fault], now_us: int) -> None:
-        """Show `faults`."""
-        self._faults = {fault.key: fault for fault in faults}
-        self._now_us = now_us
+        """Show these faults."""
+        rows = {fault.key: FaultRow(fault, now_us) for fault in faults}
+        self.show_rows(tuple(rows), rows.__getitem__)
 
     def fault(self, key: str | None) -> Fault | None:
         """The fault of this key, if it is still in force."""
-        return self._faults.get(key) if key is not None else None
-
-    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
-        fault = self._faults[key]
-        return (
-            TableCell(f"{fault.glyph} {fault.kind}", FAULT_TONES[fault.kind]),
-            TableCell(fault.age(self._now_us)),
-            TableCell(fault.text),
-            TableCell(undo_text(fault), "faint"),
-        )[first:last]
-
-    def outlier(self, key: str) -> bool:
-        return False
-
-    def rank(self, key: str, title: str) -> object:
-        """The oldest last; all else by its text."""
-        fault = self._faults[key]
-        if title == "age":
-            return None if fault.since_us is None else -fault.since_us
-        return {"fault": fault.kind, "what": fault.text}.get(title, undo_text(fault))
-
-
-UNDO_SHOWN = 2
-UNDO_LENGTH = 80
+        row = self.row(key)
+        return row.fault if row is not None else None
 
 
 def undo_text(fault: Fault) -> str:

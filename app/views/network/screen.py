@@ -66,7 +66,7 @@ class LinkTable(LineTable):
 
 
 class NetworkScreen(ViewScreen):
-    """Nothing is done to the network before the plan is built; what a plan would lead to is reckoned here alone."""
+    """Nothing is done to the network before the plan is built; until then its consequences are only computed."""
 
     view = "network"
 
@@ -84,7 +84,7 @@ class NetworkScreen(ViewScreen):
         """Whether the plan was asked for and has not come about yet."""
         self._layout: Layout | None = None
         """None: both as long as the members are few."""
-        self._foretold: object = None
+        self._previewed: object = None
         self._counted: object = None
         self._sentence = ""
         """All links in words."""
@@ -151,7 +151,7 @@ class NetworkScreen(ViewScreen):
         self.faults.show()
         if self.faults.display != bool(faults):
             self.faults.display = bool(faults)
-        self._foretell()
+        self._preview_plan()
 
     def sentence(self) -> Sequence[TableCell]:
         if self.faults.has_focus:
@@ -213,21 +213,21 @@ class NetworkScreen(ViewScreen):
             )
             self.topology.show(shown)
 
-    def _foretell(self) -> None:
-        """Reckon anew what the plan would lead to, when it is another one or stands on something else than before."""
+    def _preview_plan(self) -> None:
+        """Compute the consequences of the plan again when the plan, or what it is applied to, has changed."""
         if self.plan_sheet.display != (self._plan is not None):
             self.plan_sheet.display = self._plan is not None
         if self._plan is None:
-            self._foretold = None
+            self._previewed = None
             return
         picture = self.session.picture
         masters = [picture.members[label] for label in picture.masters()]
         tables = [(one.table.version, one.table.digest) for one in masters if one.table is not None]
         lists = [(one.label, one.version, one.lineage) for one in masters]
-        stands_on = (self._plan, self._ledger.revision, self._epoch, lists, tables)
-        if stands_on == self._foretold:
+        depends_on = (self._plan, self._ledger.revision, self._epoch, lists, tables)
+        if depends_on == self._previewed:
             return
-        self._foretold = stands_on
+        self._previewed = depends_on
         someone = next((one for one in picture.members.values() if one.running), None)
         timing = timing_of(self.session.recent, someone)
         meaning = MEANINGS[self._preset] if self._preset else "sides put together by hand"

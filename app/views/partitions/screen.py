@@ -13,6 +13,7 @@ from quarterdeck.app.session import Session
 from quarterdeck.app.views.partitions.model import HoldersModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS
 from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, BadFilter, Census
@@ -24,8 +25,6 @@ from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import ReplicaMapView
 from quarterdeck.widgets.replica_style import HUES, ZOOMS
 from quarterdeck.widgets.status_line import StatusLine
-
-SECOND_US = 1_000_000
 
 LOSS_LINES = 4
 """Lines for what would be lost; they are there only while members are selected."""

@@ -66,12 +66,12 @@ class SuspicionsScreen(ViewScreen):
             self._model.update(picture, now_us, everybody=everybody)
         else:
             self._model.show_at(picture, now_us)
-        survey = self._model.survey
+        summary = self._model.summary
         hidden = "" if everybody or not picture.members else "(only those with suspicions; z shows all)"
         self.title_line.show(
             [
                 TableCell("suspicions", "strong"),
-                TableCell(survey.sentence, "warning" if survey.raised else "good"),
+                TableCell(summary.sentence, "warning" if summary.raised else "good"),
                 TableCell(hidden, "faint"),
             ]
         )

@@ -1,4 +1,4 @@
-"""What keys and words do to time: in every view, to whatever session is in sight."""
+"""Actions on the time of the current session: going back and on, bookmarks, speed and forks. Every view knows them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.session import Session
 from quarterdeck.backend.clusters.time_control import Forkable, TimeControl
 from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.replay.moments import BadMoment, moment_of
 from quarterdeck.backend.picture.replay.playhead import BadSpeed, next_speed, previous_speed
 from quarterdeck.backend.picture.replay.timeline import seconds_text
 from quarterdeck.backend.picture.text.formatting import one_line
-
-SECOND_US = 1_000_000
 
 
 class TimeHandlers:
     """While the newest of a cluster is shown whose time can be held, it is that which stands still, steps and goes faster."""
 
     def __init__(self, console: ConsoleInterface, session: Callable[[], Session], repaint: Callable[[], None]) -> None:
-        """`repaint` shows the moment at once that a deed has led to."""
+        """`repaint` shows the moment that an action has led to at once."""
         self._console, self._session, self._repaint = console, session, repaint
         handlers: dict[str, Handler] = {
             "time-back": lambda _: self._step_back(),

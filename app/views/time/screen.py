@@ -101,7 +101,9 @@ class TimeScreen(ViewScreen):
         if record is None:
             return [TableCell("nothing has happened yet", "faint")]
         member = one_line(record.member)
-        return [TableCell(f"{clock_text(record.at).strip()} s  {member}#{record.seq}  {self._model.told(record)}")]
+        return [
+            TableCell(f"{clock_text(record.at).strip()} s  {member}#{record.seq}  {self._model.record_text(record)}")
+        ]
 
     def paint(self) -> None:
         session = self.session

@@ -23,7 +23,6 @@ from quarterdeck.backend.core.events import (
     SuspicionCleared,
     SuspicionRaised,
 )
-from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 
 
@@ -180,7 +179,10 @@ class Incarnations:
     def _change_link(self, record: Record, event: LinkChanged) -> None:
         self.disturbed_us = record.at
         link = (event.source, event.target)
-        take_condition(self._conditions, event)
+        if event == LinkChanged(*link):
+            self._conditions.pop(link, None)
+        else:
+            self._conditions[link] = event
         if event.blocked:
             self._blocked_since.setdefault(link, record)
         else:

@@ -13,8 +13,7 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted, TableCause, TableChanged
-
-SECOND_US = 1_000_000
+from quarterdeck.backend.core.properties import SECOND_US
 
 
 class FakeCluster:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from quarterdeck.app.console import Console
+from quarterdeck.backend.core import events
+from tests.app.fakes.console_driver import FIVE, formed, run_async
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
-
-FIVE = ("n1", "n2", "n3", "n4", "n5")
 
 
 def test_who_differs_and_how_is_said() -> None:
@@ -36,3 +36,89 @@ def test_who_differs_and_how_is_said() -> None:
             )
 
     asyncio.run(scenario())
+
+
+def test_versions_of_tables_get_a_column_when_there_are_tables() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            assert " table " not in screen_text(app)
+            cluster.change_table("n1", 1_000, {0: ["n1", "n2"]})
+            cluster.change_table("n2", 999, {0: ["n2", "n1"]})
+            await settle(pilot)
+            text = screen_text(app)
+            assert " table " in text and "v5      ≠ t999" in text and "≠ none" in text
+            for label in FIVE:
+                cluster.change_table(label, 1_001, {0: ["n1", "n2"]})
+            await settle(pilot)
+            assert "≠" not in screen_text(app)
+
+    run_async(scenario())
+
+
+def test_masters_that_do_not_merge_are_quoted_while_there_are_several() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            cluster.happen("n1", events.NotMerging("it knows nobody"))
+            await settle(pilot)
+            assert "∦" not in screen_text(app)
+            cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
+            cluster.happen("n4", events.NotMerging(f"nobody answers at {cluster.address('n1')}"))
+            await settle(pilot)
+            text = screen_text(app)
+            assert "∦  n1 is not merging: it knows nobody" in text
+            assert "∦  n4 is not merging: nobody answers at n1" in text
+            for label in FIVE:
+                cluster.install(label, 9, FIVE, lineage="L3")
+            await settle(pilot)
+            assert "∦" not in screen_text(app)
+
+    run_async(scenario())
+
+
+def test_filter_follow_and_pause_of_the_tail() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            cluster.suspect("n3", "n5", "silence [x]")
+            await settle(pilot)
+            await pilot.press("slash", *"silence", "enter")
+            await settle(pilot)
+            assert app.beliefs.tail.title_text == "events  ▼ follow  /silence  1 of 11"
+            assert "installs list" not in screen_text(app) and "silence [x]" in screen_text(app)
+            await pilot.press("slash", "escape")
+            assert app.beliefs.tail.filter_text == ""
+            await pilot.press("f")
+            cluster.suspect("n3", "n4")
+            await settle(pilot)
+            assert "‖ paused +1 new" in screen_text(app) and "suspects n4" not in screen_text(app)
+            await pilot.press("f")
+            await settle(pilot)
+            assert "suspects n4" in screen_text(app)
+            await pilot.press("tab", "k")
+            assert not app.beliefs.tail.following
+            await pilot.press("j")
+            assert app.beliefs.tail.following
+
+    run_async(scenario())
+
+
+def test_members_that_appear_later_get_row_and_column() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            await pilot.press("j", "j")
+            cluster.labels = ("n0", *FIVE)
+            await settle(pilot)
+            assert app.beliefs.table.cursor_key == "n3"
+            assert "not up" in screen_text(app)
+
+    run_async(scenario())

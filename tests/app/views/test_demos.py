@@ -15,9 +15,9 @@ from quarterdeck.app.views.demos.screen import DemosScreen
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.training.demo_cluster import SimulatedDemo
 from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
+from tests.app.fakes.console_driver import type_line
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text
-from tests.app.test_console import type_line
 
 LABELS = ("n1", "n2")
 MOST_LOOKS = 400

@@ -8,42 +8,35 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.app.views.sort_filter_model import SortFilterModel, natural
-from quarterdeck.widgets.line_table import Column, TableCell
+from quarterdeck.app.views.columns import BoardModel, ColumnOf, natural
+from quarterdeck.app.views.sort_filter_model import SortFilterModel
 
-COLUMNS = (Column("name", 8), Column("age", 6), Column("note", 10))
-
-
-class Rows:
-    """Each row: name, age, note; the name is the key."""
-
-    fixed_columns = 1
-    columns = COLUMNS
-
-    def __init__(self, rows: Sequence[tuple[str, str, str]]) -> None:
-        self.rows = {row[0]: row for row in rows}
-
-    @property
-    def keys(self) -> Sequence[str]:
-        return tuple(self.rows)
-
-    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
-        return tuple(map(TableCell, self.rows[key]))[first:last]
-
-    def outlier(self, key: str) -> bool:
-        return False
+Line = tuple[str, str, str]
+"""A name, which is the key, an age and a note."""
 
 
-class RankedRows(Rows):
-    def rank(self, key: str, title: str) -> object:
-        return int(self.rows[key][1].removesuffix(" min")) * 60 if "min" in self.rows[key][1] else 30
+def seconds(row: Line) -> int:
+    return int(row[1].removesuffix(" min")) * 60 if "min" in row[1] else 30
+
+
+NAME: ColumnOf[Line] = ColumnOf("name", lambda row: row[0])
+AGE: ColumnOf[Line] = ColumnOf("age", lambda row: row[1])
+RANKED_AGE: ColumnOf[Line] = ColumnOf("age", lambda row: row[1], rank=seconds)
+NOTE: ColumnOf[Line] = ColumnOf("note", lambda row: row[2])
+
+
+def board(rows: Sequence[Line], *, age: ColumnOf[Line] = AGE) -> BoardModel[Line]:
+    model = BoardModel((NAME, age, NOTE), fixed=1)
+    by_name = {row[0]: row for row in rows}
+    model.show_rows(tuple(by_name), by_name.__getitem__)
+    return model
 
 
 THREE = (("n10", "2 min", "late"), ("n9", "30 s", ""), ("n1", "1 min", "Late"))
 
 
 def test_texts_sort_as_people_count_and_empty_cells_come_last() -> None:
-    model = SortFilterModel(Rows(THREE))
+    model = SortFilterModel(board(THREE))
     assert model.keys == ("n10", "n9", "n1")
     model.change_settings(sort="name")
     assert model.keys == ("n1", "n9", "n10")
@@ -55,19 +48,19 @@ def test_texts_sort_as_people_count_and_empty_cells_come_last() -> None:
 
 
 def test_a_model_may_know_better_what_its_texts_are_worth() -> None:
-    model = SortFilterModel(RankedRows(THREE))
+    model = SortFilterModel(board(THREE, age=RANKED_AGE))
     model.change_settings(sort="age")
     assert model.keys == ("n9", "n1", "n10")
 
 
 def test_a_filter_looks_at_every_cell_and_heeds_no_case() -> None:
-    model = SortFilterModel(Rows(THREE))
+    model = SortFilterModel(board(THREE))
     model.change_settings(filter="late")
     assert model.keys == ("n10", "n1")
 
 
 def test_hidden_columns_are_neither_painted_nor_exported() -> None:
-    model = SortFilterModel(Rows(THREE))
+    model = SortFilterModel(board(THREE))
     model.change_settings(hidden=("age",))
     assert [column.title for column in model.columns] == ["name", "note"]
     assert [cell.text for cell in model.cells("n10", 0, 2)] == ["n10", "late"]
@@ -81,7 +74,7 @@ def test_hidden_columns_are_neither_painted_nor_exported() -> None:
 )
 def test_nothing_is_lost_or_doubled(names: list[str], sort: str, reverse: bool, wanted: str) -> None:
     rows = [(name, name[::-1], "") for name in dict.fromkeys(names)]
-    model = SortFilterModel(Rows(rows))
+    model = SortFilterModel(board(rows))
     model.change_settings(sort=sort, reverse=reverse)
     assert sorted(model.keys) == sorted(row[0] for row in rows)
     model.change_settings(filter=wanted)

@@ -9,12 +9,11 @@ from quarterdeck.app.console import Console
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.commands import KillMember
 from quarterdeck.backend.core.events import ClaimStarted, LinkChanged, ProcessKilled
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from tests.app.fakes.console_driver import formed, type_line
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
-from tests.app.test_console import formed, type_line
-
-SECOND_US = 1_000_000
 
 
 def eventful() -> FakeCluster:

@@ -25,8 +25,7 @@ from quarterdeck.backend.live.transport.handshake_messages import ANSWER, PROTOC
 from quarterdeck.backend.live.transport.limits import Limits
 from tests.live.security.certificates import Authority
 from tests.live.transport.http_echo import ask, echo
-from tests.live.transport.transports import Member, net, run
-from tests.waiting import until
+from tests.live.transport.transports import Member, net, run, until
 
 GET = b"GET /here HTTP/1.1\r\nHost: a\r\n\r\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
@@ -83,8 +84,15 @@ async def net(listening: int = 2, **wire: Unpack[Wire]) -> AsyncIterator[Net]:
     finally:
         for member in made.members:
             member.transport.abort()
-        await asyncio.sleep(0.01)  # what was aborted is closed by the loop, which tells nobody
+        await asyncio.sleep(0.01)
         made.held.release()
+
+
+async def until(condition: Callable[[], object], seconds: float = 5) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it never came to that"
+        await asyncio.sleep(0.005)
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:

@@ -7,7 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,17 @@ from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.commands import CutLink, Heal
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
-from tests.waiting import wait_until
 
 CITIES = ("athens", "byzantium", "cyrene")
 PROGRAM = (sys.executable, "-c", "from quarterdeck.cli.main import run; run()")
+WAIT_SECONDS = 60.0
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < limit, "it did not come true"
+        time.sleep(0.05)
 
 
 def free_ports(count: int) -> list[int]:
@@ -44,7 +52,7 @@ def members(tmp_path: Path) -> Iterator[dict[str, tuple[str, subprocess.Popen[by
             with (tmp_path / f"{label}.log").open("wb") as log:
                 process = subprocess.Popen([*PROGRAM, *start, *how], stdout=log, stderr=log)
             running[label] = (f"http://127.0.0.1:{port}", process)
-            wait_until(ready.exists)
+            wait_for(ready.exists)
         yield running
     finally:
         for _, process in running.values():
@@ -62,10 +70,10 @@ def test_a_cluster_is_watched_cut_healed_used_and_mourned(
     url = members["byzantium"][0]
     cluster = RemoteCluster([url], write=True)
     try:
-        wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
+        wait_for(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
         assert sorted(cluster.labels) == sorted(CITIES)
         assert not any(one.incomplete for one in cluster.connection_status().values())
-        wait_until(lambda: quarterdeck("cluster", "status", "--connect", url, "--check").returncode == 0)
+        wait_for(lambda: quarterdeck("cluster", "status", "--connect", url, "--check").returncode == 0)
         assert cluster.call("cyrene", Put("capitals", "fr", b"paris")).result(60).problem == ""
         assert cluster.call("athens", Get("capitals", "fr")).result(60).value == b"paris"
 
@@ -75,14 +83,14 @@ def test_a_cluster_is_watched_cut_healed_used_and_mourned(
             done = quarterdeck("cluster", "status", "--connect", url, "-o", "json")
             return sorted(json.loads(done.stdout)["masters"])
 
-        wait_until(lambda: masters() == ["athens", "cyrene"])
+        wait_for(lambda: masters() == ["athens", "cyrene"])
         cluster.execute(Heal()).result(60)
-        wait_until(lambda: masters() == ["athens"])
+        wait_for(lambda: masters() == ["athens"])
 
         done = quarterdeck("cluster", "kill", "cyrene", "--connect", url)
         assert done.returncode == 0, done.stderr
         assert members["cyrene"][1].wait(60) == -signal.SIGKILL
-        wait_until(lambda: cluster.connection_status()["cyrene"].contact == "stale")
+        wait_for(lambda: cluster.connection_status()["cyrene"].contact == "stale")
         records: list[Record] = []
 
         def removed() -> bool:
@@ -91,7 +99,7 @@ def test_a_cluster_is_watched_cut_healed_used_and_mourned(
                 getattr(record.event, "kind", type(record.event).__name__) == "MemberRemoved" for record in records
             )
 
-        wait_until(removed)
+        wait_for(removed)
         identities = [(record.uuid, record.seq) for record in records]
         assert len(identities) == len(set(identities))
     finally:

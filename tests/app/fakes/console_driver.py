@@ -1,0 +1,104 @@
+"""A console under test: opened on a cluster that formed, driven by keys and lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from textual.events import Key
+from textual.keys import key_to_character
+from textual.pilot import Pilot
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.console import Console
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.long_run_cluster import LongRunCluster
+from tests.app.fakes.screen_text import settle
+
+FIVE = ("n1", "n2", "n3", "n4", "n5")
+
+MEMBERS_LISTED = ("member", "members", "suspicions", "network", "join-lists")
+
+
+def formed(**how: object) -> FakeCluster:
+    cluster = FakeCluster(FIVE, **how)  # type: ignore[arg-type]
+    cluster.form()
+    return cluster
+
+
+def run_async(scenario: object) -> None:
+    asyncio.run(scenario)  # type: ignore[arg-type]
+
+
+async def type_line(pilot: Pilot[None], line: str) -> None:
+    names = {" ": "space", ",": "comma", "|": "vertical_line", "-": "minus", "/": "slash", ".": "full_stop"}
+    await pilot.press("colon", *(names.get(letter, letter) for letter in line), "enter")
+    await pilot.pause()
+
+
+class ConsoleDriver:
+    """A console on the story, in one of its views, with the cursor on a member that runs."""
+
+    def __init__(self, app: Console, cluster: LongRunCluster, pilot: Pilot[None]) -> None:
+        self.app, self.cluster, self.pilot = app, cluster, pilot
+
+    async def press(self, *keys: str) -> None:
+        """Without the pilot's waiting for the screen to be painted."""
+        for key in keys:
+            self.app.post_message(Key(key, key_to_character(key)))
+        await self.idle()
+
+    async def idle(self) -> None:
+        await asyncio.sleep(0)
+        await self.pilot.pause()
+
+    async def open(self, view: ViewName) -> None:
+        """That view above the first one, and nothing above it."""
+        while isinstance(self.app.screen, ModalScreen):
+            self.app.screen.dismiss(None)
+            await self.idle()
+        if self.app.top.prompt.sign:
+            self.app.top.prompt.dismiss()
+        self.app.session.playhead.follow()
+        while self.app.top.view not in ("beliefs", view):
+            self.app.back()  # what is open in the view itself
+            await self.idle()
+        self.app.beliefs.table.point_at("byzantium")
+        self.app.goto(view, member="byzantium" if view in MEMBERS_LISTED else "")
+        await self.idle()
+        self.app.top.message.show(())
+        self.cluster.commands.clear()
+
+    @property
+    def said(self) -> str:
+        return self.app.top.message.text
+
+    @property
+    def typed(self) -> str:
+        """What stands at the prompt, with its sign."""
+        prompt = self.app.top.prompt
+        return f"{prompt.sign}{prompt.query_one('#prompt-input', Input).value}" if prompt.sign else ""
+
+
+@asynccontextmanager
+async def console(*, writable: bool = True, size: tuple[int, int] = (120, 40)) -> AsyncIterator[ConsoleDriver]:
+    cluster = LongRunCluster(writable=writable)
+    app = Console(cluster)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        app._handlers["quit"] = lambda _: app.show_message("the console would end here")
+        yield ConsoleDriver(app, cluster, pilot)
+    app.close_owned()
+
+
+def run(
+    talk: Callable[[ConsoleDriver], Awaitable[None]], *, writable: bool = True, size: tuple[int, int] = (120, 40)
+) -> None:
+    async def scenario() -> None:
+        async with console(writable=writable, size=size) as driver:
+            await talk(driver)
+
+    asyncio.run(scenario())

@@ -1,0 +1,109 @@
+"""Lines typed at the prompt, their completion and their errors; and the palette."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.app.commands.confirm_screens import ConfirmScreen
+from quarterdeck.app.console import Console
+from quarterdeck.app.help_screen import HelpScreen
+from quarterdeck.backend.core.commands import (
+    CutLink,
+    DuplicateOnLink,
+    Heal,
+    Partition,
+    StartMember,
+    StopMember,
+)
+from tests.app.fakes.console_driver import formed, run_async, type_line
+from tests.app.fakes.screen_text import settle
+
+
+def test_typed_commands_and_their_errors() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await type_line(pilot, "partition n1,n2|n3,n4")
+            await type_line(pilot, "cut n1 n2 one-way")
+            assert cluster.commands == [
+                Partition((("n1", "n2"), ("n3", "n4"))),
+                CutLink(("n1",), ("n2",), one_way=True),
+            ]
+            await type_line(pilot, "duplicate n1 n2 1")
+            assert cluster.commands.pop() == DuplicateOnLink(("n1",), ("n2",), 1.0)
+            await type_line(pilot, "stop n9")
+            assert "there is no member 'n9'" in app.beliefs.message.text
+            assert len(cluster.commands) == 2
+            await type_line(pilot, "kill n2")
+            assert isinstance(app.screen, ConfirmScreen)
+            await pilot.press("escape")
+            await type_line(pilot, "help")
+            assert isinstance(app.screen, HelpScreen)
+            await pilot.press("q")
+            assert app.screen is app.beliefs
+            await type_line(pilot, "quit")
+            assert not app.is_running or app._exit
+
+    run_async(scenario())
+
+
+def test_prompt_completes_and_remembers() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await pilot.press("colon", *"star")
+            await settle(pilot)
+            await pilot.press("tab", "space")
+            await settle(pilot)
+            await pilot.press("tab", "enter")
+            await pilot.pause()
+            assert cluster.commands == [StartMember("n1")]
+            await pilot.press("colon", "up", "enter")
+            await pilot.pause()
+            assert cluster.commands == [StartMember("n1")] * 2
+            await pilot.press("colon", "x", "escape", "x")
+            assert cluster.commands[2:] == [StopMember("n1")]
+
+    run_async(scenario())
+
+
+def test_the_prompt_may_be_asked_before_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        push_screen = app.push_screen
+
+        def push_and_type(screen: object) -> None:
+            push_screen(screen)  # type: ignore[call-overload]
+            app.beliefs.prompt.ask(":", "stop ")
+            app.beliefs.prompt.type_in("n")
+
+        monkeypatch.setattr(app, "push_screen", push_and_type)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await pilot.press("2", "enter")
+            await pilot.pause()
+            assert cluster.commands == [StopMember("n2")]
+
+    run_async(scenario())
+
+
+def test_palette_runs_actions() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 40)) as pilot:
+            await settle(pilot)
+            await pilot.press("ctrl+p")
+            await settle(pilot)
+            await pilot.press(*"heal")
+            await pilot.pause(0.5)
+            await pilot.press("enter")
+            await settle(pilot)
+            assert cluster.commands == [Heal()]
+
+    run_async(scenario())

@@ -1,0 +1,235 @@
+"""What each action and each word of the prompt comes to. A new one has to be written down here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.screen import ModalScreen
+
+from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
+from quarterdeck.app.help_screen import HelpScreen
+from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
+from quarterdeck.app.views.events.screen import EventsScreen
+from quarterdeck.app.views.join_lists.editor import JoinListEditor
+from quarterdeck.app.views.network.screen import NetworkScreen
+from quarterdeck.app.views.partitions.screen import PartitionsScreen
+from quarterdeck.app.views.suspicions.screen import SuspicionsScreen
+from quarterdeck.backend.core import commands as core
+from quarterdeck.backend.core.commands import Command
+from tests.app.fakes.console_driver import ConsoleDriver
+from tests.app.fakes.screen_text import screen_text
+
+Outcome = Callable[[ConsoleDriver], bool]
+
+
+def asks(*kinds: type[Command]) -> Outcome:
+    """The cluster is asked for these, perhaps after a question."""
+
+    def outcome(driver: ConsoleDriver) -> bool:
+        return {type(command) for command in driver.cluster.commands} == set(kinds)
+
+    return outcome
+
+
+def says(text: str) -> Outcome:
+    return lambda driver: text in driver.said
+
+
+def types(line: str) -> Outcome:
+    return lambda driver: driver.typed.startswith(line)
+
+
+def opens(view: ViewName) -> Outcome:
+    return lambda driver: driver.app.top.view == view
+
+
+def covers(kind: type[ModalScreen]) -> Outcome:  # type: ignore[type-arg]
+    return lambda driver: isinstance(driver.app.screen, kind)
+
+
+def either(*outcomes: Outcome) -> Outcome:
+    return lambda driver: any(outcome(driver) for outcome in outcomes)
+
+
+def network(check: Callable[[NetworkScreen], bool]) -> Outcome:
+    return lambda driver: isinstance(driver.app.top, NetworkScreen) and check(driver.app.top)
+
+
+def events(check: Callable[[EventsScreen], bool]) -> Outcome:
+    return lambda driver: isinstance(driver.app.top, EventsScreen) and check(driver.app.top)
+
+
+NO_LESSON = either(says("no demo runs here"), says("nothing is asked here"), says("answers nothing here"))
+IN_THE_PAST: Outcome = lambda driver: not driver.app.session.live  # noqa: E731
+STILL: Outcome = lambda driver: driver.app.session.live  # noqa: E731
+NO_TABLE = says("there is no table")
+SORTED = either(says("sorted by "), says("as it comes"), NO_TABLE)
+
+OUTCOMES: dict[str, Outcome] = {
+    "start": asks(core.StartMember),
+    "stop": asks(core.StopMember),
+    "kill": asks(core.KillMember),
+    "stop-all": asks(core.StopMember),
+    "pause": asks(core.PauseMember),
+    "detail": either(opens("member"), opens("beliefs")),
+    "next-member": lambda driver: driver.app.top.targets() == ("cyrene",),
+    "previous-member": lambda driver: driver.app.top.targets() == ("athens",),
+    "list-text": lambda driver: any("Members [" in row["fact"] for row in driver.app.top.rows()),
+    "cut": asks(core.Partition),
+    "link": says("a link has two ends"),
+    "worsen": types(":lose "),
+    "heal": asks(core.Heal),
+    "suspicions-whole": lambda driver: (
+        isinstance(driver.app.top, SuspicionsScreen) and driver.app.top._everybody is False
+    ),
+    "fault-preset": network(lambda view: view._preset == "halves"),
+    "fault-side": network(lambda view: "byzantium" in view._sides),
+    "fault-mode": network(lambda view: view._mode == "reset"),
+    "fault-build": either(says("nothing is planned"), asks(core.Partition)),
+    "fault-clear": network(lambda view: view._plan is None),
+    "fault-undo": asks(core.StartMember),
+    "network-layout": network(lambda view: view._layout == "matrix"),
+    "join-list": types(":join-list byzantium "),
+    "state": types(":state byzantium "),
+    "search": asks(core.SearchClusters),
+    "operate": asks(core.Operate),
+    "arrange": asks(core.ArrangePartitions),
+    "data": types(":put "),
+    "unblock": asks(core.HealLink),
+    "edit-list": covers(JoinListEditor),
+    "edit-all-lists": covers(JoinListEditor),
+    "map-observer": lambda driver: (
+        isinstance(driver.app.top, PartitionsScreen) and driver.app.top._observer == "athens"
+    ),
+    "map-zoom": lambda driver: isinstance(driver.app.top, PartitionsScreen) and driver.app.top.map.zoom != "wide",
+    "map-trouble": lambda driver: (
+        isinstance(driver.app.top, PartitionsScreen) and driver.app.top.map.partition is not None
+    ),
+    "map-trouble-before": opens("partitions"),
+    "map-partition": says("there is no partition ''"),
+    "time-back": IN_THE_PAST,
+    "time-on": says("nothing has happened after this yet"),
+    "time-second-back": IN_THE_PAST,
+    "time-second-on": STILL,
+    "time-pause": IN_THE_PAST,
+    "time-live": STILL,
+    "time-at": types(":at "),
+    "time-bookmark": says("bookmark "),
+    "time-speed": types(":speed "),
+    "time-slower": says("speed "),
+    "time-faster": says("speed "),
+    "time-violation": says("invariants are not watched here"),
+    "time-violation-before": says("invariants are not watched here"),
+    "time-mark": says("there is no mark after this"),
+    "time-mark-before": IN_THE_PAST,
+    "time-here": IN_THE_PAST,
+    "time-zoom-in": lambda driver: "1/2 of the run in sight" in screen_text(driver.app),
+    "time-zoom-out": lambda driver: "the whole run in sight" in screen_text(driver.app),
+    "time-whole": lambda driver: "the whole run in sight" in screen_text(driver.app),
+    "time-fork": says("only a simulated run can be forked"),
+    "event-fields": events(lambda view: view.pane.content is view.pane.fields),
+    "event-because": events(lambda view: view.pane.display),
+    "event-story": events(lambda view: view.pane.content is view.pane.story),
+    "space-time": events(lambda view: bool(view.diagram.display)),
+    "event-jump": either(opens("time")),
+    "event-follow": events(lambda view: not view._following),
+    "event-next": says("type what to look for"),
+    "event-previous": says("type what to look for"),
+    "event-marking": says("the filter marks what matches"),
+    "event-utc": says("times are UTC"),
+    "event-zoom": events(lambda view: view._zoom_us > 0),
+    "event-zoom-in": events(lambda view: view._zoom_us == 0),
+    "audit-run": says("no journal of this run is known here"),
+    "audit-jump": says("there is no finding to go to"),
+    "demo-go": lambda driver: len(driver.app._tabs) == 2,
+    "demo-simulate": lambda driver: len(driver.app._tabs) == 2,
+    **{f"demo-answer-{letter}": NO_LESSON for letter in "abcdef"},
+    "demo-answer": NO_LESSON,
+    "demo-free": NO_LESSON,
+    "demo-restart": NO_LESSON,
+    **{view: opens(view) for view in VIEW_NAMES if view != "member"},
+    "follow": lambda driver: not driver.app.beliefs.tail.following,
+    "filter": types("/"),
+    "sort": SORTED,
+    "reverse": lambda driver: driver.app.top.sort_filter is None or driver.app.top.sort_filter.table_settings.reverse,
+    "columns": either(types(":hide "), NO_TABLE),
+    "copy": either(says("copied"), says("nothing under the cursor")),
+    "copy-json": either(says("copied"), says("nothing under the cursor")),
+    "export": types(":export "),
+    "screenshot": says("written to "),
+    "prompt": types(":"),
+    "help": covers(HelpScreen),
+    "cli": covers(CommandLinesScreen),
+    "cluster": STILL,
+    "theme": types(":theme "),
+    "back": either(opens("beliefs"), events(lambda view: not view.pane.display)),
+    "quit": says("the console would end here"),
+}
+
+LINES: dict[str, tuple[str, Outcome]] = {
+    "start": ("start athens", asks(core.StartMember)),
+    "stop": ("stop fez", asks(core.StopMember)),
+    "kill": ("kill fez", asks(core.KillMember)),
+    "kill-at": ("kill-at fez list-installed after", asks(core.KillAt)),
+    "stop-all": ("stop-all", asks(core.StopMember)),
+    "pause": ("pause fez", asks(core.PauseMember)),
+    "resume": ("resume euphesus", asks(core.ResumeMember)),
+    "look": ("look fez", opens("member")),
+    "partition": ("partition athens,fez|cyrene", asks(core.Partition)),
+    "cut": ("cut athens fez one-way", asks(core.CutLink)),
+    "lose": ("lose athens fez 0.3", asks(core.LoseOnLink)),
+    "delay": ("delay athens fez 250ms", asks(core.DelayLink)),
+    "duplicate": ("duplicate athens fez 0.3", asks(core.DuplicateOnLink)),
+    "drop-messages": ("drop-messages athens fez heartbeat", asks(core.DropMessages)),
+    "heal": ("heal athens fez", asks(core.HealLink)),
+    "everybody": ("everybody off", opens("suspicions")),
+    "preset": ("preset racks 2", opens("network")),
+    "cut-mode": ("cut-mode reset", says("planned cuts: reset")),
+    "build": ("build", either(says("nothing is planned"), asks(core.Partition))),
+    "no-plan": ("no-plan", opens("network")),
+    "undo": ("undo 1", lambda driver: len(driver.cluster.commands) > 0),
+    "layout": ("layout drawing", opens("network")),
+    "join-list": ("join-list fez athens,10.1.2.3:5701", asks(core.SetJoinList)),
+    "state": ("state fez FROZEN", asks(core.ChangeState)),
+    "search": ("search byzantium", asks(core.SearchClusters)),
+    "operate": ("operate fez", asks(core.Operate)),
+    "arrange": ("arrange fez", asks(core.ArrangePartitions)),
+    "put": ("put map key value fez", asks(core.CallMap)),
+    "get": ("get map key fez", asks(core.CallMap)),
+    "remove": ("remove map key fez", asks(core.CallMap)),
+    "unblock": ("unblock", asks(core.HealLink)),
+    "edit-list": ("edit-list byzantium", covers(JoinListEditor)),
+    "edit-all-lists": ("edit-all-lists", covers(JoinListEditor)),
+    "table-of": ("table-of fez", opens("partitions")),
+    "zoom": ("zoom halves", opens("partitions")),
+    "show-partition": ("show-partition 7", opens("partitions")),
+    "live": ("live", STILL),
+    "at": ("at 12.5", IN_THE_PAST),
+    "bookmark": ("bookmark here", says("bookmark here is at ")),
+    "speed": ("speed 4", says("speed 4")),
+    "fork": ("fork kill fez", says("only a simulated run can be forked")),
+    "because": ("because", opens("events")),
+    "story": ("story fez", opens("events")),
+    "space-time": ("space-time", opens("events")),
+    "mark": ("mark suspects", opens("events")),
+    "zoom-rows": ("zoom-rows 10ms", opens("events")),
+    "audit-run": ("audit-run", says("no journal of this run is known here")),
+    "demo": ("demo nobody-knows-it", either(says("nobody-knows-it"))),
+    "answer": ("answer anything", NO_LESSON),
+    "restart-demo": ("restart-demo", NO_LESSON),
+    **{view: (view, opens(view)) for view in VIEW_NAMES if view != "member"},
+    "filter": ("filter byz", lambda driver: driver.app.top.filter_text in ("byz", "")),
+    "sort": ("sort member desc", either(SORTED, says("there is no column"))),
+    "hide": ("hide nothing-such", either(NO_TABLE, says("there is no column"))),
+    "show": ("show", either(NO_TABLE, lambda driver: not driver.said)),
+    "save": ("save", either(NO_TABLE, says("opens like this from now on"))),
+    "reset": ("reset", either(NO_TABLE, says("as it was made"))),
+    "export": ("export x.doc", says("no format of tables")),
+    "screenshot": ("screenshot x.doc", says("no format of screens")),
+    "help": ("help", covers(HelpScreen)),
+    "cli": ("cli", covers(CommandLinesScreen)),
+    "cluster": ("cluster nowhere", says("there is no cluster 'nowhere'")),
+    "close": ("close", says("what the console was opened on")),
+    "theme": ("theme plaid", says("plaid")),
+    "quit": ("quit", lambda driver: not driver.app.is_running or driver.app._exit),
+}
