@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.views.view_screen import ViewScreen
-from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
-    Command,
-    CutLink,
-    Heal,
-    KillMember,
-    Operate,
-    Partition,
-    PauseMember,
-    ResumeMember,
-    SearchClusters,
-    StartMember,
-    StopMember,
-)
+from quarterdeck.backend.core.command_catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
+from quarterdeck.backend.core.commands import CutLink, Heal, Partition, PauseMember, ResumeMember, StopMember
+
+
+def commands_on_members() -> Iterable[CommandDescription]:
+    """The commands that take nothing but a member, the first one of each key."""
+    by_key = {one.key: one for one in reversed(CATALOGUE) if one.target == "member" and not one.details and one.key}
+    return by_key.values()
 
 
 class MemberHandlers:
@@ -28,9 +22,7 @@ class MemberHandlers:
     def __init__(self, console: ConsoleInterface, view: Callable[[], ViewScreen]) -> None:
         self._console, self._view = console, view
         self.handlers: Mapping[str, Handler] = {
-            "start": lambda _: self._for_targets("start", StartMember),
-            "stop": lambda _: self._for_targets("stop", StopMember),
-            "kill": lambda _: self._for_targets("kill", KillMember),
+            **{one.word: self._for_targets(one) for one in commands_on_members()},
             "stop-all": lambda _: self._stop_all(),
             "pause": lambda _: self._pause_or_resume(),
             "detail": self._look,
@@ -40,9 +32,6 @@ class MemberHandlers:
             "heal": lambda _: console.request("heal", [Heal()]),
             "join-list": lambda _: self._type_join_list(),
             "state": lambda _: console.type_line(f"state {self._first_target()} "),
-            "search": lambda _: self._for_targets("search", SearchClusters),
-            "operate": lambda _: self._for_targets("operate", Operate),
-            "arrange": lambda _: self._arrange(),
             "data": lambda _: console.type_line("put "),
         }
 
@@ -55,11 +44,14 @@ class MemberHandlers:
     def _first_target(self) -> str:
         return next(iter(self._view().targets()), "")
 
-    def _for_targets(self, action_id: str, make: Callable[[str], Command]) -> None:
-        self._console.request(action_id, [make(label) for label in self._targets()])
+    def _for_targets(self, description: CommandDescription) -> Handler:
+        """Does the command to all targets, or to the first one when any member will do."""
 
-    def _arrange(self) -> None:
-        self._console.request("arrange", [ArrangePartitions(one) for one in self._targets()[:1]])
+        def do(_: str) -> None:
+            targets = self._targets()[:1] if ANY_MEMBER in description.arguments else self._targets()
+            self._console.request(description.word, [description.make({"member": label}) for label in targets])
+
+        return do
 
     def _look(self, member: str) -> None:
         """At the named member, or the one under the cursor, whatever is selected."""

@@ -5,7 +5,7 @@ A new command is a type in `backend.core.commands`, an entry here, and a handler
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -268,6 +268,11 @@ def description_of(command: do.Command) -> CommandDescription:
 def described(kind: type[do.Command]) -> CommandDescription:
     """The entry of a type of command that is no call."""
     return _BY_TYPE[kind]
+
+
+def members_ended(commands: Iterable[do.Command], *endings: Ending) -> list[str]:
+    """The members that one of `commands` stops, kills or freezes, in order."""
+    return [one.member for one in commands if hasattr(one, "member") and description_of(one).ending in endings]
 
 
 def commands_of_word(word: str) -> tuple[CommandDescription, ...]:

@@ -1,10 +1,17 @@
-"""What a member wants done: the whole output of the core, besides the deadline at which it wants its next tick."""
+"""What a member wants done: the whole output of the core, besides the deadline at which it wants its next tick.
+
+`carry_out` is how every driver does it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands import KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.messages import Message
@@ -43,3 +50,57 @@ class Answered(Struct, frozen=True, gc=False):
 
 
 Effect = Transmit | Happened | Reconnect | Halt | Answered
+
+
+class MemberProcess(Protocol):
+    """What a driver provides for the member that it runs: all that an effect can ask for."""
+
+    @property
+    def kill_point(self) -> KillAt | None:
+        """Where this member is to be killed, if an operator asked for that."""
+        ...
+
+    def transmit(self, deliveries: Deliveries) -> None:
+        """Send these messages, in this order."""
+
+    def record(self, record: Record) -> None:
+        """Write `record` down."""
+
+    def answer(self, call: int, answer: Answer) -> None:
+        """Give the answer to whoever waits for this call."""
+
+    def reconnect(self) -> None:
+        """Close all connections once everything before is sent."""
+
+    def halt(self, reason: str, *, failed: bool) -> None:
+        """End as a process that exits by itself, once everything before is done."""
+
+    def reach_kill_point(self) -> None:
+        """End as a process that is killed."""
+
+
+def carry_out(effects: Sequence[Effect], process: MemberProcess) -> None:
+    """Do what `effects` ask for, in their order. Nothing that follows a halt, or the event of a kill point, is done.
+
+    A kill point with `after` lets the other effects of the same step be done first.
+    """
+    reached = False
+    for effect in effects:
+        if effect.__class__ is Transmit:
+            process.transmit(effect.deliveries)
+        elif isinstance(effect, Happened):
+            process.record(effect.record)
+            kill_point = process.kill_point
+            if kill_point is not None and effect.record.event.__struct_config__.tag == kill_point.event:
+                reached = True
+                if not kill_point.after:
+                    break
+        elif isinstance(effect, Answered):
+            process.answer(effect.call, effect.answer)
+        elif isinstance(effect, Reconnect):
+            process.reconnect()
+        elif isinstance(effect, Halt):
+            process.halt(effect.reason, failed=effect.failed)
+            return
+    if reached:
+        process.reach_kill_point()

@@ -336,6 +336,11 @@ class LinkChanged(Struct, frozen=True, tag_field="kind", tag="link-changed"):
     dropped_kinds: tuple[str, ...] = ()
     """Names of the kinds of messages that are dropped always."""
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether messages now cross the link as if nothing had ever been wrong with it."""
+        return self == LinkChanged(self.source, self.target)
+
 
 class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked"):
     """Somebody asked a member for something that is not just to look: who, what, and whether it was done."""

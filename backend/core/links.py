@@ -74,15 +74,18 @@ class LinkConditions:
         made = []
         for condition in wanted:
             link = (condition.source, condition.target)
-            plain = LinkChanged(*link)
-            if condition == self.conditions.get(link, plain):
-                continue
-            if condition == plain:
-                del self.conditions[link]
-            else:
-                self.conditions[link] = condition
-            made.append(condition)
+            if condition != self.conditions.get(link, LinkChanged(*link)):
+                take_condition(self.conditions, condition)
+                made.append(condition)
         return tuple(made)
+
+
+def take_condition(conditions: dict[Link, LinkChanged], changed: LinkChanged) -> None:
+    """A link is now in this condition: `conditions` has it from now on, or has nothing of a link that is plain."""
+    if changed.is_plain:
+        conditions.pop((changed.source, changed.target), None)
+    else:
+        conditions[changed.source, changed.target] = changed
 
 
 def _links(sources: Iterable[str], targets: Iterable[str], one_way: bool) -> Iterator[Link]:

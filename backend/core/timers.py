@@ -25,13 +25,20 @@ class Timers:
             self._refresh()
 
     def is_set(self, name: str) -> bool:
+        """Whether there is a deadline `name`."""
         return name in self._deadlines
 
+    def deadline_us(self, name: str) -> int | None:
+        """The deadline `name`; None when it is not set."""
+        return self._deadlines.get(name)
+
     def clear(self, name: str) -> None:
+        """Forget the deadline `name`, if it is set."""
         if self._deadlines.pop(name, None) is not None and name == self._soonest:
             self._refresh()
 
     def clear_all(self) -> None:
+        """Forget all deadlines."""
         self._deadlines.clear()
         self._refresh()
 

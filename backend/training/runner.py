@@ -15,7 +15,8 @@ from typing import Protocol
 
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
-from quarterdeck.backend.core.commands import Command, StopMember
+from quarterdeck.backend.core.command_catalogue import description_of
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion
@@ -124,7 +125,7 @@ class LiveStage:
 
         Raises `CommandRefused` or `CommandTimedOut`.
         """
-        leaves = isinstance(command, StopMember)
+        leaves = description_of(command).ending == "stopped"
         try:
             self._cluster.execute(command).result(GRACEFUL_STOP_SECONDS if leaves else COMMAND_TIMEOUT_SECONDS)
         except FutureTimeout as stuck:

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.core.commands import Command, StopMember
+from quarterdeck.backend.core.command_catalogue import description_of
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
@@ -282,7 +283,9 @@ class Tutor:
         for command in step.do.commands(self._run_state.is_running):
             self._numbers += 1
             self._queued_commands.append(NumberedCommand(self._numbers, command))
-            self._under_way[self._numbers] = now_us + GRACEFUL_STOP_US if isinstance(command, StopMember) else None
+            self._under_way[self._numbers] = (
+                now_us + GRACEFUL_STOP_US if description_of(command).ending == "stopped" else None
+            )
             self._tell("did", step.do.text(), command)
 
     def _refused(self, refusal: str) -> None:

@@ -19,6 +19,7 @@ from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
 from tests.app.fakes.console_driver import FIVE, formed, run_async, type_line
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
+from tests.thoroughness import long_after
 
 
 def test_refusals_and_failures_are_one_error_line() -> None:
@@ -184,7 +185,7 @@ KEYS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", long_after(1, [1, 2]))
 def test_any_keys_while_records_stream_break_nothing(seed: int) -> None:
     async def scenario() -> None:
         draw = random.Random(seed)

@@ -20,6 +20,7 @@ from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.partitions.events import MigrationDecided, PartitionLost
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
+from tests.thoroughness import long_after
 
 HOSTILE = (
     "[/]x",
@@ -83,7 +84,7 @@ async def look(pilot: Pilot[None]) -> str:
     return text
 
 
-@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("size", long_after(1, SIZES.values()), ids=SIZES)
 def test_in_every_view_and_with_every_member_under_the_cursor(size: tuple[int, int]) -> None:
     async def scenario() -> None:
         app = Console(hostile_cluster())

@@ -31,6 +31,7 @@ from quarterdeck.backend.core.partitions.events import (
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, screen_tones, settle
+from tests.thoroughness import long_after
 
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
@@ -156,7 +157,7 @@ def migrating_cluster() -> FakeCluster:
 MORE_SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
 
 
-@pytest.mark.parametrize("size", MORE_SIZES.values(), ids=MORE_SIZES)
+@pytest.mark.parametrize("size", long_after(1, MORE_SIZES.values()), ids=MORE_SIZES)
 @pytest.mark.parametrize(
     "keys", [(), ("v",), ("v", "j", "j", "j"), ("i",), ("G", "k", "i"), ("j", "K")],
     ids=["beliefs", "migrations", "a-row", "detail-of-master", "detail", "kill"],
@@ -204,19 +205,20 @@ def each_view(size: tuple[int, int], look: Callable[[Console], str], theme: str 
     return asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("size", ALL_SIZES.values(), ids=ALL_SIZES)
+@pytest.mark.parametrize("size", long_after(1, ALL_SIZES.values()), ids=ALL_SIZES)
 def test_every_view(size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
     for view, text in each_view(size, screen_text).items():
         assert text == snapshot(name=view)
         assert all(cell_len(line) <= size[0] for line in text.splitlines())
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("theme", long_after(1, ["dark", "light"]))
 def test_colours_of_every_view(theme: str, snapshot: SnapshotAssertion) -> None:
     for view, tones in each_view((100, 30), screen_tones, theme).items():
         assert tones == snapshot(name=view)
 
 
+@pytest.mark.long
 def test_every_view_reads_the_same_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     def text_and_tones(app: Console) -> str:
         return f"{screen_text(app)}\0{screen_tones(app)}"

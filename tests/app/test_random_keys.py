@@ -20,8 +20,9 @@ from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessP
 from quarterdeck.backend.core.partitions.events import MigrationDecided
 from tests.app.fakes.long_run_cluster import SIX, LongRunCluster
 from tests.app.fakes.screen_text import screen_text, settle
+from tests.thoroughness import examples, long_after
 
-PRESSES = int(os.environ.get("QUARTERDECK_PRESSES", "500"))
+PRESSES = int(os.environ.get("QUARTERDECK_PRESSES", examples(500)))
 """In each of the runs; more when they are asked for by hand."""
 
 PRESSES_A_STEP = 10
@@ -111,7 +112,7 @@ def stream(cluster: LongRunCluster, draw: random.Random, step: int) -> None:
             cluster.happen(observer, events.NotMerging(f"nobody answers at {cluster.address(other)}"))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", long_after(1, [1, 2, 3]))
 def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("quarterdeck.app.views.demos.screen.LiveDemo", nobody_is_started)

@@ -24,11 +24,12 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
-from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.address import make_address
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import StrangerRefused
+from quarterdeck.backend.core.inputs import Input, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
-from quarterdeck.backend.core.messages import Heartbeat, Message
+from quarterdeck.backend.core.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.network import Network
@@ -51,10 +52,10 @@ class Watching(MemberMachine):
 
     arrivals: list[float] = []
 
-    def receive(self, now: int, sender: Address, message: Message) -> Sequence[Effect]:
-        if type(message) is Heartbeat:
+    def step(self, now: int, input: Input) -> Sequence[Effect]:
+        if isinstance(input, Receive) and type(input.message) is Heartbeat:
             Watching.arrivals.append(time.monotonic())
-        return super().receive(now, sender, message)
+        return super().step(now, input)
 
 
 def a_member(place: int) -> MemberService:

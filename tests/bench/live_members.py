@@ -12,11 +12,11 @@ import sys
 import time
 from collections.abc import Sequence
 
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import ListInstalled
+from quarterdeck.backend.core.inputs import Input, Receive
 from quarterdeck.backend.core.member import MemberMachine
-from quarterdeck.backend.core.messages import Heartbeat, Message
+from quarterdeck.backend.core.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 
@@ -28,10 +28,10 @@ class Counting(MemberMachine):
 
     heartbeats = 0
 
-    def receive(self, now: int, sender: Address, message: Message) -> Sequence[Effect]:
-        if type(message) is Heartbeat:
+    def step(self, now: int, input: Input) -> Sequence[Effect]:
+        if isinstance(input, Receive) and type(input.message) is Heartbeat:
             Counting.heartbeats += 1
-        return super().receive(now, sender, message)
+        return super().step(now, input)
 
 
 def measure(members: int, seconds: float) -> dict[str, object]:

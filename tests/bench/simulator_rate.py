@@ -122,7 +122,7 @@ def run_until_one(world: World, labels: list[str]) -> float:
 
 def view_of(world: World, label: str) -> tuple[str, ...] | None:
     machine = world.machine(label)
-    return machine.view if machine is not None else None
+    return machine.inspect().view if machine is not None else None
 
 
 def first_of_list(world: World, label: str) -> str:

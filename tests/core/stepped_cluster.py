@@ -9,8 +9,11 @@ from typing import Any, TypeVar
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.commands import ChangeState, SearchClusters, SetJoinList
 from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
 from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.inputs import START, TICK, Input, PeerUnreachable, Receive
+from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation
 from quarterdeck.backend.core.membership.split_brain import cluster_search
@@ -22,6 +25,7 @@ from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.partitions import master_role as master_role
 from quarterdeck.backend.core.partitions.table import table_recovery
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from tests.core.member_state import conclude, state_of
 
 SETTINGS = Settings.of(preset="training")
 
@@ -85,12 +89,10 @@ class SteppedCluster:
             if name not in self.machines:
                 self.born(name)
         for name, (version, known) in lists.items():
-            state = self.machines[name]._state
+            state = state_of(self.machines[name])
             state.master = address_of(known[0])
             members = tuple(
-                Member(
-                    address_of(one), self.machines[one].uuid, place, self.machines[one]._state.member_configuration.lite
-                )
+                Member(address_of(one), self.machines[one].uuid, place, self.inspect(one).lite)
                 for place, one in enumerate(known, start=1)
             )
             publishing.install(
@@ -117,22 +119,34 @@ class SteppedCluster:
             timers.set(master_confirmation.CONFIRMATION, self.now + self.settings.master_confirmation_interval_us)
             timers.set(cluster_search.SEARCH, self.now + self.settings.merge_first_run_delay_us)
 
+    def inspect(self, name: str) -> Inspection:
+        """What a member knows and believes."""
+        return self.machines[name].inspect()
+
+    def tell(self, name: str, input: Input) -> None:
+        """Give a member an input, and carry out the effects."""
+        self.take(name, self.machines[name].step(self.now, input))
+
     def start(self, name: str) -> None:
-        self.take(name, self.machines[name].start(self.now))
+        self.tell(name, START)
 
     def receive(self, name: str, sender: str, message: Message) -> None:
-        self.take(name, self.machines[name].receive(self.now, address_of(sender), message))
+        self.tell(name, Receive(address_of(sender), message))
 
     def unreachable(self, name: str, other: str) -> None:
-        self.take(name, self.machines[name].unreachable(self.now, address_of(other), "connection refused"))
+        self.tell(name, PeerUnreachable(address_of(other), "connection refused"))
+
+    def conclude(self, name: str) -> None:
+        """After a change that a test has made to a member's state: let it have its consequences."""
+        self.take(name, conclude(self.machines[name], self.now))
 
     def suspect(self, name: str, others: str) -> None:
         """Let a member suspect others, as if its failure detector had said so."""
         from quarterdeck.backend.core.membership.failure_detection import suspicion
 
-        state = self.machines[name]._state
+        state = state_of(self.machines[name])
         suspicion.suspect_all(state, self.now, {address_of(other): "test" for other in others})
-        self.take(name, self.machines[name]._taken(self.now))
+        self.conclude(name)
 
     def pass_seconds(self, seconds: float, *names: str) -> None:
         """Let time pass for `names` (all by default), without delivering anything."""
@@ -144,17 +158,17 @@ class SteppedCluster:
             if at > until:
                 break
             self.now = at
-            self.take(name, self.machines[name].tick(at))
+            self.tell(name, TICK)
         self.now = until
 
     def edit_join_list(self, name: str, names: str) -> None:
-        self.take(name, self.machines[name].edit_join_list(self.now, tuple(map(address_of, names))))
+        self.tell(name, SetJoinList(name, tuple(map(address_of, names))))
 
     def change_state(self, name: str, wanted: ClusterState) -> None:
-        self.take(name, self.machines[name].change_state(self.now, wanted))
+        self.tell(name, ChangeState(name, wanted))
 
     def search(self, name: str) -> None:
-        self.take(name, self.machines[name].search(self.now))
+        self.tell(name, SearchClusters(name))
 
     def cut_links(self, ones: str, others: str, *, one_way: bool = False) -> None:
         """Lose everything from each of `ones` to each of `others`, and back unless `one_way`."""
@@ -204,16 +218,16 @@ class SteppedCluster:
         return [event for event in self.events[name] if isinstance(event, kind)]
 
     def list_of(self, name: str) -> tuple[int, str]:
-        members = self.machines[name]._state.members
+        members = self.inspect(name).members
         assert members is not None
         return members.version, names_of(members)
 
     def master_of(self, name: str) -> str | None:
-        master = self.machines[name]._state.master
+        master = self.inspect(name).master
         return name_of(master) if master else None
 
     def suspects_of(self, name: str) -> str:
-        return "".join(sorted(map(name_of, self.machines[name]._state.suspicions)))
+        return "".join(sorted(map(name_of, self.inspect(name).suspicions)))
 
     def take(self, name: str, effects: Sequence[Effect]) -> None:
         for effect in effects:

@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from quarterdeck.backend.core.commands import ArrangePartitions, StopMember
 from quarterdeck.backend.core.effects import Effect
+from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.messages import Heartbeat
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
@@ -15,6 +17,7 @@ from quarterdeck.backend.core.partitions.table.partition_table import PartitionT
 from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow, index_of
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from quarterdeck.backend.core.properties import SECOND_US
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import MessageKind, SteppedCluster, address_of, name_of, training_settings
 
 Content = tuple[bytes, ...]
@@ -92,13 +95,13 @@ class SteppedPartitions(SteppedCluster):
         for name in names:
             self.ghosts[name] = FakeService()
             self.ghosts[name].life = self.machines[name].uuid
-            self.machines[name]._state.services = (self.ghosts[name],)
+            state_of(self.machines[name]).services = (self.ghosts[name],)
 
     def arranged(self, names: str) -> None:
         """A settled cluster with a table and data in every replica; all is quiet."""
         self.settled(names)
         self.with_fake_service(names)
-        self.take(names[0], self.machines[names[0]].arrange(self.now))
+        self.tell(names[0], ArrangePartitions(names[0]))
         self.run(3)
         for name in names:
             self.ghosts[name].held.update({p: self.gold[p] for p in self.ghosts[name].held})
@@ -113,9 +116,9 @@ class SteppedPartitions(SteppedCluster):
             VersionedRow(partition, table.versions[partition] + 1, tuple(map(self.replica, row)))
             for partition, row in enumerate(rows)
         ]
-        change(master._state, self.now, placed, (), "repaired")
-        publish(master._state, self.now)
-        self.take(names[0], master._taken(self.now))
+        change(state_of(master), self.now, placed, (), "repaired")
+        publish(state_of(master), self.now)
+        self.conclude(names[0])
         master_role.wants_plan = False
         self.run(4)
         for name in names:
@@ -136,7 +139,7 @@ class SteppedPartitions(SteppedCluster):
             wanted = tuple(self.machines[one].uuid if one != "-" else None for one in target)
             if steps := plan_migrations(row, wanted).steps:
                 queue[number] = deque(steps)
-        self.take(master, self.machines[master]._taken(self.now))
+        self.conclude(master)
 
     def until(self, kind: type, *, to: str | None = None, seconds: float = 3) -> None:
         """Deliver in order until a message of this kind waits, and stop before it is delivered."""
@@ -169,7 +172,7 @@ class SteppedPartitions(SteppedCluster):
 
     def stop(self, name: str) -> None:
         """Ask a member to stop."""
-        self.take(name, self.machines[name].stop(self.now))
+        self.tell(name, StopMember(name))
 
     def kill(self, name: str) -> None:
         """What it has sent is still on its way."""
@@ -209,7 +212,7 @@ class SteppedPartitions(SteppedCluster):
         if at > until:
             return False
         self.now = max(self.now, at)
-        self.take(name, self.machines[name].tick(self.now))
+        self.tell(name, TICK)
         return True
 
     def run(self, seconds: float) -> None:
@@ -231,7 +234,7 @@ class SteppedPartitions(SteppedCluster):
         return True
 
     def parts(self, name: str) -> Partitions:
-        return self.machines[name]._state.partitions
+        return state_of(self.machines[name]).partitions
 
     def master_role(self, name: str) -> MasterRole:
         master_role = self.parts(name).master_role
@@ -239,7 +242,7 @@ class SteppedPartitions(SteppedCluster):
         return master_role
 
     def table(self, name: str) -> PartitionTable:
-        table = self.machines[name].table
+        table = self.inspect(name).table
         assert table is not None
         return table
 
@@ -262,11 +265,11 @@ class SteppedPartitions(SteppedCluster):
         """Everything that should not be so when all is quiet."""
         found = []
         living = self.living
-        data = [name for name in living if not self.machines[name]._state.member_configuration.lite]
+        data = [name for name in living if not self.inspect(name).lite]
         masters = {self.master_of(name) for name in living}
         if len(masters) != 1 or not masters <= set(living):
             return [f"masters {masters}"]
-        if without := [name for name in living if self.machines[name].table is None]:
+        if without := [name for name in living if self.inspect(name).table is None]:
             return [f"{without} have no table"]
         tables = {(self.table(name).version, self.table(name).digest) for name in living}
         if len(tables) != 1:

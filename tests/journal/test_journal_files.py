@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -19,6 +18,7 @@ from quarterdeck.backend.journal.listing import list_runs
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.journal.recovery import recover_open_files
 from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -30,13 +30,6 @@ def record(seq: int, *, run: str = "r1", member: str = "athens", uuid: str = "u1
 
 def as_line(value: Record) -> bytes:
     return msgspec.json.encode(value) + b"\n"
-
-
-def wait_until(condition, seconds: float = 10.0) -> None:  # type: ignore[no-untyped-def]
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "nothing happened in time"
-        time.sleep(0.01)
 
 
 def test_what_is_appended_is_read_back(tmp_path: Path) -> None:

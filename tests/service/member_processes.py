@@ -8,12 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+
+from tests.waiting import wait_until
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 BASE_PORT = 23_701 + 100 * WORKER
@@ -62,11 +63,11 @@ class MemberProcess:
         return httpx.post(self.url + path, content=content, timeout=TIMEOUT_SECONDS, **more)
 
     def until(self, condition: Callable[[], object]) -> None:
-        limit = time.monotonic() + TIMEOUT_SECONDS
-        while not condition():
+        def came() -> object:
             assert self.process.poll() is None, f"it ended with {self.process.returncode}:\n{self.log}"
-            assert time.monotonic() < limit, f"it never came to that:\n{self.log}"
-            time.sleep(0.02)
+            return condition()
+
+        wait_until(came, lambda: f"it never came to that:\n{self.log}")
 
     def ready(self) -> dict[str, Any]:
         """What the ready file says, once it is this process's."""

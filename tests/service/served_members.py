@@ -17,18 +17,21 @@ import httpx
 import uvicorn
 
 from quarterdeck.backend.core.address import Address, parse_address
-from quarterdeck.backend.core.commands import ChangeState, Command, SearchClusters, SetJoinList
+from quarterdeck.backend.core.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.effects import Answered, Effect, Halt, Happened, Transmit
+from quarterdeck.backend.core.effects import Answered, Halt, Happened, Transmit
 from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, Record
+from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
-from quarterdeck.backend.service.http.face import Caller, NodeState
+from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.request_guard import Limits
+from tests.waiting import until
 
 SETTINGS = Settings.of(preset="training")
 
@@ -70,6 +73,7 @@ class ServedMember:
             cluster_name=configuration.cluster_name,
         )
         self.machine = MemberMachine(member_configuration, Random(seed))
+        self.member = self.machine.inspect()
         self.picture = Picture()
         self.records: list[Record] = []
         self.audit: list[tuple[str, Caller, str]] = []
@@ -98,14 +102,9 @@ class ServedMember:
 
     async def do(self, command: Command, caller: Caller) -> None:
         self.audit.append((str(command.__struct_config__.tag), caller, ""))
-        now = self.harness.now_us
         match command:
-            case SetJoinList(_, addresses):
-                self.take(self.machine.edit_join_list(now, tuple(map(Address, addresses))))
-            case ChangeState(_, state):
-                self.take(self.machine.change_state(now, state))
-            case SearchClusters():
-                self.take(self.machine.search(now))
+            case SetJoinList() | ChangeState() | SearchClusters():
+                self.step(command)
             case _:
                 raise AssertionError(command)
 
@@ -113,21 +112,22 @@ class ServedMember:
         number = next(self._numbers)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
-        self.take(self.machine.call(self.harness.now_us, number, operation))
+        self.step(Call(number, operation))
         return await future
 
     def refused(self, what: str, caller: Caller, reason: str) -> None:
         self.audit.append((what, caller, reason))
 
     async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
-        self.take(self.machine.reconfigure(self.harness.now_us, properties))
+        self.step(SetProperties(self.label, properties))
         self.audit.append(("reconfigure", caller, ""))
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
         self.shutdowns.append((caller, whole_cluster))
 
-    def take(self, effects: Sequence[Effect]) -> None:
-        for effect in effects:
+    def step(self, input: Input) -> None:
+        """Give the machine an input, and carry out the effects."""
+        for effect in self.machine.step(self.harness.now_us, input):
             match effect:
                 case Happened(record):
                     assert not isinstance(record.event, OperatorAsked)
@@ -161,22 +161,22 @@ class MemberHarness:
     async def live(self) -> None:
         while True:
             self.step()
-            await asyncio.sleep(0 if self.hurries else 0.005)
+            await asyncio.sleep(0 if self.hurries else 0.005)  # the pace of its time
 
     def step(self) -> None:
         self.now_us += STEP_US
         for member in list(self.members.values()):
             if not member.halted and member.machine.next_deadline <= self.now_us:
-                member.take(member.machine.tick(self.now_us))
+                member.step(TICK)
         sent, self.sent = self.sent, []
         for sender, to, message in sent:
             receiver = self.members.get(to)
             if sender in self.deaf or to in self.deaf:
                 continue
             if receiver is None or receiver.halted:
-                self.members[sender].take(self.members[sender].machine.unreachable(self.now_us, to, "nobody there"))
+                self.members[sender].step(PeerUnreachable(to, "nobody there"))
             else:
-                receiver.take(receiver.machine.receive(self.now_us, sender, message))
+                receiver.step(Receive(sender, message))
 
 
 class ServedMembers:
@@ -229,7 +229,7 @@ class ServedMembers:
 
         async def begin() -> Client:
             member = self.harness.add(configuration)
-            member.take(member.machine.start(self.harness.now_us))
+            member.step(START)
             listening = socket.socket(proto=socket.IPPROTO_TCP)  # named, or asyncio sets no TCP_NODELAY
             listening.bind(("127.0.0.1", 0))
             listening.listen()
@@ -237,10 +237,7 @@ class ServedMembers:
             config = uvicorn.Config(guard, lifespan="off", log_config=None, proxy_headers=False, access_log=False)
             server = uvicorn.Server(config)
             self._servers.append((server, asyncio.create_task(server._serve([listening]))))
-            for _ in range(2_000):
-                if server.started:
-                    break
-                await asyncio.sleep(0.005)
+            await until(lambda: server.started)
             return Client(self, member, guard, listening.getsockname()[1])
 
         client: Client = self.run(begin)
@@ -248,7 +245,7 @@ class ServedMembers:
 
     def joined(self, configuration: ProcessConfiguration, limits: Limits | None = None) -> Client:
         client = self.member(configuration, limits)
-        client.until(lambda: client.face.machine.joined)
+        client.until(lambda: client.face.member.joined)
         return client
 
 

@@ -23,18 +23,22 @@ from quarterdeck.backend.core.commands import (
     ResumeMember,
     SearchClusters,
     SetJoinList,
+    SetProperties,
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.effects import Answered, Effect, Happened
+from quarterdeck.backend.core.effects import Answered, Happened
 from quarterdeck.backend.core.events import Event, LinkChanged, OperatorAsked, Record
+from quarterdeck.backend.core.inputs import START, TICK, Call, Input
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
-from quarterdeck.backend.service.http.face import Caller, NodeState
+from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.websocket_compression import SharedDeflateProtocol
 from quarterdeck.backend.service.process.record_buffer import RecordBuffer
+from tests.waiting import until
 
 ADDRESS = Address("127.0.0.1:5701")
 OTHER = Address("127.0.0.1:5702")
@@ -64,6 +68,7 @@ class SingleMemberFace:
             allow_faults=allow_faults,
         )
         self.machine = MemberMachine(MemberConfiguration("dev", "n1", ADDRESS, (ADDRESS,), settings), Random(1))
+        self.member = self.machine.inspect()
         self.picture = Picture()
         self.connections = 0
         self.asked: list[Command] = []
@@ -76,9 +81,9 @@ class SingleMemberFace:
         self._calls = 0
         self.noted = 0
         if joined:
-            self._take(self.machine.start(self._now))
+            self._step(START)
             self.pass_seconds(30)
-            assert self.machine.members is not None
+            assert self.member.members is not None
 
     @property
     def uuid(self) -> str:
@@ -86,7 +91,7 @@ class SingleMemberFace:
 
     @property
     def node_state(self) -> NodeState:
-        return "ACTIVE" if self.machine.members else "STARTING"
+        return "ACTIVE" if self.member.members else "STARTING"
 
     @property
     def faults(self) -> Sequence[LinkChanged]:
@@ -101,14 +106,8 @@ class SingleMemberFace:
     async def do(self, command: Command, caller: Caller) -> None:
         self.asked.append(command)
         match command:
-            case SetJoinList(_, addresses):
-                self._take(self.machine.edit_join_list(self._now, tuple(map(Address, addresses))))
-            case ChangeState(_, state):
-                self._take(self.machine.change_state(self._now, state))
-            case SearchClusters():
-                self._take(self.machine.search(self._now))
-            case ArrangePartitions():
-                self._take(self.machine.arrange(self._now))
+            case SetJoinList() | ChangeState() | SearchClusters() | ArrangePartitions():
+                self._step(command)
             case PauseMember() | ResumeMember() | KillMember():
                 pass
             case _:
@@ -118,7 +117,7 @@ class SingleMemberFace:
 
     async def call(self, operation: Operation, caller: Caller) -> Answer:
         self._calls += 1
-        self._take(self.machine.call(self._now, self._calls, operation))
+        self._step(Call(self._calls, operation))
         while self._calls not in self._answers:
             self.pass_seconds(1)
         return self._answers.pop(self._calls)
@@ -127,7 +126,7 @@ class SingleMemberFace:
         self.refusals.append(f"{what}: {reason}")
 
     async def reconfigure(self, properties: dict[str, Any], caller: Caller) -> None:
-        self._take(self.machine.reconfigure(self._now, properties))
+        self._step(SetProperties(self.label, properties))
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
         self.stopped.append(whole_cluster)
@@ -139,7 +138,7 @@ class SingleMemberFace:
         until = self._now + int(seconds * SECOND_US)
         while self.machine.next_deadline <= until:
             self._now = max(self._now, self.machine.next_deadline)
-            self._take(self.machine.tick(self._now))
+            self._step(TICK)
         self._now = until
 
     def note(self, event: Event, uuid: str = "dev") -> Record:
@@ -149,8 +148,8 @@ class SingleMemberFace:
         self._record(record)
         return record
 
-    def _take(self, effects: Sequence[Effect]) -> None:
-        for effect in effects:
+    def _step(self, input: Input) -> None:
+        for effect in self.machine.step(self._now, input):
             if isinstance(effect, Happened):
                 self._record(effect.record)
             elif isinstance(effect, Answered):
@@ -191,8 +190,7 @@ async def served(app: ASGIApp) -> AsyncIterator[str]:
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to wait for
-        await asyncio.sleep(0.01)
+    await until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
         yield f"127.0.0.1:{port}"

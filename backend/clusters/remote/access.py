@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_port, port_of
 from quarterdeck.backend.core.join_list import DEFAULT_PORT
 
-API = "/quarterdeck/v1"
 SCHEMES = ("http", "https")
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from quarterdeck.backend.clusters.remote.access import address_in, url_of_other
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused
-from quarterdeck.backend.clusters.remote.responses import MemberFacts
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.member_api.beliefs import ThisMember
 
 MAX_PROBED = 1_000
 """However many a list names: no more are asked."""
@@ -22,7 +22,7 @@ class DiscoveredMember:
     """A member that was looked for: what it says of itself, or `why` it says nothing."""
 
     url: str
-    facts: MemberFacts | None = None
+    facts: ThisMember | None = None
     why: str = ""
     refused: bool = False
     """It did answer, but does not tell us."""
@@ -83,7 +83,7 @@ async def discover(client: MemberClient, urls: Sequence[str]) -> list[Discovered
     return list(found.values())
 
 
-def urls_known_of(facts: MemberFacts, url: str) -> Iterable[str]:
+def urls_known_of(facts: ThisMember, url: str) -> Iterable[str]:
     """Where a member thinks that others of its cluster may be, apart from those on its list."""
     listed = {member.address for member in facts.members}
     known_of = dict.fromkeys((*facts.join_list, *facts.remembered))

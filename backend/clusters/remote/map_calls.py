@@ -7,10 +7,18 @@ import base64
 from http import HTTPStatus
 from urllib.parse import quote
 
-from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Method, RequestRefused, decoded
-from quarterdeck.backend.clusters.remote.responses import ENTRY, MAP_KEYS, MAP_SIZE
+from msgspec.json import Decoder
+
+from quarterdeck.backend.clusters.remote.member_client import (
+    HttpRequest,
+    MemberClient,
+    Method,
+    RequestRefused,
+    decoded,
+)
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
+from quarterdeck.backend.member_api.answers import Entry, MapKeys, MapSize
 
 AT_A_TIME = 16
 """How many entries of many are on their way at the same time."""
@@ -39,11 +47,11 @@ async def call_map(client: MemberClient, url: str, operation: Operation) -> Answ
             case PutAll():
                 return await _put_all(client, url, operation)
             case Size(name):
-                content = await client.ask(url, HttpRequest("GET", f"/maps/{_segment(name)}/size", may_take_long=True))
-                return Answer(size=decoded(MAP_SIZE, content, url).size)
+                content = await client.send(url, HttpRequest("GET", f"/maps/{_segment(name)}/size", may_take_long=True))
+                return Answer(size=decoded(Decoder(MapSize), content, url).size)
             case Keys(name):
-                content = await client.ask(url, HttpRequest("GET", f"/maps/{_segment(name)}/keys", may_take_long=True))
-                return Answer(keys=decoded(MAP_KEYS, content, url).keys)
+                content = await client.send(url, HttpRequest("GET", f"/maps/{_segment(name)}/keys", may_take_long=True))
+                return Answer(keys=decoded(Decoder(MapKeys), content, url).keys)
     except RequestRefused as refusal:
         if refusal.status not in PROBLEMS:
             raise
@@ -54,10 +62,10 @@ async def _of_key(
     client: MemberClient, url: str, method: Method, name: str, key: str, value: bytes | None = None
 ) -> Answer:
     body = None if value is None else _body_of(value)
-    content = await client.ask(
+    content = await client.send(
         url, HttpRequest(method, f"/maps/{_segment(name)}/{_segment(key)}", body, may_take_long=True)
     )
-    entry = decoded(ENTRY, content, url)
+    entry = decoded(Decoder(Entry), content, url)
     if entry.value_base64 is not None:
         return Answer(value=base64.b64decode(entry.value_base64))
     return Answer(value=None if entry.value is None else entry.value.encode())

@@ -8,17 +8,12 @@ from typing import Literal, Self, TypeVar
 import httpx
 import msgspec
 from msgspec import Struct
+from msgspec.json import Decoder
 
-from quarterdeck.backend.clusters.remote.access import API, Access
-from quarterdeck.backend.clusters.remote.responses import (
-    ERROR_BODY,
-    FACTS,
-    RECORDS,
-    ErrorBody,
-    MemberFacts,
-    RecordsAnswer,
-)
+from quarterdeck.backend.clusters.remote.access import Access
 from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
+from quarterdeck.backend.member_api.beliefs import ThisMember
 from quarterdeck.backend.picture.text.formatting import one_line
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -82,29 +77,33 @@ class MemberClient:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def facts(self, url: str) -> MemberFacts:
-        """What the member at `url` says of itself. Raises as `ask` does."""
-        return decoded(FACTS, await self.ask(url, HttpRequest("GET", "/member")), url)
+    async def get(self, url: str, path: str, answer: type[Decoded]) -> Decoded:
+        """What the member at `url` answers at `path`. Raises as `send` does."""
+        return decoded(Decoder(answer), await self.send(url, HttpRequest("GET", path)), url)
 
-    async def records(self, url: str, after: tuple[str, int] | None, limit: int) -> RecordsAnswer:
-        """At most `limit` records after the one of this uuid and number. Raises as `ask` does."""
+    async def facts(self, url: str) -> ThisMember:
+        """What the member at `url` says of itself. Raises as `send` does."""
+        return await self.get(url, "/member", ThisMember)
+
+    async def records(self, url: str, after: tuple[str, int] | None, limit: int) -> RecordPage:
+        """At most `limit` records after the one of this uuid and number. Raises as `send` does."""
         where = f"after_uuid={after[0]}&after_seq={after[1]}&" if after else ""
-        return decoded(RECORDS, await self.ask(url, HttpRequest("GET", f"/records?{where}limit={limit}")), url)
+        return await self.get(url, f"/records?{where}limit={limit}", RecordPage)
 
-    async def ask(self, url: str, ask: HttpRequest) -> bytes:
+    async def send(self, url: str, request: HttpRequest) -> bytes:
         """The body of the answer. Raises `RequestRefused`, `Unreachable` or `BadResponse`."""
-        content = None if ask.body is None else msgspec.json.encode(ask.body)
-        seconds = COMMAND_TIMEOUT_SECONDS if ask.may_take_long or ask.method != "GET" else self._answer_seconds
+        content = None if request.body is None else msgspec.json.encode(request.body)
+        seconds = COMMAND_TIMEOUT_SECONDS if request.may_take_long or request.method != "GET" else self._answer_seconds
         try:
             answer = await self._http.request(
-                ask.method,
-                f"{url}{API}{ask.path}",
+                request.method,
+                f"{url}{ROOT}{request.path}",
                 content=content,
                 headers={"Content-Type": "application/json"} if content is not None else None,
                 timeout=httpx.Timeout(self._answer_seconds, read=seconds),
             )
         except (httpx.ReadError, httpx.RemoteProtocolError) as cut:
-            if ask.may_end:
+            if request.may_end:
                 return b"{}"
             raise Unreachable(f"{url}: {_reason(cut)}") from cut
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
@@ -114,7 +113,7 @@ class MemberClient:
         raise _refusal(url, answer)
 
 
-def decoded(decoder: msgspec.json.Decoder[Decoded], content: bytes | str, url: str) -> Decoded:
+def decoded(decoder: Decoder[Decoded], content: bytes | str, url: str) -> Decoded:
     """What the member at `url` said. Raises `BadResponse`."""
     try:
         return decoder.decode(content)
@@ -124,17 +123,18 @@ def decoded(decoder: msgspec.json.Decoder[Decoded], content: bytes | str, url: s
 
 def _refusal(url: str, answer: httpx.Response) -> CommandRefused:
     try:
-        told = ERROR_BODY.decode(answer.content)
+        told = msgspec.json.decode(answer.content, type=Fail)
     except msgspec.DecodeError:
-        told = ErrorBody(f"{answer.status_code} {answer.reason_phrase}")
+        told = Fail(f"{answer.status_code} {answer.reason_phrase}")
+    text = one_line("; ".join(filter(None, (told.message, told.hint))))  # it may be anybody who answers
     status = answer.status_code
     if status == httpx.codes.UNAUTHORIZED:  # the member's own hint is for users of curl
         return RequestRefused(
             status, f"{url}: {one_line(told.message)}; give --user and --password-file, or --token-file"
         )
     if answer.is_server_error and status not in (httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
-        return BadResponse(f"{url} failed with {status}: {told.text}")
-    return RequestRefused(status, told.text)
+        return BadResponse(f"{url} failed with {status}: {text}")
+    return RequestRefused(status, text)
 
 
 def _reason(problem: Exception) -> str:

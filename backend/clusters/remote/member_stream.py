@@ -10,17 +10,20 @@ from http import HTTPStatus
 from random import Random
 from typing import NamedTuple, NoReturn, Protocol
 
+import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from quarterdeck.backend.clusters.remote.access import API
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
-from quarterdeck.backend.clusters.remote.responses import STREAM_MESSAGE, Gap, MemberFacts, Records, StreamHello
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.member_api.answers import ROOT, Gap, Hello, Records, StreamMessage
+from quarterdeck.backend.member_api.beliefs import ThisMember
 
 PAGE_RECORDS = 2_000
 REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
+
+MESSAGE: msgspec.json.Decoder[StreamMessage] = msgspec.json.Decoder(StreamMessage)
 
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 
@@ -58,7 +61,7 @@ class Backoff:
 class StreamObserver(Protocol):
     """Who is told what a stream hears, in the event loop of the stream."""
 
-    def identified(self, stream: MemberStream, facts: MemberFacts) -> bool:
+    def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
         """The member has said who it is; whether to go on following it."""
 
     def history_begins(self, stream: MemberStream) -> None:
@@ -163,7 +166,7 @@ class MemberStream:
     async def _events(self) -> AsyncIterator[ClientConnection]:
         after = f"?after={self._last[0]}:{self._last[1]}" if self._last else ""
         async with connect(
-            f"ws{self.url.removeprefix('http')}{API}/events{after}",
+            f"ws{self.url.removeprefix('http')}{ROOT}/events{after}",
             additional_headers=self._client.headers,
             ssl=self._client.tls if self.url.startswith("https://") else None,
             open_timeout=self._timings.dial,
@@ -186,12 +189,12 @@ class MemberStream:
                 self._observer.records_received(self, ())
 
     async def _take(self, message: str | bytes) -> None:
-        match decoded(STREAM_MESSAGE, message, self.url):
+        match decoded(MESSAGE, message, self.url):
             case Records(records):
                 self._deliver(records)
             case Gap():
                 await self._catch_up()
-            case StreamHello():
+            case Hello():
                 self._observer.records_received(self, ())
 
 

@@ -25,12 +25,12 @@ from quarterdeck.backend.clusters.remote.member_client import MemberClient
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
 from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, carry_out
-from quarterdeck.backend.clusters.remote.responses import MemberFacts
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.member_api.beliefs import ThisMember
 
 Result = TypeVar("Result")
 
@@ -57,7 +57,7 @@ class _FollowedMember:
     heard_us: int = 0
     why: str = ""
     incomplete: str = ""
-    facts: MemberFacts | None = None
+    facts: ThisMember | None = None
     label: str = ""
     """Empty until the member has said who it is."""
 
@@ -251,7 +251,7 @@ class RemoteCluster:
                 if discovered.facts is not None:
                     self._follow_known_members(discovered.facts, discovered.url)
 
-    def _follow_known_members(self, facts: MemberFacts, url: str) -> None:
+    def _follow_known_members(self, facts: ThisMember, url: str) -> None:
         for member in facts.members:
             self._follow(url_of_other(member.address, url, facts.address))
         for other in urls_known_of(facts, url):
@@ -272,7 +272,7 @@ class RemoteCluster:
 
     # What streams hear (`remote_stream.Listener`)
 
-    def identified(self, stream: MemberStream, facts: MemberFacts) -> bool:
+    def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
         followed = self._followed[stream.url]
         twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), followed)
         if twin is not followed:  # two URLs of one member
@@ -283,7 +283,7 @@ class RemoteCluster:
         now_us = _utc_us()
         if self._origin_us is None:
             self._ahead_us = facts.utc_us - now_us
-            began_us = facts.utc_us if facts.started_utc is None else round(facts.started_utc.timestamp() * 1e6)
+            began_us = round(facts.started_utc.timestamp() * SECOND_US)
             self._origin_us = began_us - began_us % MINUTE_US
         if not self._given_name:
             self._name, self._given_name = facts.cluster_name, True
@@ -337,7 +337,7 @@ class RemoteCluster:
 
     # Names and clocks
 
-    def _label_for(self, facts: MemberFacts) -> str:
+    def _label_for(self, facts: ThisMember) -> str:
         """Its own label; with its address when another member has that label."""
         if self._addresses_by_label.setdefault(facts.label, facts.address) == facts.address:
             return facts.label

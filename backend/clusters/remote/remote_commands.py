@@ -30,10 +30,10 @@ class CommandTarget(NamedTuple):
 
 
 class MemberRequest(NamedTuple):
-    """`ask` the member called `label`."""
+    """What is asked over HTTP of the member called `label`."""
 
     label: str
-    ask: HttpRequest
+    http: HttpRequest
 
 
 def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tuple[MemberRequest, ...]:
@@ -121,7 +121,7 @@ class PartlyDone(Exception):
 async def carry_out(client: MemberClient, command: Command, members: Mapping[str, CommandTarget]) -> None:
     """Raises `CommandRefused` when nothing was done, `PartlyDone` when some members have done it and some have not."""
     to_do = requests_for(command, members)
-    asked = (client.ask(members[request.label].url, request.ask) for request in to_do)
+    asked = (client.send(members[request.label].url, request.http) for request in to_do)
     answers = await asyncio.gather(*asked, return_exceptions=True)
     outcomes = [(request.label, answer) for request, answer in zip(to_do, answers, strict=True)]
     failures = [(label, answer) for label, answer in outcomes if isinstance(answer, BaseException)]

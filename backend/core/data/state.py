@@ -170,11 +170,14 @@ class Data:
         "staged",
         "stale",
         "stores",
+        "table_version",
         "unsafe",
         "waiting_for_table",
     )
 
     def __init__(self) -> None:
+        self.table_version = 0
+        """The version of the partition table that the chapters of data were told of last."""
         self.stores: dict[int, PartitionStore] = {}
         """By partition, for every replica that this member holds."""
         self.staged: dict[int, Staging] = {}

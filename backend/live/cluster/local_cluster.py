@@ -12,7 +12,7 @@ from quarterdeck.backend.core.membership.state import Stopwatch
 from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster, Options
 from quarterdeck.backend.live.member.host import Host
-from quarterdeck.backend.live.member.member_host import Machine, MemberHost
+from quarterdeck.backend.live.member.member_host import MemberHost
 
 
 class LocalCluster(LiveCluster):
@@ -26,7 +26,7 @@ class LocalCluster(LiveCluster):
         self,
         labels: Sequence[str] | int = 3,
         *,
-        machine: Callable[[MemberConfiguration, Randomness, Stopwatch], Machine] = MemberMachine,
+        machine: Callable[[MemberConfiguration, Randomness, Stopwatch], MemberMachine] = MemberMachine,
         **options: Unpack[Options],
     ) -> None:
         self._machine = machine

@@ -5,32 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
-    CallMap,
-    ChangeState,
-    KillAt,
-    Operate,
-    SearchClusters,
-    SetJoinList,
-    SetProperties,
-    StopMember,
-)
+from quarterdeck.backend.core.commands import CallMap, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.inputs import MemberOrder
 
-MemberCommand = (
-    StopMember
-    | SetJoinList
-    | ChangeState
-    | SetProperties
-    | SearchClusters
-    | Operate
-    | ArrangePartitions
-    | CallMap
-    | KillAt
-)
-"""What a member does itself when an operator asks for it. In a join list stand addresses only, no labels."""
+MemberCommand = MemberOrder | CallMap | KillAt
+"""What a member does when an operator asks for it. In a join list stand addresses only, no labels."""
 
 AnswerCallback = Callable[[Answer], None]
 

@@ -5,28 +5,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
-    CallMap,
-    ChangeState,
-    CommandRefused,
-    KillAt,
-    Operate,
-    SearchClusters,
-    SetJoinList,
-    SetProperties,
-    StopMember,
-)
+from quarterdeck.backend.core.commands import CallMap, CommandRefused, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.effects import Answered, Effect, Halt, Happened, Reconnect, Transmit
-from quarterdeck.backend.core.events import Event, LinkChanged
+from quarterdeck.backend.core.effects import Deliveries, carry_out
+from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
+from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.messages import Message
-from quarterdeck.backend.core.properties import BadProperty, PropertyValue
 from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
@@ -38,39 +26,17 @@ from quarterdeck.backend.live.transport.network import Network
 _LOG = logging.getLogger(__name__)
 
 
-class Machine(Protocol):
-    """The doors of a member's state machine (`backend.core.member.MemberMachine`)."""
-
-    @property
-    def uuid(self) -> str: ...
-    @property
-    def address(self) -> Address: ...
-    @property
-    def joined(self) -> bool: ...
-    @property
-    def next_deadline(self) -> int: ...
-    def start(self, now: int) -> Sequence[Effect]: ...
-    def receive(self, now: int, sender: Address, message: Message) -> Sequence[Effect]: ...
-    def unreachable(self, now: int, address: Address, reason: str) -> Sequence[Effect]: ...
-    def tick(self, now: int) -> Sequence[Effect]: ...
-    def stop(self, now: int) -> Sequence[Effect]: ...
-    def edit_join_list(self, now: int, addresses: tuple[Address, ...]) -> Sequence[Effect]: ...
-    def change_state(self, now: int, wanted: ClusterState) -> Sequence[Effect]: ...
-    def reconfigure(self, now: int, properties: Mapping[str, PropertyValue]) -> Sequence[Effect]: ...
-    def search(self, now: int) -> Sequence[Effect]: ...
-    def operate(self, now: int) -> Sequence[Effect]: ...
-    def arrange(self, now: int) -> Sequence[Effect]: ...
-    def call(self, now: int, call: int, operation: Operation, watched: bool) -> Sequence[Effect]: ...
-
-
 class MemberHost:
-    """Runs `machine` at its address on the running loop: a `Host`. All methods belong to that loop's thread."""
+    """Runs `machine` at its address on the running loop: a `Host`, and the `MemberProcess` of its effects.
+
+    All methods belong to that loop's thread.
+    """
 
     def __init__(
         self,
         label: str,
         cluster: str,
-        machine: Machine,
+        machine: MemberMachine,
         clock: RunClock,
         network: Network,
         observer: HostObserver,
@@ -88,7 +54,7 @@ class MemberHost:
         self.label = label
         self.machine = machine
         self.ended = False
-        self._kill_point = kill_point
+        self.kill_point = kill_point
         self._clock = clock
         self._observer = observer
         self._network = network
@@ -119,7 +85,7 @@ class MemberHost:
     async def start(self) -> None:
         """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
         await self._transport.listen()
-        self.step(self.machine.start)
+        self.step(START)
 
     async def listen_for_http(self, port: int) -> None:
         """Serve HTTP, which goes to the same hands, at another port too. Raises OSError when the port is not to be had."""
@@ -127,32 +93,13 @@ class MemberHost:
 
     async def execute(self, command: MemberCommand) -> None:
         """Do it at once, or begin to. Raises `CommandRefused`, and then nothing was changed."""
-        machine = self.machine
         match command:
-            case StopMember():
-                self.step(machine.stop)
-            case SetJoinList(_, addresses):
-                self.step(lambda now: machine.edit_join_list(now, tuple(map(Address, addresses))))
-            case ChangeState(_, state):
-                self.step(lambda now: machine.change_state(now, state))
-            case SetProperties(_, properties):
-                self._reconfigure(properties)
-            case SearchClusters():
-                self.step(machine.search)
-            case Operate():
-                self.step(machine.operate)
-            case ArrangePartitions():
-                self.step(machine.arrange)
             case CallMap(_, operation):
                 self.call(operation, watched=True, on_answer=_forget)
             case KillAt():
-                self._kill_point = command
-
-    def _reconfigure(self, properties: Mapping[str, PropertyValue]) -> None:
-        try:
-            self.step(lambda now: self.machine.reconfigure(now, properties))
-        except BadProperty as problem:
-            raise CommandRefused(str(problem)) from problem
+                self.kill_point = command
+            case _:
+                self.step(command)
 
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
         """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the member."""
@@ -162,9 +109,9 @@ class MemberHost:
         number = next(self._numbers)
         self._calls[number] = on_answer
         try:
-            self.step(lambda now: self.machine.call(now, number, operation, watched))
+            self.step(Call(number, operation, watched))
         except CommandRefused as refusal:
-            self._answer(number, Answer(problem=str(refusal), untouched=True))
+            self.answer(number, Answer(problem=str(refusal), untouched=True))
 
     async def over(self) -> bool:
         """Return when this life is over: whether it ended by its own decision."""
@@ -219,9 +166,9 @@ class MemberHost:
             return
         machine = self.machine
         try:
-            effects = machine.receive(self._clock.now_us(), sender, message)
+            effects = machine.step(self._clock.now_us(), Receive(sender, message))
             if effects:
-                self._apply(effects)
+                carry_out(effects, self)
         except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
             self._crash()
             return
@@ -232,7 +179,7 @@ class MemberHost:
         if self.paused:
             self._missed.append((address, reason))
         else:
-            self.step(lambda now: self.machine.unreachable(now, address, reason))
+            self.step(PeerUnreachable(address, reason))
 
     def peer_rejected(self, remote: str, reason: str) -> None:
         self._observer.peer_rejected(remote, reason)
@@ -250,7 +197,7 @@ class MemberHost:
         """Deadlines that moved further away are only noticed here, so that receiving never has to move a timer."""
         self._timer = None
         if self.machine.next_deadline <= self._clock.now_us():
-            self.step(self.machine.tick)
+            self.step(TICK)
         else:
             self._arm()
 
@@ -259,16 +206,14 @@ class MemberHost:
             self._timer.cancel()
             self._timer = None
 
-    # Effects
-
-    def step(self, input_of: Callable[[int], Sequence[Effect]]) -> None:
-        """Hand the machine an input, and carry out the effects. Raises `CommandRefused`; whatever else the machine
-        raises ends the member.
+    def step(self, input: Input) -> None:
+        """Tell the machine `input`, and carry out the effects. Raises `CommandRefused`; whatever else the machine raises
+        ends the member.
         """
         if self.ended:
             return
         try:
-            self._apply(input_of(self._clock.now_us()))
+            carry_out(self.machine.step(self._clock.now_us(), input), self)
         except CommandRefused:
             raise
         except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
@@ -276,34 +221,36 @@ class MemberHost:
         if not self.ended and not self.paused:
             self._arm()
 
-    def _apply(self, effects: Sequence[Effect]) -> None:
-        dies = False
-        for effect in effects:
-            if isinstance(effect, Transmit):
-                for address, message in effect.deliveries:
-                    self._transport.send(address, message)
-            elif isinstance(effect, Happened):
-                self._observer.recorded(effect.record)
-                if self._kill_point is not None and _tag(effect.record.event) == self._kill_point.event:
-                    dies = True
-                    if not self._kill_point.after:
-                        break
-            elif isinstance(effect, Answered):
-                self._answer(effect.call, effect.answer)
-            elif isinstance(effect, Reconnect):
-                self._transport.reconnect()
-            elif isinstance(effect, Halt):
-                if effect.failed:
-                    _LOG.warning("member %s ends: %s", self.label, effect.reason)
-                self._end(crashed=False)
-                return
-        if dies:
-            self._end(crashed=True)
+    # Effects
 
-    def _answer(self, call: int, answer: Answer) -> None:
+    def transmit(self, deliveries: Deliveries) -> None:
+        """Send these messages, in this order."""
+        for address, message in deliveries:
+            self._transport.send(address, message)
+
+    def record(self, record: Record) -> None:
+        """Hand `record` to whoever writes it down."""
+        self._observer.recorded(record)
+
+    def answer(self, call: int, answer: Answer) -> None:
+        """Give the answer to whoever waits for this call."""
         on_answer = self._calls.pop(call, None)
         if on_answer is not None:
             on_answer(answer)
+
+    def reconnect(self) -> None:
+        """Close all connections once everything before is sent."""
+        self._transport.reconnect()
+
+    def halt(self, reason: str, *, failed: bool) -> None:
+        """End by the member's own decision."""
+        if failed:
+            _LOG.warning("member %s ends: %s", self.label, reason)
+        self._end(crashed=False)
+
+    def reach_kill_point(self) -> None:
+        """End as a killed process ends."""
+        self._end(crashed=True)
 
     def _crash(self) -> None:
         """A state machine that raised cannot go on: it ends as a process that crashed; the others live on."""
@@ -333,10 +280,6 @@ class MemberHost:
         calls, self._calls = self._calls, {}
         for on_answer in calls.values():
             on_answer(Answer(problem=f"{self.label} has ended"))
-
-
-def _tag(event: Event) -> object:
-    return event.__struct_config__.tag
 
 
 def _forget(_: Answer) -> None:

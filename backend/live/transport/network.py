@@ -13,7 +13,7 @@ from random import Random
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.links import LinkConditions, take_condition
 from quarterdeck.backend.core.messages import Message
 
 
@@ -28,12 +28,10 @@ class Network:
 
     def take(self, condition: LinkChanged) -> None:
         """A link is now in this condition: for a network that does not make the changes, but is told of them."""
-        link = (condition.source, condition.target)
-        self.links.conditions[link] = condition
-        if condition == LinkChanged(*link):
-            del self.links.conditions[link]
+        take_condition(self.links.conditions, condition)
 
     def address_of(self, label: str) -> Address:
+        """Where the member of this label or address is."""
         return self.addresses.get(label) or Address(label)
 
     @property

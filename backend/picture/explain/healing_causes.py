@@ -98,7 +98,7 @@ def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record |
 
     def mended(link: events.LinkChanged) -> bool:
         joins = (link.source in here and link.target in there) or (link.source in there and link.target in here)
-        return joins and link == events.LinkChanged(link.source, link.target)
+        return joins and link.is_plain
 
     return effect.anywhere(events.LinkChanged, mended)
 

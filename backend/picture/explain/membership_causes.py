@@ -182,9 +182,9 @@ def _cleared(effect: Effect, event: events.SuspicionCleared) -> Iterator[DirectC
 def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Iterator[DirectCause]:
     """What ended the silence of `label` since it was `noticed`."""
     observer = effect.record.member
-    plain = {events.LinkChanged(label, observer), events.LinkChanged(observer, label)}
+    ends = {label, observer}
     resumed = effect.anywhere(events.ProcessResumed, lambda one: one.target == label)
-    mended = effect.anywhere(events.LinkChanged, lambda one: one in plain)
+    mended = effect.anywhere(events.LinkChanged, lambda one: one.is_plain and {one.source, one.target} == ends)
     for healed, why in ((resumed, f"{label} runs on"), (mended, "the link between the two is plain again")):
         if healed is not None and noticed is not None and healed.at >= noticed.at:
             yield from local_cause(healed, why)

@@ -231,7 +231,7 @@ WEIGHTS: dict[type, int] = {
 
 def _link(diagram: SpaceTime, event: events.LinkChanged) -> tuple[str, Tone]:
     target = diagram.letter(event.target)
-    if event == events.LinkChanged(event.source, event.target):
+    if event.is_plain:
         return f"═ to {target}", "good"
     return (f"✂ to {target}", "bad") if event.blocked else (f"~ to {target}", "warning")
 

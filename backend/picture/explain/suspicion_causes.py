@@ -103,14 +103,13 @@ def _lasted(effect: Effect, paused: Record, begun_us: int) -> bool:
 
 def _bad_link(effect: Effect, source: str, target: str, begun_us: int, wanted: str) -> Record | None:
     """What made the one-way link bad in the time from `begun_us` on."""
-    plain = LinkChanged(source, target)
     for one in effect.event_index.all_of(LinkChanged, effect.place):
         link = one.event
         if not isinstance(link, LinkChanged) or (link.source, link.target) != (source, target):
             continue
-        if link == plain and one.at < begun_us:
+        if link.is_plain and one.at < begun_us:
             return None
-        if link != plain and _explains(link, wanted):
+        if not link.is_plain and _explains(link, wanted):
             return one
     return None
 

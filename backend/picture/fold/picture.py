@@ -12,6 +12,7 @@ from typing import Any
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.fold.belief import Belief, Silence, Status, Suspicion
 from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
@@ -115,10 +116,7 @@ class Picture:
     def _change_link(self, link: LinkChanged) -> None:
         if self._links_shared:
             self.links, self._links_shared = self.links.copy(), False
-        if link == LinkChanged(link.source, link.target):
-            self.links.pop((link.source, link.target), None)
-        else:
-            self.links[link.source, link.target] = link
+        take_condition(self.links, link)
 
     def _kill(self, event: events.ProcessKilled) -> None:
         belief = self._belief_to_change(event.target)

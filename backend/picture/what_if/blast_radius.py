@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from quarterdeck.backend.core.cluster_profile import ClusterState, allows_joins
-from quarterdeck.backend.core.commands import (
-    ChangeState,
-    Command,
-    KillAt,
-    KillMember,
-    SearchClusters,
-    SetJoinList,
-    StopMember,
-)
+from quarterdeck.backend.core.command_catalogue import members_ended
+from quarterdeck.backend.core.commands import ChangeState, Command, SearchClusters, SetJoinList
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_edit import edit_sentences
 from quarterdeck.backend.picture.text.event_description import VERDICTS
@@ -23,8 +16,7 @@ from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, inca
 
 def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
     """A few sentences on whom `commands` would hit, if now; empty for commands that destroy nothing."""
-    killed = [command.member for command in commands if isinstance(command, KillMember | KillAt)]
-    stopped = [command.member for command in commands if isinstance(command, StopMember)]
+    killed, stopped = members_ended(commands, "killed"), members_ended(commands, "stopped")
     sentences = _of_ending(picture, {*killed, *stopped}) if killed or stopped else []
     sentences += _of_data(picture, killed, stopped)
     for command in commands:

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from quarterdeck.backend.core.commands import (
-    ChangeState,
-    Command,
-    CutLink,
-    KillAt,
-    KillMember,
-    Partition,
-    PauseMember,
-    SearchClusters,
-    StopMember,
-)
+from quarterdeck.backend.core.command_catalogue import description_of, members_ended
+from quarterdeck.backend.core.commands import Command, CutLink, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left
 
@@ -32,25 +23,17 @@ def confirmation_level(picture: Picture, commands: Sequence[Command], *, remote:
     that takes members away is asked about. What ends or freezes at least half of a cluster's running members, or splits it, or
     loses a partition for good, takes the name of the cluster.
     """
-    gone = _gone(commands)
-    if remote and (_hits_half(picture, gone) or _splits(picture, commands) or _loses_data(picture, _killed(commands))):
+    gone = set(members_ended(commands, "killed", "stopped", "frozen"))
+    killed = set(members_ended(commands, "killed"))
+    if remote and (_hits_half(picture, gone) or _splits(picture, commands) or _loses_data(picture, killed)):
         return "type-name"
-    if any(isinstance(one, KillMember | KillAt | ChangeState | SearchClusters) for one in commands):
+    if any(description_of(one).always_asked for one in commands):
         return "confirm"
     if remote and (gone or _cuts(commands)):
         return "confirm"
     running = {label for label, belief in picture.members.items() if belief.running}
-    ended = {one.member for one in commands if isinstance(one, StopMember)}
+    ended = set(members_ended(commands, "stopped"))
     return "confirm" if len(ended) > 1 and running <= ended else "none"
-
-
-def _gone(commands: Iterable[Command]) -> set[str]:
-    """Who answers nobody any more, be it for good or for a while."""
-    return {one.member for one in commands if isinstance(one, KillMember | KillAt | StopMember | PauseMember)}
-
-
-def _killed(commands: Iterable[Command]) -> set[str]:
-    return {one.member for one in commands if isinstance(one, KillMember | KillAt)}
 
 
 def _hits_half(picture: Picture, gone: Collection[str]) -> bool:

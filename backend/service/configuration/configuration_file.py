@@ -17,8 +17,8 @@ from quarterdeck.backend.service.configuration.process_configuration import (
     GROUPS_BY_DEFAULT,
     OPEN_TO_ALL,
     EndpointGroup,
+    Role,
 )
-from quarterdeck.backend.service.http.face import Role
 
 PORTS_TRIED = 100
 """As the product does (``network.port.port-count``)."""

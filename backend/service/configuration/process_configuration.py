@@ -14,6 +14,9 @@ EndpointGroup = Literal["CLUSTER_READ", "CLUSTER_WRITE", "HEALTH_CHECK", "DATA"]
 
 ENDPOINT_GROUPS: tuple[EndpointGroup, ...] = get_args(EndpointGroup)
 
+Role = Literal["read", "write", "fault"]
+"""What somebody may do: look, change what operators change, or harm on purpose. Each includes the one before."""
+
 OPEN_TO_ALL = "I know that anybody can control this member"
 """What has to be said for a member to listen beyond loopback although nobody has to identify themselves."""
 
@@ -31,7 +34,7 @@ class User:
     """Somebody who may use the HTTP face. Exactly one of `password` and `token` is set."""
 
     name: str
-    role: Literal["read", "write", "fault"]
+    role: Role
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
 

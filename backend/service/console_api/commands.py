@@ -22,8 +22,9 @@ from quarterdeck.backend.core.commands import (
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.links import LinkCommand
-from quarterdeck.backend.service.console_api import models as models
+from quarterdeck.backend.member_api.answers import Done, Faults, JoinList, LinkCondition, Properties
 from quarterdeck.backend.service.console_api.queries import properties_of
+from quarterdeck.backend.service.console_api.requests import NewJoinList, NewProperties, StateWanted, StopWanted
 from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
@@ -85,9 +86,9 @@ def _path(of_kind: CommandDescription, form: HttpForm, **options: Any) -> Callab
 def _add_plain_path(of_kind: CommandDescription, form: HttpForm) -> None:
     """The path of a command that takes nothing and that has only begun when it is answered."""
 
-    async def do(face: FaceDependency, caller: CallerDependency) -> models.Done:
+    async def do(face: FaceDependency, caller: CallerDependency) -> Done:
         await face.do(of_kind.make({"member": face.label}), caller)
-        return models.Done(message=form.answer.format(member=face.label))
+        return Done(message=form.answer.format(member=face.label))
 
     _path(of_kind, form, name=of_kind.tag, description=form.summary, status_code=ACCEPTED)(do)
 
@@ -98,52 +99,50 @@ for _one in CATALOGUE:
 
 
 @_path_of(SetJoinList)
-async def set_join_list(wanted: models.NewJoinList, face: FaceDependency, caller: CallerDependency) -> models.JoinList:
+async def set_join_list(wanted: NewJoinList, face: FaceDependency, caller: CallerDependency) -> JoinList:
     """Edit the join list of this member's whole cluster; it reaches the other members by itself."""
     try:
         addresses = resolve_join_list(
             wanted.addresses,
             {face.label: face.address},
-            port_try_count=face.machine.settings.join_port_try_count,
+            port_try_count=face.member.settings.join_port_try_count,
         )
     except BadJoinList as problem:
         raise Denied(HTTPStatus.BAD_REQUEST, f"addresses: {problem}", "nothing was changed") from problem
     await face.do(SetJoinList(face.label, addresses), caller)
-    return models.JoinList(addresses=face.machine.join_list)
+    return JoinList(addresses=face.member.join_list)
 
 
 @_path_of(ChangeState, status_code=ACCEPTED)
-async def change_state(wanted: models.StateWanted, face: FaceDependency, caller: CallerDependency) -> models.Done:
+async def change_state(wanted: StateWanted, face: FaceDependency, caller: CallerDependency) -> Done:
     """Ask the cluster to change its state. Events tell whether it did."""
     await face.do(ChangeState(face.label, wanted.state), caller)
-    return models.Done(message=f"the cluster was asked to be {wanted.state}")
+    return Done(message=f"the cluster was asked to be {wanted.state}")
 
 
 @_path_of(StopMember, status_code=ACCEPTED)
-async def stop(face: FaceDependency, caller: CallerDependency, wanted: models.StopWanted | None = None) -> models.Done:
+async def stop(face: FaceDependency, caller: CallerDependency, wanted: StopWanted | None = None) -> Done:
     """Stop gracefully: give the data away, say goodbye, end."""
     whole_cluster = wanted is not None and wanted.whole_cluster
     face.shut_down(caller, whole_cluster=whole_cluster)
-    return models.Done(message="all members stop" if whole_cluster else f"{face.label} stops")
+    return Done(message="all members stop" if whole_cluster else f"{face.label} stops")
 
 
 @_path_of(SetProperties)
-async def reconfigure(
-    wanted: models.NewProperties, face: FaceDependency, caller: CallerDependency
-) -> models.Properties:
+async def reconfigure(wanted: NewProperties, face: FaceDependency, caller: CallerDependency) -> Properties:
     """Change properties of this member while it runs: all of them, or none."""
     await face.reconfigure(dict(wanted.properties), caller)
     return properties_of(face)
 
 
 @faults.get("")
-async def link_conditions(face: FaceDependency) -> models.Faults:
+async def link_conditions(face: FaceDependency) -> Faults:
     """The link conditions that this member applies to what it sends."""
     return _faults(face.faults)
 
 
 @_path_of(CutLink, openapi_extra=LINK_COMMAND_BODY)
-async def change_links(request: Request, face: FaceDependency, caller: CallerDependency) -> models.Faults:
+async def change_links(request: Request, face: FaceDependency, caller: CallerDependency) -> Faults:
     """Change conditions of links. Members are named by address, or by label where this member knows it."""
     try:
         command = LINK_COMMAND.decode(await request.body())
@@ -155,11 +154,11 @@ async def change_links(request: Request, face: FaceDependency, caller: CallerDep
 
 
 @_path_of(Heal)
-async def heal(face: FaceDependency, caller: CallerDependency) -> models.Faults:
+async def heal(face: FaceDependency, caller: CallerDependency) -> Faults:
     """Make every link plain again."""
     await face.do(Heal(), caller)
     return _faults(face.faults)
 
 
-def _faults(conditions: Sequence[LinkChanged]) -> models.Faults:
-    return models.Faults(faults=tuple(map(models.LinkCondition.model_validate, conditions)))
+def _faults(conditions: Sequence[LinkChanged]) -> Faults:
+    return Faults(faults=tuple(msgspec.convert(one, LinkCondition, from_attributes=True) for one in conditions))

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.member_api.answers import Gap
 from quarterdeck.backend.service.http.face import Face
 
 POLL_SECONDS = 0.05
@@ -41,14 +41,6 @@ class Span(Struct, frozen=True):
     uuid: str
     first: int
     last: int
-
-
-class Gap(Struct, frozen=True, tag="gap"):
-    """These records of a life are lost, for the buffer holds them no more. No `to_seq`: all from there on, however many."""
-
-    uuid: str
-    from_seq: int
-    to_seq: int | None
 
 
 class Batch(Struct, frozen=True):
@@ -78,8 +70,6 @@ class StreamPosition:
 
 
 BEHIND = -1
-
-_encode = msgspec.json.Encoder().encode
 
 
 class EventFeed:
@@ -207,10 +197,6 @@ def _text_of(message: Struct) -> str:
 
 
 _encode = msgspec.json.Encoder().encode
-
-
-def first_of(records: Sequence[Record], limit: int) -> Iterator[Record]:
-    return islice(records, limit)
 
 
 def encoded(records: Iterable[Record], most_bytes: int) -> list[bytes]:

@@ -12,16 +12,15 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.routing import WebSocketRoute
 from starlette.status import WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from quarterdeck.backend.member_api.answers import Hello
 from quarterdeck.backend.service.console_api.event_feed import EventFeed, StreamPosition
-from quarterdeck.backend.service.console_api.query_results import utc_now_us
 from quarterdeck.backend.service.http.access import require
-from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.service.http.face import Face, utc_now_us
 from quarterdeck.backend.service.http.responses import Denied, failure
 
 MOST_CLIENTS = 100
@@ -29,15 +28,6 @@ MOST_CLIENTS = 100
 
 LONGEST_UUID = 100
 HIGHEST_SEQ = 2**62
-
-
-class Hello(Struct, frozen=True, tag_field="type", tag="hello"):
-    """The first frame: whose records these are. `utc_origin_us` is the UTC instant of zero on the member's clock."""
-
-    label: str
-    uuid: str
-    run: str
-    utc_origin_us: int
 
 
 def event_stream(face: Face) -> WebSocketRoute:

@@ -11,7 +11,8 @@ from fastapi import APIRouter, Path
 from starlette.convertors import Convertor, register_url_convertor
 
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, Remove, Size
-from quarterdeck.backend.service.console_api import data_models as data
+from quarterdeck.backend.member_api.answers import Entry, MapKeys, MapSize
+from quarterdeck.backend.service.console_api.requests import NewValue
 from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
@@ -50,19 +51,19 @@ Key = Annotated[str, Path(min_length=1, description="may hold slashes")]
 
 
 @reading.get("/{map}/size")
-async def size(name: MapName, face: FaceDependency, caller: CallerDependency) -> data.MapSize:
+async def size(name: MapName, face: FaceDependency, caller: CallerDependency) -> MapSize:
     """How many entries the map has."""
-    return data.MapSize(size=(await _answer(face, Size(name), caller)).size)
+    return MapSize(size=(await _answer(face, Size(name), caller)).size)
 
 
 @reading.get("/{map}/keys")
-async def keys(name: MapName, face: FaceDependency, caller: CallerDependency) -> data.MapKeys:
+async def keys(name: MapName, face: FaceDependency, caller: CallerDependency) -> MapKeys:
     """All keys, sorted. Refused when there are too many to list."""
-    return data.MapKeys(keys=(await _answer(face, Keys(name), caller)).keys)
+    return MapKeys(keys=(await _answer(face, Keys(name), caller)).keys)
 
 
 @reading.get("/{map}/{key:map_key}")
-async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> data.Entry:
+async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> Entry:
     """The value under `key`. Keys called size or keys are looked up with the operators' paths."""
     answer = await _answer(face, Get(name, key), caller)
     if answer.value is None:
@@ -71,15 +72,13 @@ async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDepen
 
 
 @writing.put("/{map}/{key:map_key}")
-async def put(
-    name: MapName, key: Key, value: data.NewValue, face: FaceDependency, caller: CallerDependency
-) -> data.Entry:
+async def put(name: MapName, key: Key, value: NewValue, face: FaceDependency, caller: CallerDependency) -> Entry:
     """Store a value; the answer has the one that was there before."""
     return _entry(key, (await _answer(face, Put(name, key, _bytes_of(value)), caller)).value)
 
 
 @writing.delete("/{map}/{key:map_key}")
-async def remove(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> data.Entry:
+async def remove(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> Entry:
     """Take a value out; the answer has the one that was there."""
     return _entry(key, (await _answer(face, Remove(name, key), caller)).value)
 
@@ -93,16 +92,16 @@ async def _answer(face: Face, operation: Operation, caller: Caller) -> Answer:
     return answer
 
 
-def _entry(key: str, value: bytes | None) -> data.Entry:
+def _entry(key: str, value: bytes | None) -> Entry:
     if value is None:
-        return data.Entry(key=key, found=False)
+        return Entry(key=key, found=False)
     try:
-        return data.Entry(key=key, found=True, value=value.decode())
+        return Entry(key=key, found=True, value=value.decode())
     except UnicodeDecodeError:
-        return data.Entry(key=key, found=True, value_base64=base64.b64encode(value).decode())
+        return Entry(key=key, found=True, value_base64=base64.b64encode(value).decode())
 
 
-def _bytes_of(given: data.NewValue) -> bytes:
+def _bytes_of(given: NewValue) -> bytes:
     if given.value is not None:
         return given.value.encode()
     try:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from http import HTTPStatus
+from itertools import islice
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from quarterdeck.backend.core.properties import FIXED_AT_START
-from quarterdeck.backend.service.console_api import data_models as data
-from quarterdeck.backend.service.console_api import models as models
-from quarterdeck.backend.service.console_api import query_results as views
-from quarterdeck.backend.service.console_api.event_feed import encoded, first_of
-from quarterdeck.backend.service.console_api.route_classes import FaceDependency, GuardedRoute, with_error_responses
-from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.member_api.answers import JoinList, Properties, RecordPage, StateIs
+from quarterdeck.backend.member_api.beliefs import Belief, Members, Suspicions, ThisMember, WhyNotMerging
+from quarterdeck.backend.member_api.partitions import Migrations, Table
+from quarterdeck.backend.service.console_api import query_results
+from quarterdeck.backend.service.console_api.event_feed import encoded
+from quarterdeck.backend.service.console_api.route_classes import (
+    FaceDependency,
+    GuardedRoute,
+    described_answer,
+    with_error_responses,
+)
+from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.http.responses import JSON_TYPE
 
 MOST_RECORDS = 10_000
@@ -22,47 +30,29 @@ MOST_RECORD_BYTES = 8 * 1024 * 1024
 
 router = APIRouter(route_class=GuardedRoute, responses=with_error_responses())
 
-RECORDS_ANSWER: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Records exactly as in journals, oldest first; `complete` tells whether none before them is lost",
-        "content": {
-            JSON_TYPE: {
-                "schema": {
-                    "type": "object",
-                    "required": ["complete", "records"],
-                    "properties": {
-                        "complete": {"type": "boolean"},
-                        "records": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
-                    },
-                }
-            }
-        },
-    }
-}
-
 
 @router.get("/member")
-async def member(face: FaceDependency, request: Request) -> models.ThisMember:
+async def member(face: FaceDependency, request: Request) -> ThisMember:
     """Who this member is, whom it follows, and its member list."""
-    return views.this_member(face, request.app.state.started_utc_us)
+    return query_results.this_member(face, request.app.state.started_utc)
 
 
 @router.get("/picture")
-async def picture(face: FaceDependency) -> models.Belief:
+async def picture(face: FaceDependency) -> Belief:
     """All that this member believes."""
-    return views.whole_belief(face)
+    return query_results.whole_belief(face)
 
 
 @router.get("/members")
-async def members(face: FaceDependency) -> models.Members:
+async def members(face: FaceDependency) -> Members:
     """The member list, with what each member holds of the partitions."""
-    return views.members(face)
+    return query_results.members(face)
 
 
 @router.get("/suspicions")
-async def suspicions(face: FaceDependency) -> models.Suspicions:
+async def suspicions(face: FaceDependency) -> Suspicions:
     """Whom this member suspects and why; on a master also what slaves reported and who is held back."""
-    return views.suspicions_of(views.own_belief(face))
+    return query_results.suspicions_of(own_belief(face))
 
 
 @router.get("/table")
@@ -70,56 +60,57 @@ async def table(
     face: FaceDependency,
     first: Annotated[int, Query(alias="from", ge=0, le=1_000_000, description="first partition")] = 0,
     last: Annotated[int | None, Query(alias="to", ge=0, le=1_000_000, description="last partition")] = None,
-) -> data.Table:
+) -> Table:
     """The partition table, up to 5,000 rows at a time."""
-    return views.table_rows(face, first, last)
+    return query_results.table_rows(face, first, last)
 
 
 @router.get("/migrations")
-async def migrations(face: FaceDependency) -> data.Migrations:
+async def migrations(face: FaceDependency) -> Migrations:
     """What runs, what is planned, and how the latest ended."""
-    return views.migrations(face)
+    return query_results.migrations(face)
 
 
 @router.get("/why-not-merging")
-async def why_not_merging(face: FaceDependency) -> models.WhyNotMerging:
+async def why_not_merging(face: FaceDependency) -> WhyNotMerging:
     """Why the clusters that this member could meet do not become one."""
-    return views.why_not_merging(face)
+    return query_results.why_not_merging(face)
 
 
 @router.get("/join-list")
-async def join_list(face: FaceDependency) -> models.JoinList:
+async def join_list(face: FaceDependency) -> JoinList:
     """Where this member looks for its cluster, and for others."""
-    return models.JoinList(addresses=face.machine.join_list)
+    return JoinList(addresses=face.member.join_list)
 
 
 @router.get("/state")
-async def state(face: FaceDependency) -> models.StateIs:
+async def state(face: FaceDependency) -> StateIs:
     """The state of the cluster as this member holds it to be."""
-    return models.StateIs(state=face.machine.cluster_state)
+    return StateIs(state=face.member.cluster_state)
 
 
 @router.get("/properties")
-async def properties(face: FaceDependency) -> models.Properties:
+async def properties(face: FaceDependency) -> Properties:
     """Every property with its present value."""
     return properties_of(face)
 
 
-@router.get("/records", responses=RECORDS_ANSWER, response_model=None)
+@router.get("/records", responses={HTTPStatus.OK: described_answer(RecordPage, "Records, oldest first")})
 async def records(
     face: FaceDependency,
-    after_uuid: Annotated[str, Query(max_length=100, description="the life of the last record that is known")] = "",
-    after_seq: Annotated[int, Query(ge=0, le=2**62, description="its number in that life")] = 0,
+    after_uuid: Annotated[
+        str, Query(max_length=100, description="the incarnation of the last record that is known")
+    ] = "",
+    after_seq: Annotated[int, Query(ge=0, le=2**62, description="its number in that incarnation")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_RECORDS)] = 1_000,
 ) -> Response:
     """The records after a known one, or the oldest that are kept. Ask again, after the last one got, until none come."""
     complete, found = face.records_after(after_uuid, after_seq)
-    lines = encoded(first_of(found, limit), MOST_RECORD_BYTES)
-    said = b'{"complete":%s,"records":[%s]}' % (b"true" if complete else b"false", b",".join(lines))
-    return Response(said, media_type=JSON_TYPE)
+    lines = encoded(islice(found, limit), MOST_RECORD_BYTES)
+    page = b'{"complete":%s,"records":[%s]}' % (b"true" if complete else b"false", b",".join(lines))
+    return Response(page, media_type=JSON_TYPE)
 
 
-def properties_of(face: Face) -> models.Properties:
-    return models.Properties(
-        properties=face.machine.settings.as_properties(), fixed_at_start=tuple(sorted(FIXED_AT_START))
-    )
+def properties_of(face: Face) -> Properties:
+    """Every property of the member, and which of them are fixed."""
+    return Properties(properties=face.member.settings.as_properties(), fixed_at_start=tuple(sorted(FIXED_AT_START)))

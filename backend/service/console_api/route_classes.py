@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from functools import wraps
 from http import HTTPStatus
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast, get_type_hints
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from msgspec import Struct
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.properties import BadProperty
-from quarterdeck.backend.service.console_api.models import Fail
+from quarterdeck.backend.member_api.answers import Fail
+from quarterdeck.backend.service.configuration.process_configuration import Role
 from quarterdeck.backend.service.http.access import require
-from quarterdeck.backend.service.http.face import Caller, Face, Role
-from quarterdeck.backend.service.http.responses import Denied, failure
+from quarterdeck.backend.service.http.face import Caller, Face
+from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied, failure, json_response
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -27,9 +30,24 @@ LONGEST_QUOTE = 60
 
 
 class GuardedRoute(APIRoute):
-    """A path that takes a role. Whoever lacks it is sent away before anything of the body is read."""
+    """A path that takes a role. Whoever lacks it is sent away before anything of the body is read.
+
+    A handler that returns one of the types of `backend.member_api` is described by that type, and its answer is encoded as JSON.
+    """
 
     role: ClassVar[Role] = "read"
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **named: Any) -> None:
+        self.answer: type[Struct] | None = None
+        """The type of its answers, where it is one of the interface."""
+        answer = get_type_hints(endpoint)["return"]
+        if isinstance(answer, type) and issubclass(answer, Struct):
+            self.answer = answer
+            status = named.get("status_code") or HTTPStatus.OK
+            described = {status: described_answer(answer, "Successful Response")}
+            named |= {"response_model": None, "responses": described | (named.get("responses") or {})}
+            endpoint = _encoding(endpoint, status)
+        super().__init__(path, endpoint, **named)
 
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
@@ -49,7 +67,22 @@ class FaultRoute(GuardedRoute):
     role = "fault"
 
 
+def described_answer(answer: type[Struct], description: str) -> dict[str, Any]:
+    """An answer of this type, in the terms of OpenAPI."""
+    schema = {"$ref": f"#/components/schemas/{answer.__name__}"}
+    return {"description": description, "content": {JSON_TYPE: {"schema": schema}}}
+
+
+def _encoding(endpoint: Callable[..., Coroutine[Any, Any, Struct]], status: int) -> Callable[..., Any]:
+    @wraps(endpoint)
+    async def encoded(*given: Any, **named: Any) -> Response:
+        return json_response(await endpoint(*given, **named), status)
+
+    return encoded
+
+
 def face_of(request: Request) -> Face:
+    """The member that the application of `request` belongs to."""
     return cast(Face, request.app.state.face)
 
 
@@ -66,7 +99,7 @@ CallerDependency = Annotated[Caller, Depends(_caller_of_request)]
 
 
 async def _require_joined(face: FaceDependency) -> None:
-    if face.machine.members is None:
+    if face.member.members is None:
         raise Denied(
             HTTPStatus.SERVICE_UNAVAILABLE,
             f"{face.label} has not joined a cluster yet",
@@ -78,18 +111,18 @@ JOINED = [Depends(_require_joined)]
 """For paths that only a member of a cluster can serve."""
 
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    400: {"model": Fail, "description": "Bad input; nothing was changed"},
-    401: {"model": Fail, "description": "Who asks has not identified themselves"},
-    403: {"model": Fail, "description": "Not allowed"},
-    404: {"model": Fail, "description": "There is nothing here"},
-    405: {"model": Fail, "description": "Not with this method"},
-    408: {"model": Fail, "description": "The body did not come in time"},
-    409: {"model": Fail, "description": "Refused as things stand; nothing was changed"},
-    413: {"model": Fail, "description": "The body is too long"},
-    414: {"model": Fail, "description": "The path is too long"},
-    429: {"model": Fail, "description": "Too many attempts"},
-    503: {"model": Fail, "description": "Not joined yet"},
-    504: {"model": Fail, "description": "No answer in time; whether it was done is not known"},
+    400: described_answer(Fail, "Bad input; nothing was changed"),
+    401: described_answer(Fail, "Who asks has not identified themselves"),
+    403: described_answer(Fail, "Not allowed"),
+    404: described_answer(Fail, "There is nothing here"),
+    405: described_answer(Fail, "Not with this method"),
+    408: described_answer(Fail, "The body did not come in time"),
+    409: described_answer(Fail, "Refused as things stand; nothing was changed"),
+    413: described_answer(Fail, "The body is too long"),
+    414: described_answer(Fail, "The path is too long"),
+    429: described_answer(Fail, "Too many attempts"),
+    503: described_answer(Fail, "Not joined yet"),
+    504: described_answer(Fail, "No answer in time; whether it was done is not known"),
 }
 """What every path may answer instead, for its description."""
 

@@ -16,14 +16,13 @@ from starlette.routing import BaseRoute, Mount
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
 from quarterdeck.backend.service.console_api import commands, maps, plans, queries
 from quarterdeck.backend.service.console_api.event_stream import event_stream
-from quarterdeck.backend.service.console_api.query_results import process_started_utc_us
-from quarterdeck.backend.service.console_api.route_classes import add_error_handlers
+from quarterdeck.backend.service.console_api.query_results import process_started_utc
+from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, add_error_handlers
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.member_log import software_version
-
-PREFIX = "/quarterdeck/v1"
 
 SCHEMAS = "#/components/schemas/{name}"
 
@@ -37,7 +36,7 @@ Events stream over a WebSocket at `/quarterdeck/v1/events?after=UUID:SEQ`. Error
 
 def console_routes(face: Face) -> list[BaseRoute]:
     """The interface of the member behind `face`, all of it below one mount."""
-    mount = Mount(PREFIX, console_app(face))
+    mount = Mount(ROOT, console_app(face))
     mount.path_regex = re.compile(mount.path_regex.pattern, re.DOTALL)  # keys of maps may hold newlines
     return [mount]
 
@@ -49,14 +48,10 @@ def console_app(face: Face) -> FastAPI:
     )
     app.state.face = face
     app.state.planning = False
-    app.state.started_utc_us = process_started_utc_us()
+    app.state.started_utc = process_started_utc()
     add_error_handlers(app)
-    app.include_router(queries.router)
-    app.include_router(commands.writing)
-    app.include_router(commands.faults)
-    app.include_router(plans.router)
-    app.include_router(maps.reading)
-    app.include_router(maps.writing)
+    for router in (queries.router, commands.writing, commands.faults, plans.router, maps.reading, maps.writing):
+        app.router.routes.extend(router.routes)
     app.router.routes.append(event_stream(face))
     app.openapi = lambda: openapi_description(app)  # type: ignore[method-assign]
     return app
@@ -70,7 +65,7 @@ def openapi_description(app: FastAPI) -> dict[str, Any]:
             version=app.version,
             description=app.description,
             routes=app.routes,
-            servers=[{"url": PREFIX}],
+            servers=[{"url": ROOT}],
         )
         for operations in found["paths"].values():
             for operation in operations.values():
@@ -78,7 +73,7 @@ def openapi_description(app: FastAPI) -> dict[str, Any]:
         schemas = found["components"]["schemas"]
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
-        for name, schema in {**_core_schemas(), **_plan_schemas()}.items():
+        for name, schema in {**_wire_schemas(app), **_plan_schemas()}.items():
             assert name not in schemas, f"two things are called {name}"
             schemas[name] = schema
         found["components"]["securitySchemes"] = {
@@ -90,9 +85,13 @@ def openapi_description(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _core_schemas() -> dict[str, Any]:
-    """Of records and of commands about links, which are the core's own."""
-    (_, links), schemas = msgspec.json.schema_components([Record, LinkCommand], ref_template=SCHEMAS)
+def _wire_schemas(app: FastAPI) -> dict[str, Any]:
+    """Of the answers, and of records and commands about links, which are the core's own."""
+    answers = {route.answer for route in app.routes if isinstance(route, GuardedRoute) and route.answer is not None}
+    by_name = sorted(answers, key=lambda answer: answer.__name__)
+    (links, *_), schemas = msgspec.json.schema_components(
+        [LinkCommand, Record, RecordPage, Fail, *by_name], ref_template=SCHEMAS
+    )
     return {**schemas, "LinkCommand": links}
 
 

@@ -19,8 +19,8 @@ from starlette.requests import HTTPConnection
 
 from quarterdeck.backend.core.address import BadAddress, host_of, split_host_and_port
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.service.configuration.process_configuration import User
-from quarterdeck.backend.service.http.face import Caller, Face, Role
+from quarterdeck.backend.service.configuration.process_configuration import Role, User
+from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
 
 RANKS: dict[Role, int] = {"read": 0, "write": 1, "fault": 2}

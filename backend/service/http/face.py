@@ -1,9 +1,10 @@
-"""What the HTTP face of a member knows of it, and what it may ask of it: the contract between the paths and the process."""
+"""The interface through which the HTTP paths read a member and give it commands: the contract between paths and process."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -11,14 +12,11 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
-from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.inspection import Inspection
+from quarterdeck.backend.member_api.beliefs import NodeState
+from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
-
-Role = Literal["read", "write", "fault"]
-"""What somebody may do: look, change what operators change, or harm on purpose. Each includes the one before."""
-
-NodeState = Literal["STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN"]
+from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role
 
 
 class Caller(Struct, frozen=True):
@@ -32,23 +30,36 @@ class Caller(Struct, frozen=True):
 
 
 class Face(Protocol):
-    """One running member, as its HTTP face sees it. All of it belongs to the member's event loop."""
+    """One running member, as the HTTP paths see it. All of it belongs to the member's event loop."""
 
     @property
-    def label(self) -> str: ...
-    @property
-    def address(self) -> Address: ...
-    @property
-    def uuid(self) -> str: ...
-    @property
-    def run(self) -> str: ...
+    def label(self) -> str:
+        """What people call the member."""
+        ...
 
     @property
-    def configuration(self) -> ProcessConfiguration: ...
+    def address(self) -> Address:
+        """Where other members reach it."""
+        ...
 
     @property
-    def machine(self) -> MemberMachine:
-        """To read properties of; commands go through `do` and `call`."""
+    def uuid(self) -> str:
+        """Of its present incarnation."""
+        ...
+
+    @property
+    def run(self) -> str:
+        """The run under which it records."""
+        ...
+
+    @property
+    def configuration(self) -> ProcessConfiguration:
+        """What it was told to be."""
+        ...
+
+    @property
+    def member(self) -> Inspection:
+        """What the member knows and believes; commands go through `do` and `call`."""
         ...
 
     @property
@@ -57,7 +68,9 @@ class Face(Protocol):
         ...
 
     @property
-    def node_state(self) -> NodeState: ...
+    def node_state(self) -> NodeState:
+        """How far its process is, in the operators' words."""
+        ...
 
     @property
     def connections(self) -> int:
@@ -69,7 +82,9 @@ class Face(Protocol):
         """The link conditions in force here, as this member applies them to what it sends."""
         ...
 
-    def now_us(self) -> int: ...
+    def now_us(self) -> int:
+        """The time on the clock that its records carry."""
+        ...
 
     def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
         """The records since (`uuid`, `seq`), oldest first, and whether none in between is lost; see `RecordBuffer`."""
@@ -97,3 +112,16 @@ class Face(Protocol):
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
         """Begin to stop gracefully, this member or all members of its cluster; returns at once."""
         ...
+
+
+def own_belief(face: Face) -> Belief:
+    """What was folded of this member's own records in its present incarnation; an empty belief before the first of them."""
+    found = face.picture.members.get(face.label)
+    if found is None or found.uuid != face.uuid:
+        return Belief(face.label, face.address, face.uuid)
+    return found
+
+
+def utc_now_us() -> int:
+    """UTC by this machine's clock, microseconds since 1970."""
+    return time.time_ns() // 1_000

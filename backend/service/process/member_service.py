@@ -27,6 +27,7 @@ from quarterdeck.backend.core.commands import (
     PauseMember,
     ResumeMember,
     SetJoinList,
+    SetProperties,
     StopMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
@@ -40,6 +41,7 @@ from quarterdeck.backend.core.events import (
     Record,
     StrangerRefused,
 )
+from quarterdeck.backend.core.inputs import STOP_CLUSTER
 from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
@@ -51,9 +53,10 @@ from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
 from quarterdeck.backend.live.transport.member_transport import DEFAULT_TIMEOUTS, Timeouts
 from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security
-from quarterdeck.backend.service.http.face import Caller, NodeState
+from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_server import HttpServer
 from quarterdeck.backend.service.process.record_buffer import RecordBuffer
 
@@ -99,7 +102,8 @@ class MemberService:
         self.label = member_configuration.label
         self.configuration = configuration
         self.picture = Picture()
-        self.machine = MemberMachine(member_configuration, randomness, clock.now_us)
+        machine = MemberMachine(member_configuration, randomness, clock.now_us)
+        self.member = machine.inspect()
         self.network = network
         self.http = HttpServer(self._application)
         self._clock = clock
@@ -113,7 +117,7 @@ class MemberService:
         self.host = MemberHost(
             member_configuration.label,
             member_configuration.cluster_name,
-            self.machine,
+            machine,
             clock,
             self.network,
             self,
@@ -133,7 +137,7 @@ class MemberService:
     def stop(self) -> None:
         """Stop gracefully: give away what only this member holds, and say goodbye. Asked a second time, only say goodbye."""
         self._stopping = True
-        self.host.step(self.machine.stop)
+        self.host.step(StopMember(self.label))
 
     async def closed(self, within_seconds: float) -> None:
         """Return when nobody is connected any more, or the time is over."""
@@ -148,19 +152,19 @@ class MemberService:
 
     @property
     def address(self) -> Address:
-        return self.machine.address
+        return self.member.address
 
     @property
     def uuid(self) -> str:
-        return self.machine.uuid
+        return self.member.uuid
 
     @property
     def node_state(self) -> NodeState:
         if self.host.ended:
             return "SHUT_DOWN"
-        if self._stopping or self.machine.cluster_state == "PASSIVE":
+        if self._stopping or self.member.cluster_state == "PASSIVE":
             return "PASSIVE"
-        return "ACTIVE" if self.machine.joined else "STARTING"
+        return "ACTIVE" if self.member.joined else "STARTING"
 
     @property
     def connections(self) -> int:
@@ -204,16 +208,16 @@ class MemberService:
     async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
         what = f"change of {', '.join(properties)}"[:LONGEST_COMMAND_TEXT]
         try:
-            self.machine.settings.changed_at_runtime(properties)
+            self.member.settings.changed_at_runtime(properties)
         except BadProperty as problem:
             self.refused(what, caller, str(problem))
             raise
-        self.host.step(partial(self.machine.reconfigure, properties=properties))
+        self.host.step(SetProperties(self.label, properties))
         self._record_accepted(what, caller)
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
         self._record_accepted("shutdown of the cluster" if whole_cluster else "shutdown of the member", caller)
-        stop = partial(self.host.step, self.machine.stop_all) if whole_cluster else self._stop_unless_stopping
+        stop = partial(self.host.step, STOP_CLUSTER) if whole_cluster else self._stop_unless_stopping
         self._loop.call_later(ANSWER_SENT_SECONDS, stop)
 
     # Commands
@@ -259,7 +263,7 @@ class MemberService:
 
     def _resolved(self, command: SetJoinList) -> SetJoinList:
         """The same with addresses alone. Raises `CommandRefused`."""
-        tries = self.machine.settings.join_port_try_count
+        tries = self.member.settings.join_port_try_count
         try:
             addresses = resolve_join_list(command.addresses, self.network.addresses, port_try_count=tries)
         except BadJoinList as problem:

@@ -14,8 +14,8 @@ from quarterdeck.backend.service.rest.endpoint import RestEndpoint, RestRequest
 async def cluster(rest_request: RestRequest) -> Response:
     """The members in order of age. Clients have no connections of their own kind here, so there are none to count."""
     face = rest_request.face
-    members = face.machine.members.members if face.machine.members is not None else ()
-    rows = [_row(member, face.machine.uuid) for member in members]
+    members = face.member.members.members if face.member.members is not None else ()
+    rows = [_row(member, face.member.uuid) for member in members]
     return json_response({"members": rows, "connectionCount": 0, "allConnectionCount": face.connections})
 
 

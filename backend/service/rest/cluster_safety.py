@@ -18,14 +18,14 @@ from quarterdeck.backend.service.http.face import Face
 
 def why_not_ready(face: Face) -> str:
     """Why the member should be sent no work; empty when it may be."""
-    machine = face.machine
+    member = face.member
     if face.node_state == "SHUT_DOWN":
         return "it is shut down"
-    if face.node_state == "PASSIVE" and machine.cluster_state != "PASSIVE":
+    if face.node_state == "PASSIVE" and member.cluster_state != "PASSIVE":
         return "it is about to leave"
-    if not machine.joined or machine.members is None:
+    if not member.joined or member.members is None:
         return "it has not joined a cluster"
-    size, needed = len(machine.members.members), machine.settings.minimum_cluster_size
+    size, needed = len(member.members.members), member.settings.minimum_cluster_size
     if size < needed:
         return f"it sees {size} of at least {needed} members"
     return ""
@@ -33,19 +33,17 @@ def why_not_ready(face: Face) -> str:
 
 def why_unsafe(face: Face) -> str:
     """The first thing found that stands between this cluster and safety; empty when there is none."""
-    machine = face.machine
-    if not machine.joined or machine.members is None:
+    member = face.member
+    if not member.joined or member.members is None:
         return "it has not joined a cluster"
     belief = face.picture.members.get(face.label)
     busy = _why_busy(belief) if belief is not None else ""
     if busy:
         return busy
-    if machine.table is None:
+    if member.table is None:
         return _why_unsafe_without_table(face, belief)
-    table = machine.table
-    return _missing_replicas(
-        _SafetyInput(table.digest, table.version, machine.members.members, machine.settings, table)
-    )
+    table = member.table
+    return _missing_replicas(_SafetyInput(table.digest, table.version, member.members.members, member.settings, table))
 
 
 def migration_queue_size(face: Face) -> int:
@@ -53,7 +51,7 @@ def migration_queue_size(face: Face) -> int:
     belief = face.picture.members.get(face.label)
     if belief is None:
         return 0
-    if face.machine.is_master:
+    if face.member.is_master:
         return belief.leading.waiting + len(belief.leading.running)
     return len(belief.taking_part)
 
@@ -73,11 +71,11 @@ def _why_busy(belief: Belief) -> str:
 
 def _why_unsafe_without_table(face: Face, belief: Belief | None) -> str:
     """The master knows whether there is a table; another member is told of it within the time that compares tables."""
-    machine = face.machine
-    if machine.is_master:
+    member = face.member
+    if member.is_master:
         return ""
     since_us = belief.list_since_us if belief is not None else face.now_us()
-    if face.now_us() - since_us < machine.settings.table_send_interval_us:
+    if face.now_us() - since_us < member.settings.table_send_interval_us:
         return "whether there is a partition table is not known yet"
     return ""
 

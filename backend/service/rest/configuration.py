@@ -36,7 +36,7 @@ async def update_member_list(rest_request: RestRequest) -> Response:
     """Replaces the list at this member, which brings it to every other member of its cluster."""
     face = rest_request.face
     _require_tcp_ip(face)
-    addresses = read_member_list(rest_request.payload, face.machine.settings)
+    addresses = read_member_list(rest_request.payload, face.member.settings)
     await face.do(SetJoinList(face.label, addresses), rest_request.caller)
     return success(message=LIST_UPDATED, member_list=addresses)
 
@@ -65,9 +65,7 @@ async def reload(rest_request: RestRequest) -> Response:
 
 async def _apply(rest_request: RestRequest, document: object) -> Response:
     face = rest_request.face
-    change = runtime_change_of(
-        document, face.machine.settings, face.machine.join_list, face.configuration.tcp_ip_enabled
-    )
+    change = runtime_change_of(document, face.member.settings, face.member.join_list, face.configuration.tcp_ip_enabled)
     if change.join_list is not None:
         await face.do(SetJoinList(face.label, change.join_list), rest_request.caller)
     if change.properties:
@@ -81,10 +79,10 @@ def _result(change: RuntimeChange) -> dict[str, object]:
 
 def _list_in_force(face: Face) -> tuple[str, ...]:
     """As configured, if nobody has edited it: an entry without a port is one entry then, though it stands for several."""
-    machine, configured = face.machine, face.configuration.join_list
-    if configured and read_member_list(list(configured), machine.settings) == machine.join_list:
+    member, configured = face.member, face.configuration.join_list
+    if configured and read_member_list(list(configured), member.settings) == member.join_list:
         return configured
-    return machine.join_list
+    return member.join_list
 
 
 def _require_tcp_ip(face: Face) -> None:

@@ -18,9 +18,9 @@ from starlette.types import Receive, Scope, Send
 
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.properties import BadProperty
-from quarterdeck.backend.service.configuration.process_configuration import GROUPS_BY_DEFAULT, EndpointGroup
+from quarterdeck.backend.service.configuration.process_configuration import GROUPS_BY_DEFAULT, EndpointGroup, Role
 from quarterdeck.backend.service.http.access import access_of, require
-from quarterdeck.backend.service.http.face import Caller, Face, Role
+from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied, failure
 from quarterdeck.backend.service.rest.request_body import Body, Value, read_body
 
@@ -36,7 +36,7 @@ class RestRequest:
 
     def require_joined(self) -> None:
         """Raises `Denied` while the member belongs to no cluster."""
-        if not self.face.machine.joined:
+        if not self.face.member.joined:
             hint = "wait until hazelcast/health/ready answers 200"
             raise Denied(503, f"{self.face.label} has not joined a cluster yet", hint)
 

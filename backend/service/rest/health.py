@@ -6,7 +6,8 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.service.http.face import Face, NodeState
+from quarterdeck.backend.member_api.beliefs import NodeState
+from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, json_response
 from quarterdeck.backend.service.rest.cluster_safety import migration_queue_size, why_not_ready, why_unsafe
 from quarterdeck.backend.service.rest.endpoint import RestEndpoint, RestRequest
@@ -25,12 +26,12 @@ class Health(Struct, frozen=True, rename="camel"):
 
 
 def health_of(face: Face) -> Health:
-    machine = face.machine
-    joined = machine.joined and machine.members is not None
+    member = face.member
+    joined = member.joined and member.members is not None
     unsafe = why_unsafe(face)
     return Health(
         node_state=face.node_state,
-        cluster_state=machine.cluster_state if joined else None,
+        cluster_state=member.cluster_state if joined else None,
         cluster_safe=not unsafe,
         migration_queue_size=migration_queue_size(face),
         cluster_size=_size(face),
@@ -69,7 +70,7 @@ async def node_state(rest_request: RestRequest) -> Response:
 
 async def cluster_state(rest_request: RestRequest) -> Response:
     rest_request.require_joined()
-    return json_response(rest_request.face.machine.cluster_state)
+    return json_response(rest_request.face.member.cluster_state)
 
 
 async def cluster_safe(rest_request: RestRequest) -> Response:
@@ -91,8 +92,8 @@ async def no_such_health(rest_request: RestRequest) -> Response:
 
 
 def _size(face: Face) -> int:
-    machine = face.machine
-    return len(machine.members.members) if machine.joined and machine.members is not None else 0
+    member = face.member
+    return len(member.members.members) if member.joined and member.members is not None else 0
 
 
 def _status(face: Face) -> int:

@@ -38,23 +38,23 @@ LEVELS = {
 
 async def state(rest_request: RestRequest) -> Response:
     rest_request.require_joined()
-    return success(state=rest_request.face.machine.cluster_state.lower())
+    return success(state=rest_request.face.member.cluster_state.lower())
 
 
 async def change_state(rest_request: RestRequest) -> Response:
     """Answered when the state has changed, or the change was refused."""
     rest_request.require_joined()
     face, wanted = rest_request.face, _state_named(rest_request.text("state"))
-    if face.machine.cluster_state != wanted:
+    if face.member.cluster_state != wanted:
         await _change(rest_request, wanted)
     return success(state=wanted.lower())
 
 
 async def nodes(rest_request: RestRequest) -> Response:
     rest_request.require_joined()
-    members = rest_request.face.machine.members
+    members = rest_request.face.member.members
     assert members is not None
-    listed = ", ".join(_node_text(member, rest_request.face.machine.uuid) for member in members.members)
+    listed = ", ".join(_node_text(member, rest_request.face.member.uuid) for member in members.members)
     return success(response=f"[{listed}]\n{software_version()}\n{platform.python_version()}")
 
 
@@ -75,7 +75,7 @@ async def member_shutdown(rest_request: RestRequest) -> Response:
 
 
 async def cluster_shutdown(rest_request: RestRequest) -> Response:
-    if not rest_request.face.machine.joined:
+    if not rest_request.face.member.joined:
         raise Denied(
             409, f"{rest_request.face.label} has not yet joined", "use memberShutdown to stop this member alone"
         )
@@ -114,15 +114,15 @@ def _state_named(text: str) -> ClusterState:
 async def _change(rest_request: RestRequest, wanted: ClusterState) -> None:
     """Ask for the state and wait until it has come, or it is known that it will not. Raises `Denied`."""
     face = rest_request.face
-    _, earlier = face.records_after(face.machine.uuid, 0)
-    last = (earlier[-1].uuid, earlier[-1].seq) if earlier else (face.machine.uuid, 0)
-    deadline_us = face.now_us() + face.machine.settings.state_lease_us + SECOND_US
+    _, earlier = face.records_after(face.member.uuid, 0)
+    last = (earlier[-1].uuid, earlier[-1].seq) if earlier else (face.member.uuid, 0)
+    deadline_us = face.now_us() + face.member.settings.state_lease_us + SECOND_US
     await face.do(ChangeState(face.label, wanted), rest_request.caller)
-    while face.machine.cluster_state != wanted:
+    while face.member.cluster_state != wanted:
         _, records = face.records_after(*last)
         for record in records:
             if isinstance(record.event, ClusterStateRefused) and record.event.wanted == wanted:
-                raise Denied(409, f"the state stays {face.machine.cluster_state}: {record.event.reason}", "try again")
+                raise Denied(409, f"the state stays {face.member.cluster_state}: {record.event.reason}", "try again")
             last = record.uuid, record.seq
         if face.now_us() >= deadline_us or face.node_state == "SHUT_DOWN":
             raise Denied(503, f"whether the state becomes {wanted} is not known yet", "ask for the state")

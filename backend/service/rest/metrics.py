@@ -20,9 +20,8 @@ from starlette.routing import Route
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.events import EVENT_KINDS, Event
-from quarterdeck.backend.service.console_api.query_results import own_belief
 from quarterdeck.backend.service.http.access import require
-from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.member_log import software_version
 
 LOST = "lost"
@@ -72,7 +71,7 @@ class MemberCollector(Collector):
         )
         yield _one_of("quarterdeck_node_state", "What the process is doing.", NODE_STATES, face.node_state)
         yield _one_of(
-            "quarterdeck_cluster_state", "The state of the cluster.", CLUSTER_STATES, face.machine.cluster_state
+            "quarterdeck_cluster_state", "The state of the cluster.", CLUSTER_STATES, face.member.cluster_state
         )
         yield from self._migrations()
         yield self._events_by_kind()
@@ -111,15 +110,15 @@ class MemberCollector(Collector):
 
 
 def _list_version(face: Face) -> float:
-    return face.machine.members.version if face.machine.members else 0
+    return face.member.members.version if face.member.members else 0
 
 
 def _members(face: Face) -> float:
-    return len(face.machine.members.members) if face.machine.members else 0
+    return len(face.member.members.members) if face.member.members else 0
 
 
 def _table_version(face: Face) -> float:
-    return face.machine.table.version if face.machine.table else 0
+    return face.member.table.version if face.member.table else 0
 
 
 def _owned(face: Face) -> float:
@@ -135,7 +134,7 @@ def _backed_up(face: Face) -> float:
 GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
     "member_list_version": ("Version of the installed member list; 0 before the first.", _list_version),
     "members": ("Members on that list.", _members),
-    "is_master": ("1 when this member leads, in its own belief.", lambda face: face.machine.is_master),
+    "is_master": ("1 when this member leads, in its own belief.", lambda face: face.member.is_master),
     "suspicions": ("Members that this one suspects.", lambda face: len(own_belief(face).suspicions)),
     "held_back_members": (
         "Members kept out until they prove their links.",
@@ -151,7 +150,7 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
         "Its backups that lack what their owners have.",
         lambda face: len(own_belief(face).out_of_step),
     ),
-    "join_list_addresses": ("Addresses on its join list.", lambda face: len(face.machine.join_list)),
+    "join_list_addresses": ("Addresses on its join list.", lambda face: len(face.member.join_list)),
 }
 """By name: what it means, and how it is read."""
 

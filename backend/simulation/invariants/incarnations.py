@@ -23,6 +23,7 @@ from quarterdeck.backend.core.events import (
     SuspicionCleared,
     SuspicionRaised,
 )
+from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 
 
@@ -179,10 +180,7 @@ class Incarnations:
     def _change_link(self, record: Record, event: LinkChanged) -> None:
         self.disturbed_us = record.at
         link = (event.source, event.target)
-        if event == LinkChanged(*link):
-            self._conditions.pop(link, None)
-        else:
-            self._conditions[link] = event
+        take_condition(self._conditions, event)
         if event.blocked:
             self._blocked_since.setdefault(link, record)
         else:

@@ -280,7 +280,7 @@ def misplaced_replica(world: World, tables: PartitionTables) -> str:
     for label in world.labels:
         machine = world.machine(label)
         if machine is not None and machine.uuid in tables.by_incarnation:
-            held[machine.uuid] = world.replicas(label)
+            held[machine.uuid] = machine.inspect().replicas()
     for uuid, replicas in held.items():
         rows = tables.by_incarnation[uuid].rows
         for partition, row in rows.items():

@@ -13,19 +13,14 @@ Whoever draws a round's latencies draws once for it, whether it is left out or n
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable
-from operator import itemgetter
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.effects import Deliveries
+from quarterdeck.backend.core.inputs import HeartbeatsElided
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.simulation.virtual_time.latency import Latency
-from quarterdeck.backend.simulation.virtual_time.node import Arrival, DeliveryBatch, Node
-
-GOLDEN = 0.6180339887498949
-"""Steps of the golden ratio spread a round's messages evenly over the possible latencies, wherever the first one lies."""
-
+from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, DeliveryBatch, Node
 
 QueuePosition = tuple[int, int]
 """A time, and the place in the queue among all that happens then."""
@@ -39,49 +34,6 @@ def can_elide(settings: Settings, latency: Latency) -> bool:
         and latency.model == "uniform"
         and latency.most_us < settings.heartbeat_interval_us
     )
-
-
-class BroadcastSchedule:
-    """What is the same in all rounds of the same deliveries: how far each message's latency lies beyond that of the first.
-
-    In descending order, so that a batch of deliveries is made of two pieces of `messages` without sorting anything.
-    """
-
-    __slots__ = ("keys", "latency", "messages")
-
-    def __init__(self, deliveries: Deliveries, latency: Latency, nodes: dict[Address, Node]) -> None:
-        spread_us = max(1, latency.most_us - latency.least_us)
-        step_us = int(GOLDEN * spread_us)
-        self.latency = latency
-        self.messages = sorted(
-            (
-                (place * step_us % spread_us, place, nodes[address], message)
-                for place, (address, message) in enumerate(deliveries)
-            ),
-            key=itemgetter(0, 1),
-            reverse=True,
-        )
-        self.keys = [-beyond_us for beyond_us, _, _, _ in self.messages]
-
-    def __len__(self) -> int:
-        return len(self.messages)
-
-    def batch(self, sent_us: int, draw: float, first_order: int) -> DeliveryBatch:
-        """When and where each message of a round arrives, the last first; `draw` spreads it over the possible latencies."""
-        spread_us = max(1, self.latency.most_us - self.latency.least_us)
-        draw_us = int(draw * spread_us)
-        after_us = sent_us + self.latency.least_us + draw_us
-        wrapped = bisect_right(self.keys, draw_us - spread_us)
-        batch = [
-            (after_us + beyond_us, first_order + place, node, message)
-            for beyond_us, place, node, message in self.messages[wrapped:]
-        ]
-        after_us -= spread_us
-        batch += [
-            (after_us + beyond_us, first_order + place, node, message)
-            for beyond_us, place, node, message in self.messages[:wrapped]
-        ]
-        return batch  # type: ignore[return-value]
 
 
 class HeartbeatRound:
@@ -148,10 +100,14 @@ class Elision:
     def end_calm(self, position: QueuePosition) -> None:
         """Something happens at `position`. Let everybody know what was left out, and put back what has not arrived yet."""
         if self.is_calm:
+            heard: defaultdict[Node, dict[Address, int]] = defaultdict(dict)
             for node, history in self._histories.items():
                 for this in (history.before, history.last):
                     if this is not None:
-                        self._restore(node, this, position)
+                        self._restore(node, this, position, heard)
+            for receiver, heard_us in heard.items():
+                if receiver.machine is not None:
+                    receiver.machine.step(position[0], HeartbeatsElided(heard_us))
         self.is_calm = False
         self._histories.clear()
         self._calm_members = 0
@@ -161,14 +117,21 @@ class Elision:
             history.before.sent_us for history in self._histories.values() if history.before is not None
         )
 
-    def _restore(self, node: Node, this: HeartbeatRound, position: QueuePosition) -> None:
+    def _restore(
+        self,
+        node: Node,
+        this: HeartbeatRound,
+        position: QueuePosition,
+        heard: dict[Node, dict[Address, int]],
+    ) -> None:
+        """Sort a round into what has arrived by `position`, which goes into `heard` by its receiver, and what has not."""
         late: list[Arrival] = []
         for arrival in this.schedule.batch(this.sent_us, this.draw, this.first_order):
             at, order, receiver, _ = arrival
             if (at, order) > position:
                 late.append(arrival)
-            elif receiver.machine is not None:
-                receiver.machine.record_heartbeat(node.address, at)
+            elif heard[receiver].get(node.address, 0) < at:
+                heard[receiver][node.address] = at
         if late and this.elided:
             self.elided -= len(late)
             self._enqueue(node, late)

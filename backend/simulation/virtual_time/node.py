@@ -1,61 +1,55 @@
-"""The places of a simulated world where members live, and what is on its way to them."""
+"""The places of a simulated world where members run, and what is on its way to them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from operator import itemgetter
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import KillAt
-from quarterdeck.backend.core.effects import Deliveries
+from quarterdeck.backend.core.effects import Deliveries, MemberProcess
+from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
-from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.simulation.virtual_time.clocks import Clock
-
-if TYPE_CHECKING:
-    from quarterdeck.backend.simulation.virtual_time.elision import BroadcastSchedule
+from quarterdeck.backend.simulation.virtual_time.latency import Latency
 
 CLOCK_BITS = 52
 """A number of the fingerprint holds virtual microseconds (142 years of them), above them the member."""
 
 MOST_NODES = 1 << 11
 
-
-class DeliveryFailure:
-    """What comes back instead of an answer when nobody listens at an address, or the link resets."""
-
-    __slots__ = ("address", "reason")
-
-    def __init__(self, address: Address, reason: str) -> None:
-        self.address = address
-        self.reason = reason
+GOLDEN = 0.6180339887498949
+"""Steps of the golden ratio spread a round's messages evenly over the possible latencies, wherever the first one lies."""
 
 
 class Node:
-    """A place where lives of one member run, one after another. `machine` is None while none does.
+    """A place where incarnations of one member run, one after another. `machine` is None while none does.
 
     `clock` is None where the member's clock shows the run's time. `wake_at` is in the run's time.
     """
 
     __slots__ = (
-        *(
-            "address",
-            "schedule",
-            "member_configuration",
-            "clock",
-            "code",
-            "deliveries",
-            "kill_point",
-            "inbox",
-            "index",
-            "label",
-            "lives",
-            "machine",
-            "paused",
-            "needs_slow_path",
-        ),
+        "address",
+        "clock",
+        "code",
+        "deliveries",
+        "inbox",
+        "index",
+        "kill_point",
+        "label",
+        "lives",
+        "machine",
+        "member_configuration",
+        "needs_slow_path",
+        "paused",
+        "process",
+        "schedule",
         "wake_at",
     )
+
+    process: MemberProcess
+    """What carries out the effects of the member that runs here. Where nobody ever runs there is none."""
 
     def __init__(self, index: int, member_configuration: MemberConfiguration, clock: Clock | None = None) -> None:
         self.index = index
@@ -65,19 +59,22 @@ class Node:
         self.address = member_configuration.address
         self.clock = clock
         self.needs_slow_path = clock is not None
-        """Whether a delivery needs more than to be handed over: the member is paused or has its own time."""
+        """Whether an arrival cannot simply be handed over: the member is paused, or has a clock of its own."""
         self.machine: MemberMachine | None = None
         self.lives = 0
+        """How many processes were started here so far."""
         self.deliveries: Deliveries = ()
-        """The last round of heartbeats it sent, and what was made of it."""
+        """The last round of heartbeats that the member sent. `schedule` is made of it."""
         self.schedule: BroadcastSchedule | None = None
         self.kill_point: KillAt | None = None
-        """Where in a protocol the present life is killed, or the next one if none runs."""
+        """Where in a protocol the present process is killed, or the next one if none runs."""
         self.paused = False
-        self.inbox: list[tuple[Node, Message | DeliveryFailure]] = []
+        self.inbox: list[tuple[Node, Content]] = []
+        """What has arrived while the member is paused, and from where."""
         self.wake_at = NEVER
 
     def set_paused(self, paused: bool) -> None:
+        """Freeze the process, or let it go on."""
         self.paused = paused
         self.needs_slow_path = paused or self.clock is not None
 
@@ -85,10 +82,64 @@ class Node:
         """What the member's own clock shows."""
         return now_us if self.clock is None else self.clock.local_us(now_us)
 
+    def end_process(self) -> None:
+        """Leave nothing of the process that runs here."""
+        self.machine = None
+        self.kill_point = None
+        self.set_paused(False)
+        self.inbox.clear()
+        self.wake_at = NEVER
 
-Arrival = tuple[int, int, Node, Message | DeliveryFailure]
+
+Content = Receive | PeerUnreachable
+"""What arrives: a message, or word that a message could not be delivered."""
+
+Arrival = tuple[int, int, Node, Content]
 """When something arrives, its place among all that arrives then, where, and what it is."""
 
 DeliveryBatch = list[Arrival]
 """What one member sent at one instant, the last to arrive first. It stands in the queue as one entry, so that a broadcast that
 nothing interrupts costs the queue nothing for each of its messages."""
+
+
+class BroadcastSchedule:
+    """What is the same in all rounds of the same deliveries: how far each message's latency lies beyond that of the first.
+
+    In descending order, so that a batch of deliveries is made of two pieces of `messages` without sorting anything.
+    """
+
+    __slots__ = ("keys", "latency", "messages")
+
+    def __init__(self, sender: Address, deliveries: Deliveries, latency: Latency, nodes: dict[Address, Node]) -> None:
+        spread_us = max(1, latency.most_us - latency.least_us)
+        step_us = int(GOLDEN * spread_us)
+        self.latency = latency
+        self.messages = sorted(
+            (
+                (place * step_us % spread_us, place, nodes[address], Receive(sender, message))
+                for place, (address, message) in enumerate(deliveries)
+            ),
+            key=itemgetter(0, 1),
+            reverse=True,
+        )
+        self.keys = [-beyond_us for beyond_us, _, _, _ in self.messages]
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def batch(self, sent_us: int, draw: float, first_order: int) -> DeliveryBatch:
+        """When and where each message of a round arrives, the last first; `draw` spreads it over the possible latencies."""
+        spread_us = max(1, self.latency.most_us - self.latency.least_us)
+        draw_us = int(draw * spread_us)
+        after_us = sent_us + self.latency.least_us + draw_us
+        wrapped = bisect_right(self.keys, draw_us - spread_us)
+        batch: DeliveryBatch = [
+            (after_us + beyond_us, first_order + place, node, message)
+            for beyond_us, place, node, message in self.messages[wrapped:]
+        ]
+        after_us -= spread_us
+        batch += [
+            (after_us + beyond_us, first_order + place, node, message)
+            for beyond_us, place, node, message in self.messages[:wrapped]
+        ]
+        return batch

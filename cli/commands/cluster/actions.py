@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.backend.core.command_catalogue import CATALOGUE
 from quarterdeck.cli.configuration.connection import Connection, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
@@ -21,7 +22,7 @@ MemberOption = Annotated[
 
 JOIN_LIST_COLUMNS = ("member", "join_list")
 STATE_COLUMNS = ("member", "cluster_state", "node_state")
-FAULT_WORDS = ("partition", "cut", "delay", "lose", "duplicate", "drop-messages", "heal", "pause", "resume", "kill")
+FAULT_WORDS = tuple(dict.fromkeys(one.word for one in CATALOGUE if one.role == "fault" and one.http is not None))
 
 join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode=None)
 

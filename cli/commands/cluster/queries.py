@@ -14,7 +14,9 @@ from quarterdeck.cli.exits import ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.cli.commands.cluster.session import Answers, ClusterSession
+    from quarterdeck.backend.member_api.beliefs import Suspicions
+    from quarterdeck.backend.member_api.partitions import Migration, Migrations, Planned, Table
+    from quarterdeck.cli.commands.cluster.session import ClusterSession
 
 MemberOption = Annotated[
     str | None, typer.Option("--member", metavar="NAME", help="Whom to ask, by label or address; else the master.")
@@ -70,10 +72,11 @@ def members(connection: Connection, output: FormatOption = Format.TABLE) -> None
 @with_connection
 def suspicions(connection: Connection, output: FormatOption = Format.TABLE) -> None:
     """Print who suspects whom and why, who reports whom to its master, and whom masters hold back."""
+    from quarterdeck.backend.member_api.beliefs import Suspicions
     from quarterdeck.cli.commands.cluster.session import run_session
 
     async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        answers = await session.get_all(tuple(session.present), "/suspicions")
+        answers = await session.get_all(tuple(session.present), "/suspicions", Suspicions)
         return [row for label, answer in answers.items() for row in suspicion_rows(session, label, answer)]
 
     write_rows(run_session(connection, collect), SUSPICION_COLUMNS, output)
@@ -89,6 +92,7 @@ def table(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print one member's partition table: who holds which replica."""
+    from quarterdeck.backend.member_api.partitions import Table
     from quarterdeck.cli.commands.cluster.session import run_session
 
     async def collect(session: ClusterSession) -> list[dict[str, object]]:
@@ -97,12 +101,12 @@ def table(
         start: int | None = first
         while start is not None:
             end = "" if last is None else f"&to={last}"
-            answer = await session.get(asked, f"/table?from={start}{end}")
+            answer = await session.get(asked, f"/table?from={start}{end}", Table)
             rows += table_rows(session, answer)
-            start = answer["next"]
+            start = answer.next
             if last is not None and start is not None and start > last:
                 break
-        say(f"as {asked} has it: table version {answer['table_version']}, digest {answer['digest'] or 'none'}")
+        say(f"as {asked} has it: table version {answer.table_version}, digest {answer.digest or 'none'}")
         return rows
 
     write_rows(run_session(connection, collect), TABLE_COLUMNS, output)
@@ -112,14 +116,15 @@ def table(
 @with_connection
 def migrations(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print what the masters migrate: running, planned, and how the latest ended."""
+    from quarterdeck.backend.member_api.partitions import Migrations
     from quarterdeck.cli.commands.cluster.session import run_session
 
     async def collect(session: ClusterSession) -> list[dict[str, object]]:
         asked = (session.member(member, "its migrations"),) if member else session.masters
-        answers = await session.get_all(asked, "/migrations")
+        answers = await session.get_all(asked, "/migrations", Migrations)
         for label, answer in answers.items():
-            counts = f"{answer['running_count']} running, {answer['queued']} planned, {answer['done']} done"
-            say(f"{label}: {counts}, {answer['failed']} failed, {answer['lost']} partitions lost")
+            counts = f"{answer.running_count} running, {answer.queued} planned, {answer.done} done"
+            say(f"{label}: {counts}, {answer.failed} failed, {answer.lost} partitions lost")
         return [row for label, answer in answers.items() for row in migration_rows(session, label, answer)]
 
     write_rows(run_session(connection, collect), MIGRATION_COLUMNS, output)
@@ -129,12 +134,17 @@ def migrations(connection: Connection, member: MemberOption = None, output: Form
 @with_connection
 def why(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print for every master why its cluster does not become one with the others."""
+    import msgspec
+
+    from quarterdeck.backend.member_api.beliefs import WhyNotMerging
     from quarterdeck.cli.commands.cluster.session import run_session
 
     async def collect(session: ClusterSession) -> list[dict[str, object]]:
         asked = (session.member(member, "its reasons"),) if member else session.masters or tuple(session.present)
-        answers = await session.get_all(asked, "/why-not-merging")
-        return [{"member": label, **with_labels(session, answer)} for label, answer in answers.items()]
+        answers = await session.get_all(asked, "/why-not-merging", WhyNotMerging)
+        return [
+            {"member": label, **with_labels(session, msgspec.to_builtins(answer))} for label, answer in answers.items()
+        ]
 
     write_rows(run_session(connection, collect), WHY_COLUMNS, output)
 
@@ -182,6 +192,7 @@ def summary(session: ClusterSession) -> dict[str, object]:
 
 
 def member_rows(session: ClusterSession) -> Iterator[dict[str, object]]:
+    """A row for each member that was looked for, also for those that do not answer."""
     for label, discovered in session.discovered_members.items():
         row: dict[str, object] = {
             "member": label,
@@ -210,50 +221,55 @@ def member_rows(session: ClusterSession) -> Iterator[dict[str, object]]:
         yield row | {"url": discovered.url, "why": discovered.why}
 
 
-def suspicion_rows(session: ClusterSession, observer: str, answer: Answers) -> Iterator[dict[str, object]]:
+def suspicion_rows(session: ClusterSession, observer: str, answer: Suspicions) -> Iterator[dict[str, object]]:
+    """A row for each suspicion, report and member that is held back."""
     now_us = session.present[observer].now_us
-    for one in answer["suspicions"]:
+    for suspicion in answer.suspicions:
         yield {
             "observer": observer,
             "kind": "suspects",
-            "about": session.name_of(one["suspect"]),
-            "since_seconds": round(max(now_us - one["since_us"], 0) / 1e6, 1),
-            "reason": session.named(one["reason"]),
+            "about": session.name_of(suspicion.suspect),
+            "since_seconds": round(max(now_us - suspicion.since_us, 0) / 1e6, 1),
+            "reason": session.named(suspicion.reason),
         }
-    for one in answer["reports"]:
-        reason = f"cannot reach {', '.join(map(session.name_of, one['suspects']))}"
-        yield {"observer": observer, "kind": "was told by", "about": session.name_of(one["reporter"]), "reason": reason}
-    for one in answer["held_back"]:
-        missing = ", ".join(map(session.name_of, one["missing"])) or "all"
+    for report in answer.reports:
+        reason = f"cannot reach {', '.join(map(session.name_of, report.suspects))}"
+        yield {"observer": observer, "kind": "was told by", "about": session.name_of(report.reporter), "reason": reason}
+    for joiner in answer.held_back:
+        missing = ", ".join(map(session.name_of, joiner.missing)) or "all"
         reason = f"until its links to {missing} are proven"
-        yield {"observer": observer, "kind": "holds back", "about": session.name_of(one["address"]), "reason": reason}
+        yield {"observer": observer, "kind": "holds back", "about": session.name_of(joiner.address), "reason": reason}
 
 
-def table_rows(session: ClusterSession, answer: Answers) -> Iterator[dict[str, object]]:
-    holders = [session.name_of(one["address"]) for one in answer["holders"]]
-    for partition, version, *places in answer["rows"]:
+def table_rows(session: ClusterSession, answer: Table) -> Iterator[dict[str, object]]:
+    """A row for each partition: its version, and its replicas by name."""
+    holders = [session.name_of(one.address) for one in answer.holders]
+    for partition, version, *places in answer.rows:
         replicas = [None if place < 0 else holders[place] for place in places]
         yield {"partition": partition, "version": version, "replicas": replicas}
 
 
-def migration_rows(session: ClusterSession, leader: str, answer: Answers) -> Iterator[dict[str, object]]:
-    for one in answer["running"]:
-        yield _migration_row(session, leader, one["phase"], one)
-    for one in answer["planned"]:
-        yield _migration_row(session, leader, "planned", one)
-    for one in answer["ended"]:
-        yield _migration_row(session, leader, "done" if one["committed"] else "failed", one)
+def migration_rows(session: ClusterSession, leader: str, answer: Migrations) -> Iterator[dict[str, object]]:
+    """A row for each migration that `leader` tells of: running, then planned, then ended."""
+    for running in answer.running:
+        yield _migration_row(session, leader, running.phase, running)
+    for planned in answer.planned:
+        yield _migration_row(session, leader, "planned", planned)
+    for ended in answer.ended:
+        yield _migration_row(session, leader, "done" if ended.committed else "failed", ended, ended.reason)
 
 
-def _migration_row(session: ClusterSession, leader: str, state: str, one: dict[str, Any]) -> dict[str, object]:
+def _migration_row(
+    session: ClusterSession, leader: str, state: str, one: Planned | Migration, reason: str = ""
+) -> dict[str, object]:
     return {
         "leader": leader,
         "state": state,
-        "partition": one["partition"],
-        "type": one["type"],
-        "destination": session.name_of(one["destination"]),
-        "source": session.name_of(one["source"]),
-        "reason": session.named(one.get("reason", "")),
+        "partition": one.partition,
+        "type": one.type,
+        "destination": session.name_of(one.destination),
+        "source": session.name_of(one.source),
+        "reason": session.named(reason),
     }
 
 

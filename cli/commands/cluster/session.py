@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, TypeVar
 
 from quarterdeck.backend.clusters.remote.discovery import DiscoveredMember, discover
 from quarterdeck.backend.clusters.remote.member_client import (
     BadResponse,
-    HttpRequest,
     MemberClient,
     RequestRefused,
     Unreachable,
-    decoded,
 )
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, PartlyDone, carry_out
 from quarterdeck.backend.core.address import Address
@@ -26,14 +22,12 @@ from quarterdeck.cli.configuration.connection import Connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.remote.responses import MemberFacts
+    from quarterdeck.backend.member_api.beliefs import ThisMember
 
 Result = TypeVar("Result")
-Answers = dict[str, Any]
+Answer = TypeVar("Answer")
 
 BAD_INPUT_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
-
-ANSWER: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 class ClusterSession:
@@ -51,7 +45,7 @@ class ClusterSession:
         self._labels = {one.address: label for label, one in self.discovered_members.items()}
 
     @property
-    def present(self) -> dict[str, MemberFacts]:
+    def present(self) -> dict[str, ThisMember]:
         """What those who answered say of themselves."""
         return {label: one.facts for label, one in self.discovered_members.items() if one.facts is not None}
 
@@ -84,14 +78,13 @@ class ClusterSession:
             ExitCode.BAD_INPUT, f"there are several clusters, led by {names}; say with --member which one {what} is for"
         )
 
-    async def get(self, label: str, path: str) -> Answers:
-        """What the member answers. Raises `CommandRefused`."""
-        url = self.discovered_members[label].url
-        return dict(decoded(ANSWER, await self._client.ask(url, HttpRequest("GET", path)), url))
+    async def get(self, label: str, path: str, answer: type[Answer]) -> Answer:
+        """What the member answers at `path`. Raises `CommandRefused`."""
+        return await self._client.get(self.discovered_members[label].url, path, answer)
 
-    async def get_all(self, labels: Sequence[str], path: str) -> Mapping[str, Answers]:
+    async def get_all(self, labels: Sequence[str], path: str, answer: type[Answer]) -> Mapping[str, Answer]:
         """What each of them answers; raises `CommandRefused` for the first that does not."""
-        answers = await asyncio.gather(*(self.get(label, path) for label in labels))
+        answers = await asyncio.gather(*(self.get(label, path, answer) for label in labels))
         return dict(zip(labels, answers, strict=True))
 
     async def do(self, command: Command) -> None:

@@ -67,12 +67,14 @@ class RecordStream:
     def records(self, until: float | None) -> Iterator[Record]:
         """Those that are wanted, until `until` on the monotonic clock, or for ever."""
         while until is None or time.monotonic() < until:
-            for record in self._cluster.drain():
+            fresh = self._cluster.drain()
+            # First, for whoever reads may want no more records after these.
+            self._say_changes(self._cluster.connection_status())
+            for record in fresh:
                 self._picture.apply(record)
                 if record.utc >= self._since_utc_us:
                     yield record
             sys.stdout.flush()
-            self._say_changes(self._cluster.connection_status())
             time.sleep(POLL_SECONDS)
 
     def tell(self, records: Iterable[Record]) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
+from quarterdeck.backend.core.command_catalogue import CommandDescription
+from quarterdeck.backend.core.commands import CallMap
 from quarterdeck.cli.commands.console import PresetName, read_settings
-from quarterdeck.cli.commands.map.script import DEFAULT_VALUE_BYTES, Line, Load, read_script
+from quarterdeck.cli.commands.map.script import DEFAULT_VALUE_BYTES, DESCRIPTIONS, MAP_WORDS, Line, Load, read_script
 from quarterdeck.cli.commands.map.session import MapSession, answer_as_data, map_session
 from quarterdeck.cli.commands.run_options import ProcessesOption
 from quarterdeck.cli.configuration.connection import Connection, with_connection
@@ -32,8 +36,7 @@ def _in_utf8(word: str) -> str:
     return word
 
 
-KeyArgument = Annotated[str, typer.Argument(callback=_in_utf8)]
-ValueArgument = Annotated[str, typer.Argument(callback=_in_utf8)]
+WordArgument = Annotated[str, typer.Argument(callback=_in_utf8)]
 MapOption = Annotated[str, typer.Option("--map", metavar="NAME", help="The name of the map.", callback=_in_utf8)]
 KeysOption = Annotated[int, typer.Option(min=0, help="Put so many entries first: key-0, key-1 and so on.")]
 ValueBytesOption = Annotated[int, typer.Option(min=0, help="How long the values of those entries are.")]
@@ -57,93 +60,43 @@ group = typer.Typer(
 )
 
 
-@group.command()
-@with_connection
-def put(
-    connection: Connection,
-    key: KeyArgument,
-    value: ValueArgument,
-    name: MapOption = DEFAULT_MAP,
-    keys: KeysOption = 0,
-    members: MembersOption = DEFAULT_MEMBERS,
-    processes: ProcessesOption = False,
-    properties: PropertyOption = None,
-    output: FormatOption = Format.JSON,
-) -> None:
-    """Store VALUE under KEY; print what was there before."""
-    from quarterdeck.backend.core.data.calls.operations import Put
-
-    once(Put(name, key, value.encode()), Load(name, keys), members, processes, properties, connection, output)
+HELP = {
+    "put": "Store VALUE under KEY; print what was there before.",
+    "get": "Print the value under KEY.",
+    "remove": "Take KEY out; print the value that was there.",
+    "size": "Print how many entries the map has.",
+    "keys": "Print all keys of the map, sorted.",
+}
 
 
-@group.command()
-@with_connection
-def get(
-    connection: Connection,
-    key: KeyArgument,
-    name: MapOption = DEFAULT_MAP,
-    keys: KeysOption = 0,
-    members: MembersOption = DEFAULT_MEMBERS,
-    processes: ProcessesOption = False,
-    properties: PropertyOption = None,
-    output: FormatOption = Format.JSON,
-) -> None:
-    """Print the value under KEY."""
-    from quarterdeck.backend.core.data.calls.operations import Get
+def _add_operation(description: CommandDescription) -> None:
+    """The command that asks for one operation: its arguments are those of the catalogue, but the map is an option."""
 
-    once(Get(name, key), Load(name, keys), members, processes, properties, connection, output)
+    def ask(
+        connection: Connection,
+        name: MapOption = DEFAULT_MAP,
+        keys: KeysOption = 0,
+        members: MembersOption = DEFAULT_MEMBERS,
+        processes: ProcessesOption = False,
+        properties: PropertyOption = None,
+        output: FormatOption = Format.JSON,
+        **words: str,
+    ) -> None:
+        values = {one.name: words[one.name].encode() if one.kind == "bytes" else words[one.name] for one in arguments}
+        call = description.make({"member": "", "map": name, **values})
+        assert isinstance(call, CallMap)
+        once(call.operation, Load(name, keys), members, processes, properties, connection, output)
 
-
-@group.command()
-@with_connection
-def remove(
-    connection: Connection,
-    key: KeyArgument,
-    name: MapOption = DEFAULT_MAP,
-    keys: KeysOption = 0,
-    members: MembersOption = DEFAULT_MEMBERS,
-    processes: ProcessesOption = False,
-    properties: PropertyOption = None,
-    output: FormatOption = Format.JSON,
-) -> None:
-    """Take KEY out; print the value that was there."""
-    from quarterdeck.backend.core.data.calls.operations import Remove
-
-    once(Remove(name, key), Load(name, keys), members, processes, properties, connection, output)
+    arguments = [one for one in description.details if one.name != "map"]
+    *options, _ = inspect.signature(ask, eval_str=True).parameters.values()
+    words = [inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, annotation=WordArgument) for one in arguments]
+    given = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in options]
+    ask.__signature__ = inspect.Signature(words + given)  # type: ignore[attr-defined]
+    group.command(description.word, help=HELP[description.word])(with_connection(ask))
 
 
-@group.command()
-@with_connection
-def size(
-    connection: Connection,
-    name: MapOption = DEFAULT_MAP,
-    keys: KeysOption = 0,
-    members: MembersOption = DEFAULT_MEMBERS,
-    processes: ProcessesOption = False,
-    properties: PropertyOption = None,
-    output: FormatOption = Format.JSON,
-) -> None:
-    """Print how many entries the map has."""
-    from quarterdeck.backend.core.data.calls.operations import Size
-
-    once(Size(name), Load(name, keys), members, processes, properties, connection, output)
-
-
-@group.command("keys")
-@with_connection
-def print_keys(
-    connection: Connection,
-    name: MapOption = DEFAULT_MAP,
-    keys: KeysOption = 0,
-    members: MembersOption = DEFAULT_MEMBERS,
-    processes: ProcessesOption = False,
-    properties: PropertyOption = None,
-    output: FormatOption = Format.JSON,
-) -> None:
-    """Print all keys of the map, sorted."""
-    from quarterdeck.backend.core.data.calls.operations import Keys
-
-    once(Keys(name), Load(name, keys), members, processes, properties, connection, output)
+for _word in MAP_WORDS:
+    _add_operation(DESCRIPTIONS[_word])
 
 
 @group.command()
@@ -230,18 +183,18 @@ def once(
 
 def results(session: MapSession, lines: list[Line], problems: list[str]) -> Iterator[dict[str, object]]:
     """Do line after line; what is not done is also told in `problems`. Raises `CommandFailed` for a line that is refused."""
-    from quarterdeck.backend.core.commands import CommandRefused, KillMember, StartMember, StopMember
+    from quarterdeck.backend.core.commands import CommandRefused
 
     for line in lines:
         try:
             match line.wanted:
-                case StartMember(member) | StopMember(member) | KillMember(member):
-                    session.do(line.wanted)
-                    row: dict[str, object] = {"do": line.wanted.__struct_config__.tag, "member": member}
                 case Load(name, entries, value_bytes):
                     row = session.load(name, entries, value_bytes)
-                case operation:
+                case CallMap(_, operation):
                     row = answer_as_data(operation, session.ask(operation))
+                case command:
+                    session.do(command)
+                    row = dict(msgspec.to_builtins(command))
         except CommandRefused as refusal:
             raise CommandFailed(ExitCode.REFUSED, f"line {line.number}: {refusal}") from refusal
         if row.get("problem"):

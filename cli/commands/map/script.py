@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from quarterdeck.backend.core.command_catalogue import CATALOGUE
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 
-if TYPE_CHECKING:
-    from quarterdeck.backend.core.commands import KillMember, StartMember, StopMember
-    from quarterdeck.backend.core.data.calls.operations import Operation
+MAP_WORDS = ("put", "get", "remove", "size", "keys")
+MEMBER_WORDS = ("start", "stop", "kill")
+DESCRIPTIONS = {word: next(one for one in CATALOGUE if one.word == word) for word in (*MAP_WORDS, *MEMBER_WORDS)}
+
+LOAD = "load"
+LOAD_USAGE = "MAP COUNT [VALUE_BYTES]"
 
 DEFAULT_VALUE_BYTES = 100
 
@@ -30,7 +34,8 @@ class Line:
     """One line of a script: its number, and what it asks for."""
 
     number: int
-    wanted: Operation | Load | StartMember | StopMember | KillMember
+    wanted: Command | Load
+    """A call is for whichever member the session asks."""
 
 
 def read_script(text: str, source: str) -> list[Line]:
@@ -46,31 +51,27 @@ def read_script(text: str, source: str) -> list[Line]:
     return lines
 
 
-def _wanted(words: Sequence[str]) -> Operation | Load | StartMember | StopMember | KillMember:
+def _wanted(words: Sequence[str]) -> Command | Load:
     """What these words ask for. Raises ValueError."""
-    from quarterdeck.backend.core.commands import KillMember, StartMember, StopMember
-    from quarterdeck.backend.core.data.calls.operations import Get, Keys, Put, Remove, Size
-
-    usages: dict[str, tuple[str, Callable[..., Operation | Load | StartMember | StopMember | KillMember]]] = {
-        "put": ("MAP KEY VALUE", lambda name, key, value: Put(name, key, value.encode())),
-        "get": ("MAP KEY", Get),
-        "remove": ("MAP KEY", Remove),
-        "size": ("MAP", Size),
-        "keys": ("MAP", Keys),
-        "load": ("MAP COUNT [VALUE_BYTES]", _load),
-        "start": ("MEMBER", StartMember),
-        "stop": ("MEMBER", StopMember),
-        "kill": ("MEMBER", KillMember),
-    }
     verb, *rest = words
-    if verb not in usages:
-        raise ValueError(f"{verb!r} is not known; write one of {', '.join(usages)}")
-    usage, make = usages[verb]
+    if verb not in (*DESCRIPTIONS, LOAD):
+        raise ValueError(f"{verb!r} is not known; write one of {', '.join((*MAP_WORDS, LOAD, *MEMBER_WORDS))}")
+    if verb == LOAD:
+        _check_count(verb, LOAD_USAGE, rest)
+        return _load(*rest)
+    description = DESCRIPTIONS[verb]
+    arguments = description.details or description.arguments
+    _check_count(verb, " ".join(one.usage for one in arguments), rest)
+    values = {
+        one.name: word.encode() if one.kind == "bytes" else word for one, word in zip(arguments, rest, strict=True)
+    }
+    return description.make({"member": "", **values})
+
+
+def _check_count(verb: str, usage: str, rest: Sequence[str]) -> None:
     most = len(usage.split())
-    least = most - usage.count("[")
-    if not least <= len(rest) <= most:
+    if not most - usage.count("[") <= len(rest) <= most:
         raise ValueError(f"{verb} takes {usage}, not {len(rest)} words; put quotes around words with blanks")
-    return make(*rest)
 
 
 def _load(name: str, count: str, value_bytes: str = str(DEFAULT_VALUE_BYTES)) -> Load:

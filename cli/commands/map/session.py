@@ -41,13 +41,14 @@ class MapSession:
 
     def do(self, command: Command) -> None:
         """Start, stop or kill a member, and wait until that is done. Raises `CommandRefused`."""
-        from quarterdeck.backend.core.commands import KillMember, StartMember, StopMember
+        from quarterdeck.backend.core.command_catalogue import members_ended
+        from quarterdeck.backend.core.commands import StartMember
 
         self._cluster.execute(command).result(LONGEST_WAIT_SECONDS)
+        ended = members_ended([command], "stopped", "killed")
+        self.running = [label for label in self.running if label not in ended]
         if isinstance(command, StartMember):
             self.running.append(command.member)
-        elif isinstance(command, StopMember | KillMember):
-            self.running.remove(command.member)
 
     def load(self, name: str, entries: int, value_bytes: int) -> dict[str, object]:
         """Put `entries` entries, `BATCH_ENTRIES` at a time, and say how quick that was."""

@@ -16,6 +16,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.views.audit.audit_process import AUDIT, AuditFailed, AuditRunner, audited_path, findings_places
 from quarterdeck.app.views.audit.screen import AuditScreen
 from quarterdeck.backend.core import events
+from tests import waiting
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.views.test_findings import line
@@ -158,15 +159,19 @@ def test_members_elsewhere_are_not_watched() -> None:
     show(formed(None, "remote"), talk)
 
 
-def test_the_process_ends_with_the_one_that_waits_for_it() -> None:
+def test_the_process_ends_with_the_one_that_waits_for_it(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    script = f"import os, time; os.symlink(str(os.getpid()), {str(begun)!r}); time.sleep(600)"
+
     async def scenario() -> None:
-        task = asyncio.create_task(pretending("import time; time.sleep(600)").run(Path("x")))
-        await asyncio.sleep(0.3)
+        task = asyncio.create_task(pretending(script).run(Path("x")))
+        await waiting.until(begun.is_symlink)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(scenario())
+    assert not Path("/proc", begun.readlink()).exists()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.screen import ModalScreen
 
-from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
+from quarterdeck.app.actions.action import VIEW_NAMES, Action, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions, command_words
 from quarterdeck.app.commands.confirm_screens import ConfirmScreen, ConfirmTypedScreen
 from quarterdeck.app.commands.palette import ActionsProvider
@@ -16,6 +16,7 @@ from quarterdeck.app.key_map import display_of, keys_for, keys_of
 from tests.app.fakes.console_driver import ConsoleDriver, run
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.views.action_outcomes import LINES, OUTCOMES, opens
+from tests.thoroughness import long_after
 
 DIGITS: dict[ViewName, str] = {view: action_called(view).key_display for view in VIEW_NAMES if view != "member"}
 
@@ -42,14 +43,28 @@ async def yes(driver: ConsoleDriver) -> None:
         await driver.idle()
 
 
-@pytest.mark.parametrize("view", VIEW_NAMES)
+def every_action_of(view: ViewName) -> list[tuple[ViewName, Action]]:
+    return [(view, action) for action in available_actions(True, view)]
+
+
+def every_action_once() -> list[tuple[ViewName, Action]]:
+    """Each in the first view that knows it."""
+    first = {
+        action.id: tried for view in reversed(VIEW_NAMES) for tried in every_action_of(view) for action in tried[1:]
+    }
+    return sorted(first.values(), key=lambda tried: VIEW_NAMES.index(tried[0]))
+
+
+@pytest.mark.parametrize(
+    "tried", long_after(1, [every_action_once(), *map(every_action_of, VIEW_NAMES)]), ids=["once", *VIEW_NAMES]
+)
 def test_every_action_does_what_it_says_in_every_view_that_knows_it(
-    view: ViewName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tried: list[tuple[ViewName, Action]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # for screenshots without a name
 
     async def talk(driver: ConsoleDriver) -> None:
-        for action in available_actions(True, view):
+        for view, action in tried:
             if action.id in STARTS_A_CLUSTER:
                 continue
             await driver.open(view)
@@ -75,7 +90,7 @@ def test_every_action_does_what_it_says_in_every_view_that_knows_it(
     run(talk)
 
 
-@pytest.mark.parametrize("writable", [True, False], ids=["RW", "RO"])
+@pytest.mark.parametrize("writable", long_after(1, [False, True]), ids=["RO", "RW"])
 def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writable: bool) -> None:
     """On a read-only cluster, keys of what would change it lead nowhere."""
 
@@ -107,7 +122,7 @@ def test_every_word_has_a_line_and_no_line_is_left_over() -> None:
     assert set(command_words(writable=True)) == set(LINES)
 
 
-@pytest.mark.parametrize("view", ["beliefs", "migrations", "audit", "member"])
+@pytest.mark.parametrize("view", long_after(1, ["beliefs", "migrations", "audit", "member"]))
 def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
     async def talk(driver: ConsoleDriver) -> None:
         for word in sorted(command_words(writable=True), key="quit".__eq__):
@@ -193,7 +208,7 @@ def test_each_view_opens_by_digit_by_name_and_from_the_palette_and_escape_goes_b
     run(talk)
 
 
-@pytest.mark.parametrize("writable", [True, False], ids=["RW", "RO"])
+@pytest.mark.parametrize("writable", long_after(1, [True, False]), ids=["RW", "RO"])
 def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
     async def talk(driver: ConsoleDriver) -> None:
         for view in VIEW_NAMES:
@@ -212,7 +227,7 @@ def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
     run(talk, writable=writable, size=(200, 200))
 
 
-@pytest.mark.parametrize("view", VIEW_NAMES)
+@pytest.mark.parametrize("view", long_after(4, sorted(VIEW_NAMES)))
 def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: Path) -> None:
     async def talk(driver: ConsoleDriver) -> None:
         app = driver.app

@@ -8,7 +8,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,19 +25,12 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership.views.identity import Member
+from tests.waiting import wait_until
 
 HOST = "127.0.0.1"
-WAIT_SECONDS = 20.0
 
-Reply = tuple[int, dict[str, Any]]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Raises AssertionError when it does not come true in a time that is long for any machine."""
-    limit = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < limit, "it did not come true"
-        time.sleep(0.01)
+Reply = tuple[int, object]
+"""A status, and what JSON is made from."""
 
 
 class FakeMember:
@@ -134,7 +127,7 @@ class FakeMember:
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
         server = self._server
-        wait_for(lambda: server.started)
+        wait_until(lambda: server.started)
 
     def vanish(self) -> None:
         """Nobody listens there any more."""
@@ -149,7 +142,7 @@ class FakeMember:
             return JSONResponse({"status": "fail", "message": "who are you?", "hint": "give a name"}, 401)
         if (request.method, path) in self.replies:
             status, body = self.replies[request.method, path]
-            return JSONResponse(body, status)
+            return Response(msgspec.json.encode(body), status, media_type="application/json")
         if request.method == "GET" and path == "/member":
             return JSONResponse(self.facts())
         if request.method == "GET" and path == "/records":
@@ -189,7 +182,7 @@ class FakeMember:
                 if fresh:
                     batch = {"type": "records", "records": fresh}
                     await stream.send_text(msgspec.json.encode(batch).decode())
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(0.005)  # the pace at which it looks for news
 
 
 @contextmanager

@@ -30,7 +30,8 @@ from quarterdeck.backend.core.commands import (
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.clusters.remote.fake_members import FakeMember, form, serving, wait_for
+from tests.clusters.remote.fake_members import FakeMember, form, serving
+from tests.waiting import wait_until
 
 PACE = StreamTimings(dial=5, quiet=0.2, sign_of_life=5, first_retry=0.02, longest_retry=0.1)
 
@@ -50,7 +51,7 @@ def pump(cluster: RemoteCluster, into: list[Record], until: int) -> None:
         into.extend(cluster.drain())
         return len(into) >= until
 
-    wait_for(enough)
+    wait_until(enough)
 
 
 def contact(cluster: RemoteCluster, label: str) -> str:
@@ -84,7 +85,7 @@ def test_one_url_finds_all_and_tells_everything_once_in_order(cities: tuple[Fake
         assert records[-1].member == "athens"
         assert 0 <= cluster.now_us() - records[-1].at < 60_000_000
         assert (records[-1].utc - records[-1].at) % 60_000_000 == 0
-        wait_for(lambda: all(one.contact == "connected" for one in cluster.connection_status().values()))
+        wait_until(lambda: all(one.contact == "connected" for one in cluster.connection_status().values()))
         assert not any(one.incomplete for one in cluster.connection_status().values())
 
 
@@ -94,9 +95,9 @@ def test_a_silent_member_is_stale_since_it_was_heard_and_comes_back_without_loss
     athens, byzantium, _ = cities
     with watching(athens.url) as (cluster, records):
         pump(cluster, records, 6)
-        wait_for(lambda: contact(cluster, "byzantium") == "connected")
+        wait_until(lambda: contact(cluster, "byzantium") == "connected")
         byzantium.vanish()
-        wait_for(lambda: contact(cluster, "byzantium") == "stale")
+        wait_until(lambda: contact(cluster, "byzantium") == "stale")
         connection_status = cluster.connection_status()["byzantium"]
         assert connection_status.since_us <= cluster.now_us()
         assert connection_status.why
@@ -108,7 +109,7 @@ def test_a_silent_member_is_stale_since_it_was_heard_and_comes_back_without_loss
         byzantium.serve()
         pump(cluster, records, 8)
         assert (records[-1].member, records[-1].seq) == ("byzantium", 3)
-        wait_for(lambda: contact(cluster, "byzantium") == "connected")
+        wait_until(lambda: contact(cluster, "byzantium") == "connected")
         assert cluster.connection_status()["byzantium"].incomplete == ""
 
 
@@ -141,7 +142,7 @@ def test_two_urls_of_one_member_are_one_member(cities: tuple[FakeMember, ...]) -
     athens = cities[0]
     with watching(athens.url, f"http://localhost:{athens.port}") as (cluster, records):
         pump(cluster, records, 6)
-        wait_for(lambda: len(cluster.connection_status()) == 3)
+        wait_until(lambda: len(cluster.connection_status()) == 3)
         assert sorted(cluster.labels) == ["athens", "byzantium", "cyrene"]
 
 
@@ -167,7 +168,7 @@ def test_a_gap_in_the_stream_is_filled_from_the_records(cities: tuple[FakeMember
     athens = cities[0]
     with watching(athens.url) as (cluster, records):
         pump(cluster, records, 6)
-        wait_for(lambda: contact(cluster, "athens") == "connected")
+        wait_until(lambda: contact(cluster, "athens") == "connected")
         for number in range(3):
             record = events.MasterChanged(athens.address, f"change {number}")
             athens.skipped = [athens.happen(record)] if number == 1 else athens.skipped
@@ -182,7 +183,7 @@ def test_a_gap_that_cannot_be_filled_is_told(cities: tuple[FakeMember, ...]) -> 
     athens = cities[0]
     with watching(athens.url) as (cluster, records):
         pump(cluster, records, 6)
-        wait_for(lambda: contact(cluster, "athens") == "connected")
+        wait_until(lambda: contact(cluster, "athens") == "connected")
         athens.lost_before = 3
         lost = Record(
             athens.run, "athens", athens.uuid, 3, 0, records[0].utc, events.MasterChanged(athens.address, "lost")
@@ -192,7 +193,7 @@ def test_a_gap_that_cannot_be_filled_is_told(cities: tuple[FakeMember, ...]) -> 
         athens.happen(events.MasterChanged(athens.address, "kept"))
         pump(cluster, records, 7)
         assert records[-1].seq == 4
-        wait_for(lambda: cluster.connection_status()["athens"].incomplete != "")
+        wait_until(lambda: cluster.connection_status()["athens"].incomplete != "")
         assert "was not heard" in cluster.connection_status()["athens"].incomplete
 
 
@@ -215,7 +216,7 @@ def test_who_asks_is_said_and_nobody_is_told_more(cities: tuple[FakeMember, ...]
     with watching(cities[0].url, access=Access(token="open-sesame")) as (cluster, records):
         pump(cluster, records, 6)
     with watching(cities[0].url, access=Access(user="hugo", password="secret")) as (cluster, _):
-        wait_for(lambda: any(one.why for one in cluster.connection_status().values()))
+        wait_until(lambda: any(one.why for one in cluster.connection_status().values()))
         why = next(iter(cluster.connection_status().values())).why
         assert "who are you?" in why
         assert "secret" not in why + repr(Access(user="hugo", password="secret"))
@@ -233,9 +234,9 @@ def test_members_are_believed_by_their_certificates_only(tmp_path: Path) -> None
             member.serve(tmp_path / "member.pem")
         with watching(url, access=Access(authority=tmp_path / "authority.pem")) as (cluster, records):
             pump(cluster, records, 4)
-            wait_for(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 2)
+            wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 2)
         with watching(url) as (cluster, records):
-            wait_for(lambda: any(one.why for one in cluster.connection_status().values()))
+            wait_until(lambda: any(one.why for one in cluster.connection_status().values()))
             assert "certificate" in next(iter(cluster.connection_status().values())).why.lower()
     finally:
         athens.vanish()
@@ -247,12 +248,12 @@ def test_members_are_believed_by_their_certificates_only(tmp_path: Path) -> None
 def test_one_to_act_on_only_hears_no_records(cities: tuple[FakeMember, ...]) -> None:
     with watching(cities[0].url, write=True, records=False) as (cluster, _):
         cluster.started.result(20)
-        wait_for(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
+        wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
         cluster.execute(Heal()).result(20)
         assert not any(member.streams for member in cities)
         assert cluster.drain() == []
         cities[1].vanish()
-        wait_for(lambda: contact(cluster, "byzantium") == "stale")
+        wait_until(lambda: contact(cluster, "byzantium") == "stale")
 
 
 # Commands
@@ -271,7 +272,7 @@ def test_without_write_nothing_is_asked(cities: tuple[FakeMember, ...]) -> None:
 @contextmanager
 def commanding(cities: tuple[FakeMember, ...]) -> Iterator[RemoteCluster]:
     with watching(cities[0].url, write=True) as (cluster, _):
-        wait_for(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
+        wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
         yield cluster
 
 
@@ -309,7 +310,7 @@ def test_refusals_are_the_members_own_words(cities: tuple[FakeMember, ...]) -> N
         with pytest.raises(PartlyDone, match="done by athens; not by byzantium: not now"):
             cluster.execute(CutLink(("athens",), ("byzantium",))).result(20)
         cities[2].vanish()
-        wait_for(lambda: contact(cluster, "cyrene") == "stale")
+        wait_until(lambda: contact(cluster, "cyrene") == "stale")
         before = len(cities[0].asked)
         with pytest.raises(CommandRefused, match="cyrene is not reached"):
             cluster.execute(CutLink(("athens",), ("cyrene",))).result(20)

@@ -148,5 +148,5 @@ def test_pauses_double_up_to_a_limit_with_chance_and_begin_anew() -> None:
 
 def test_properties_are_changed_by_the_member_itself() -> None:
     (request,) = requests_for(SetProperties("b", {"hazelcast.merge.next.run.delay.seconds": 7}), MEMBERS)
-    assert (request.label, request.ask.method, request.ask.path) == ("b", "PATCH", "/properties")
-    assert request.ask.body == {"properties": {"hazelcast.merge.next.run.delay.seconds": 7}}
+    assert (request.label, request.http.method, request.http.path) == ("b", "PATCH", "/properties")
+    assert request.http.body == {"properties": {"hazelcast.merge.next.run.delay.seconds": 7}}

@@ -14,6 +14,7 @@ from quarterdeck.backend.core.messages import (
     StateLockAnswer,
     StateRequest,
 )
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of
 
 
@@ -24,7 +25,7 @@ def three() -> SteppedCluster:
 
 
 def standing(world: SteppedCluster, name: str) -> ClusterStanding:
-    return world.machines[name]._state.standing
+    return world.inspect(name).standing
 
 
 def states(world: SteppedCluster, names: str = "ABC") -> list[str]:
@@ -47,7 +48,7 @@ def test_a_change_reaches_everybody(wanted: ClusterState) -> None:
     world = frozen(wanted)
     assert states(world) == [wanted] * 3
     assert all([event.state for event in world.seen(name, ClusterStateChanged)] == [wanted] for name in "ABC")
-    assert world.machines["A"]._state.state_change is None
+    assert state_of(world.machines["A"]).state_change is None
 
 
 def test_nobody_changes_before_all_hold_still() -> None:
@@ -115,7 +116,7 @@ def test_one_refusal_ends_it_for_all() -> None:
     assert "another list version" in world.seen("A", ClusterStateRefused)[0].reason
     world.deliver_all()
     assert states(world) == ["ACTIVE"] * 3
-    assert all(world.machines[name]._state.state_locked is None for name in "BC")
+    assert all(state_of(world.machines[name]).state_locked is None for name in "BC")
 
 
 def test_a_lagging_slave_refuses() -> None:
@@ -141,7 +142,7 @@ def test_a_slave_waits_for_nobody_longer_than_the_lease() -> None:
     world = three()
     world.change_state("A", "FROZEN")
     world.deliver(StateLock, to="C")
-    locked = world.machines["C"]._state.state_locked
+    locked = state_of(world.machines["C"]).state_locked
     assert locked is not None and locked.until_us == 6_000_000
     world.now = 6_000_000
     world.receive("C", "A", StateLock("another token", "PASSIVE", 3, 6_000_000))
@@ -163,7 +164,7 @@ def test_one_lost_message_costs_a_second_only(kind: type) -> None:
     world.change_state("A", "FROZEN")
     world.live(1.5)
     assert lost and states(world) == ["FROZEN"] * 3
-    assert world.machines["A"]._state.state_change is None
+    assert state_of(world.machines["A"]).state_change is None
 
 
 def test_a_member_that_leaves_meanwhile_holds_nothing_up() -> None:
@@ -189,7 +190,7 @@ def test_who_missed_the_decision_learns_it_with_the_next_list() -> None:
 
 def test_a_later_state_is_not_overwritten_by_an_older_list_or_decision() -> None:
     world = three()
-    members = world.machines["A"]._state.members
+    members = world.inspect("A").members
     assert members is not None
     world.change_state("A", "FROZEN")
     world.deliver_all()
@@ -301,10 +302,10 @@ def test_the_missing_are_forgotten_when_joins_are_allowed_again() -> None:
     world = frozen()
     world.suspect("A", "C")
     world.deliver_all(dead="C")
-    assert world.machines["A"]._state.missing
+    assert state_of(world.machines["A"]).missing
     world.change_state("A", "ACTIVE")
     world.deliver_all()
-    assert not world.machines["A"]._state.missing and not world.machines["B"]._state.missing
+    assert not state_of(world.machines["A"]).missing and not state_of(world.machines["B"]).missing
 
 
 def test_a_joiner_that_is_refused_joins_when_the_state_allows_it() -> None:
@@ -383,7 +384,7 @@ def test_a_lost_request_is_passed_on_again() -> None:
     world.live(2.5)
     world.loses = lambda *_: False
     world.live(1.5)
-    assert {world.machines[name]._state.standing.state for name in "ABC"} == {"FROZEN"}
+    assert {world.inspect(name).standing.state for name in "ABC"} == {"FROZEN"}
     assert not world.seen("C", ClusterStateRefused)
 
 

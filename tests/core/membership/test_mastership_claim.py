@@ -1,6 +1,7 @@
 """The mastership claim (seed 000, Mastership Claim Process)."""
 
 from quarterdeck.backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
+from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.messages import (
     ClaimAccepted,
     ClaimRefused,
@@ -11,6 +12,7 @@ from quarterdeck.backend.core.messages import (
     MembersUpdate,
     WhoIsMaster,
 )
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, names_of
 
 
@@ -30,7 +32,7 @@ def test_the_example_of_seed_000_ends_in_v7_B_D_E() -> None:
     world.suspect("B", "A")
     assert world.messages(MastershipClaim, to="D") and not world.messages(MastershipClaim, to="C")
     world.deliver_all(dead="ACF")
-    assert world.machines["B"]._state.claim is not None
+    assert world.inspect("B").is_claiming
     for _ in range(18):
         world.pass_seconds(0.5, "B", "D", "E")
         world.deliver_all(dead="ACF")
@@ -92,7 +94,7 @@ def test_an_old_master_that_returns_corrupts_no_list() -> None:
     world.suspect("B", "A")
     world.deliver_all(dead="A")
     successor = world.list_of("B")
-    old = world.machines["A"]._state
+    old = state_of(world.machines["A"])
     assert old.members is not None
     for name in "BC":
         world.receive(name, "A", MembersUpdate(old.members.without({address_of("C" if name == "B" else "B")}), False))
@@ -119,7 +121,7 @@ def test_an_answer_that_leaves_the_claimant_out_is_no_consent() -> None:
     world = SteppedCluster()
     world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("B", "A")
-    members = world.machines["C"]._state.members
+    members = world.inspect("C").members
     assert members is not None
     world.receive("B", "C", ClaimAccepted(members.without({address_of("B")})))
     assert world.list_of("B") == (4, "B")
@@ -130,7 +132,7 @@ def test_a_new_lineage_begins_with_each_claim() -> None:
     world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("C", "AB")
     world.suspect("B", "AC")
-    lineages = {world.machines[name]._state.members.lineage for name in "ABC"}  # type: ignore[union-attr]
+    lineages = {world.inspect(name).members.lineage for name in "ABC"}  # type: ignore[union-attr]
     assert len(lineages) == 3
 
 
@@ -140,7 +142,7 @@ def test_a_pause_of_the_claimant_costs_nobody_its_place() -> None:
     world.suspect("C", "A")
     world.suspect("B", "A")
     world.now += 20_000_000
-    world.take("B", world.machines["B"].tick(world.now))
+    world.tell("B", TICK)
     world.deliver_all(dead="A")
     world.live(2, dead="A")
     assert world.list_of("B") == world.list_of("C") == (4, "BC")
@@ -152,7 +154,7 @@ def test_the_heartbeat_of_an_older_member_does_not_stop_a_claim() -> None:
     world.suspect("B", "A")
     a, b = world.machines["A"], world.machines["B"]
     world.receive("B", "A", Heartbeat(a.uuid, b.uuid, address_of("A"), 3))
-    assert world.suspects_of("B") == "A" and world.machines["B"]._state.claim is not None
+    assert world.suspects_of("B") == "A" and world.inspect("B").is_claiming
 
 
 def test_a_claimant_that_dies_before_it_publishes_is_succeeded_by_its_follower() -> None:

@@ -12,6 +12,7 @@ import pytest
 from quarterdeck.backend.core.events import ListInstalled
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.messages import Message
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, training_settings
 from tests.thoroughness import long_after
 
@@ -65,7 +66,7 @@ class HostileNetwork:
             self.world.live(seconds)
             self._judge()
             for name in NAMES:
-                state = self.world.machines[name]._state
+                state = state_of(self.world.machines[name])
                 if name not in self.world.halted and state.is_master and state.standing.state in ("FROZEN", "PASSIVE"):
                     self.world.change_state(name, "ACTIVE")
         self.world.live(8)
@@ -144,9 +145,9 @@ def assert_settled(world: SteppedCluster) -> None:
     assert not world.halted, {name: halt.reason for name, halt in world.halted.items()}
     assert {world.list_of(name) for name in NAMES} == {world.list_of("A")}
     assert set(world.list_of("A")[1]) == set(NAMES)
-    assert len({world.machines[name]._state.standing for name in NAMES}) == 1
+    assert len({world.inspect(name).standing for name in NAMES}) == 1
     for name in NAMES:
-        state = world.machines[name]._state
+        state = state_of(world.machines[name])
         assert not state.suspicions and state.standing.thawed is None
         under_way = (state.merge, state.state_change, state.claim, state.admission, state.link_proof, state.search)
         assert under_way == (None,) * len(under_way), name

@@ -2,10 +2,13 @@
 
 import pytest
 
+from quarterdeck.backend.core.commands import ArrangePartitions
 from quarterdeck.backend.core.data.state import MergeEntries
+from quarterdeck.backend.core.inputs import STOP_CLUSTER
 from quarterdeck.backend.core.messages import Leave
 from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, PartitionLost
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, ShutdownGranted, ShutdownRequest, TableUpdate
+from tests.core.member_state import state_of
 from tests.core.stepped_partitions import SteppedPartitions
 
 
@@ -256,7 +259,7 @@ def test_the_table_does_not_name_it_anywhere_when_it_goes() -> None:
 def test_what_was_brought_from_another_cluster_is_placed_first() -> None:
     for place in (True, False):
         world = arranged()
-        state = world.machines["C"]._state
+        state = state_of(world.machines["C"])
         state.data.merge_entries = MergeEntries(iter(()), begun=True)
         world.stop("C")
         world.run(10)
@@ -273,10 +276,10 @@ def test_who_leaves_during_a_merge_of_clusters_leaves_all_the_same() -> None:
     world = SteppedPartitions(8, 1)
     world.settled("AB")
     world.with_fake_service("AB")
-    world.take("A", world.machines["A"].arrange(0))
+    world.tell("A", ArrangePartitions("A"))
     world.with_lists(C=(3, "CDE"), D=(3, "CDE"), E=(3, "CDE"))
     world.with_fake_service("CDE")
-    world.take("C", world.machines["C"].arrange(0))
+    world.tell("C", ArrangePartitions("C"))
     world.loses = lambda sender, receiver, message: isinstance(message, MigrationChunk)
     world.run(2)
     for name in "AB":
@@ -294,7 +297,7 @@ def test_who_leaves_during_a_merge_of_clusters_leaves_all_the_same() -> None:
 
 def test_when_the_whole_cluster_stops_nobody_waits_for_anything() -> None:
     world = arranged()
-    world.take("C", world.machines["C"].stop_all(world.now))
+    world.tell("C", STOP_CLUSTER)
     world.run(1)
     assert world.living == ""
     assert not any(world.seen(name, DrainStarted) for name in "ABCD")
@@ -303,6 +306,6 @@ def test_when_the_whole_cluster_stops_nobody_waits_for_anything() -> None:
 def test_who_has_not_heard_of_it_or_is_another_life_by_now_lives_on() -> None:
     world = arranged()
     stranger = Leave("another life", all_stop=True)
-    world.take("A", world.machines["A"].receive(world.now, world.machines["C"].address, stranger))
+    world.receive("A", "C", stranger)
     world.run(3)
     assert world.living == "ABCD"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
+from tests.waiting import LIMIT_SECONDS, wait_until
 
 QUICK = Settings.of(
     {
@@ -32,17 +32,15 @@ class ObservedCluster:
         self.cluster = cluster
         self.records: list[Record] = []
 
-    def until(self, condition: Callable[[], object], seconds: float = 10) -> None:
-        limit = time.monotonic() + seconds
-        while True:
+    def until(self, condition: Callable[[], object]) -> None:
+        def came() -> object:
             self.records += self.cluster.drain()
-            if condition():
-                return
-            assert time.monotonic() < limit, f"it never came to that; views: {self.views()}"
-            time.sleep(0.01)
+            return condition()
+
+        wait_until(came, lambda: f"it never came to that; views: {self.views()}")
 
     def do(self, command: Command) -> None:
-        self.cluster.execute(command).result(5)
+        self.cluster.execute(command).result(LIMIT_SECONDS)
 
     def events(self, kind: type[Any], member: str | None = None) -> list[Any]:
         return [r.event for r in self.records if isinstance(r.event, kind) and member in (None, r.member)]

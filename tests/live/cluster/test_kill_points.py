@@ -9,27 +9,31 @@ import pytest
 from quarterdeck.backend.core.commands import CommandRefused, KillAt, KillMember, Operate, StartMember, StopMember
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import JoinFailed, MemberStopped, ProcessKilled, SuspicionRaised
+from quarterdeck.backend.core.inputs import Input
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.messages import Leave
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
+from tests.core.member_state import conclude, state_of
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 
 
 class Telling(MemberMachine):
     """Asked to operate, it notes that something has happened, and says goodbye to everybody next."""
 
-    def operate(self, now: int) -> Sequence[Effect]:
-        state = self._state
-        state.note(now, JoinFailed({}))
+    def step(self, now: int, input: Input) -> Sequence[Effect]:
+        if not isinstance(input, Operate):
+            return super().step(now, input)
+        state = state_of(self)
+        state.record(now, JoinFailed({}))
         state.send_all(tuple(state.peers), Leave(state.uuid))
-        return self._taken(now)
+        return conclude(self, now)
 
 
 @pytest.fixture
 def watched() -> Iterator[ObservedCluster]:
     cluster = LocalCluster(2, settings=QUICK, base_port=BASE_PORT, seed=1, machine=Telling)
     try:
-        cluster.started.result(20)
+        cluster.started.result(60)
         watched = ObservedCluster(cluster)
         watched.until(lambda: watched.agree(["n1", "n2"]))
         yield watched
@@ -52,7 +56,7 @@ def test_a_member_that_is_down_dies_in_its_next_life_and_in_no_other(watched: Ob
     watched.do(KillAt("n2", "member-started"))
     for _ in range(2):
         watched.do(StartMember("n2"))
-    watched.until(lambda: watched.agree(["n1", "n2"]), 20)
+    watched.until(lambda: watched.agree(["n1", "n2"]))
     assert watched.events(ProcessKilled) == [ProcessKilled("n2")] * 2
 
 
@@ -61,7 +65,7 @@ def test_a_life_that_ends_otherwise_takes_its_named_point_along(watched: Observe
     watched.do(StopMember("n2"))
     watched.until(lambda: watched.events(MemberStopped, "n2"))
     watched.do(StartMember("n2"))
-    watched.until(lambda: watched.view("n2") == ["n1", "n2"], 20)
+    watched.until(lambda: watched.view("n2") == ["n1", "n2"])
     watched.do(Operate("n2"))
     watched.until(lambda: watched.events(JoinFailed, "n2"))
     assert not watched.events(ProcessKilled)

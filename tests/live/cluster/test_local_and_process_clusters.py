@@ -72,10 +72,10 @@ def start(request: pytest.FixtureRequest) -> Iterator[Start]:
     open_clusters: list[LiveCluster] = []
 
     def begin(labels: Sequence[str] | int = 3, **options: Any) -> ObservedCluster:
-        options = {"settings": QUICK, "base_port": BASE_PORT, "seed": 1, "patience": Timeouts(1, 1)} | options
+        options = {"settings": QUICK, "base_port": BASE_PORT, "seed": 1, "timeouts": Timeouts(1, 1)} | options
         cluster = request.param(labels, **options)
         open_clusters.append(cluster)
-        cluster.started.result(20)
+        cluster.started.result(60)
         return ObservedCluster(cluster)
 
     yield begin
@@ -131,13 +131,13 @@ def test_a_blackhole_is_only_silence(start: Start) -> None:
     watched = start(2, settings=PATIENT)
     watched.until(lambda: watched.agree(["n1", "n2"]))
     watched.do(CutLink(("n1",), ("n2",)))
-    time.sleep(1.5)
+    time.sleep(1.5)  # time is the subject: silence goes on, and is no reason yet
     watched.do(Heal())
     watched.until(lambda: len(watched.events(LinkChanged)) == 4)
     assert not watched.events(SuspicionRaised)
     watched.do(CutLink(("n1",), ("n2",)))
     watched.do(KillMember("n2"))
-    time.sleep(1.5)
+    time.sleep(1.5)  # time is the subject: silence goes on, and is no reason yet
     watched.until(lambda: watched.events(ProcessKilled))
     assert not watched.events(SuspicionRaised)
 
@@ -147,8 +147,9 @@ def test_a_goodbye_accuses_nobody(start: Start) -> None:
     watched.until(lambda: watched.agree(["n1", "n2", "n3"]))
     watched.do(StopMember("n3"))
     watched.until(lambda: watched.agree(["n1", "n2"]))
-    time.sleep(0.3)
     watched.until(lambda: watched.events(MemberStopped, "n3"))
+    time.sleep(0.3)  # time is the subject: nobody is accused later either
+    watched.until(lambda: True)
     assert {event.reason for event in watched.events(SuspicionRaised)} <= {"it said goodbye"}
     assert not watched.events(ProcessKilled)
     with pytest.raises(CommandRefused, match="n3 is not running"):
@@ -159,10 +160,10 @@ def test_a_frozen_member_is_forgiven_or_not(start: Start) -> None:
     watched = start(3)
     watched.until(lambda: watched.agree(["n1", "n2", "n3"]))
     watched.do(PauseMember("n3"))
-    time.sleep(0.2)
+    time.sleep(0.2)  # time is the subject: less than makes somebody suspected
     watched.do(ResumeMember("n3"))
     watched.until(lambda: watched.events(ProcessPaused))
-    time.sleep(0.3)
+    time.sleep(0.3)  # time is the subject: nobody is suspected later either
     watched.until(lambda: watched.agree(["n1", "n2", "n3"]))
     watched.do(PauseMember("n3"))
     with pytest.raises(CommandRefused, match="n3 is paused"):
@@ -223,7 +224,7 @@ def test_two_clusters_merge_and_go_on_under_new_uuids(start: Start) -> None:
     watched.do(CutLink(("a", "b"), ("c",)))
     watched.until(lambda: watched.agree(["a", "b"]) and watched.agree(["c"]))
     watched.do(Heal())
-    watched.until(lambda: watched.agree(["a", "b", "c"]), seconds=20)
+    watched.until(lambda: watched.agree(["a", "b", "c"]))
     (merging,) = watched.events(MemberMerging)
     assert [event.merged_from for event in watched.events(MemberStarted, "c")][-1] != ""
     assert watched.records[-1].run == watched.cluster.run

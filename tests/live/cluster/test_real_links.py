@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -24,6 +23,7 @@ import pytest
 
 from quarterdeck.backend.service.configuration.process_configuration import OPEN_TO_ALL
 from tests.service.member_processes import QUICK
+from tests.waiting import wait_until
 
 PORT = 5_701
 WEST, EAST = ("n1", "n2", "n3"), ("n4", "n5")
@@ -146,13 +146,12 @@ def are_one(labels: Sequence[str]) -> bool:
 
 
 def until(condition: Callable[[], bool], logs: Path) -> None:
-    limit = time.monotonic() + TIMEOUT_SECONDS
-    while not condition():
-        if time.monotonic() > limit:
-            told = json.dumps({label: belief_of(label) for label in LABELS}, indent=1)
-            last = "\n".join(f"{log.name}\n{log.read_text()[-2_000:]}" for log in sorted(logs.glob("*.log")))
-            raise AssertionError(f"it never came to that: {told}\n{last}")
-        time.sleep(0.1)
+    def otherwise() -> str:
+        told = json.dumps({label: belief_of(label) for label in LABELS}, indent=1)
+        last = "\n".join(f"{log.name}\n{log.read_text()[-2_000:]}" for log in sorted(logs.glob("*.log")))
+        return f"it never came to that: {told}\n{last}"
+
+    wait_until(condition, otherwise, poll_seconds=0.1)
 
 
 def test_a_trunk_that_goes_down_makes_two_clusters_and_one_again_when_it_is_up(members: Path) -> None:

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.process import process_cluster
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster, ProcessHost
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,8 +28,8 @@ import sys, time
 from quarterdeck.backend.core.commands import PauseMember
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 cluster = ProcessCluster(3, base_port=int(sys.argv[1]))
-cluster.started.result(20)
-cluster.execute(PauseMember("n2")).result(5)
+cluster.started.result(60)
+cluster.execute(PauseMember("n2")).result(60)
 print(*cluster.addresses.values(), flush=True)
 time.sleep(60)
 """
@@ -39,7 +39,7 @@ time.sleep(60)
 def watched() -> Iterator[ObservedCluster]:
     cluster = ProcessCluster(3, settings=QUICK, base_port=BASE_PORT, seed=1)
     try:
-        cluster.started.result(20)
+        cluster.started.result(60)
         watched = ObservedCluster(cluster)
         watched.until(lambda: watched.agree(["n1", "n2", "n3"]))
         yield watched
@@ -115,7 +115,7 @@ def test_a_process_that_cannot_begin_is_one_clear_error(monkeypatch: pytest.Monk
     cluster = ProcessCluster(1, base_port=BASE_PORT)
     try:
         with pytest.raises(OSError, match="n1 cannot"):
-            cluster.started.result(10)
+            cluster.started.result(60)
     finally:
         cluster.close()
 
@@ -129,10 +129,7 @@ def test_members_end_with_the_process_that_started_them_frozen_ones_too() -> Non
             assert len(addresses) == 3 and all(map(is_bound, addresses))
         finally:
             owner.kill()
-    limit = time.monotonic() + 10
-    while any(map(is_bound, addresses)):
-        assert time.monotonic() < limit, "members outlive their cluster"
-        time.sleep(0.02)
+    wait_until(lambda: not any(map(is_bound, addresses)), "members outlive their cluster")
 
 
 def test_a_cluster_that_is_closed_while_it_starts_leaves_no_process() -> None:

@@ -27,8 +27,9 @@ from quarterdeck.backend.live.transport.handshake_messages import (
 )
 from quarterdeck.backend.live.transport.limits import Limits
 from tests.live.transport.http_echo import ask
-from tests.live.transport.transports import Member, net, run, until
+from tests.live.transport.transports import Member, net, run
 from tests.thoroughness import examples
+from tests.waiting import until
 
 HERE, THERE, ELSEWHERE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702"), Address("127.0.0.1:5703")
 SECRET = ClusterSecret("swordfish", "dev")

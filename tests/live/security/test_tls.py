@@ -25,7 +25,8 @@ from quarterdeck.backend.live.transport.handshake_messages import ANSWER, PROTOC
 from quarterdeck.backend.live.transport.limits import Limits
 from tests.live.security.certificates import Authority
 from tests.live.transport.http_echo import ask, echo
-from tests.live.transport.transports import Member, net, run, until
+from tests.live.transport.transports import Member, net, run
+from tests.waiting import until
 
 GET = b"GET /here HTTP/1.1\r\nHost: a\r\n\r\n"
 

@@ -21,8 +21,9 @@ from quarterdeck.backend.live.transport.network import Network
 from tests.bench.bad_inputs import measure
 from tests.live.transport.bad_inputs import REQUEST, frame, throw_many
 from tests.live.transport.http_echo import echo
-from tests.live.transport.transports import Member, net, run, until
+from tests.live.transport.transports import Member, net, run
 from tests.thoroughness import examples
+from tests.waiting import until
 
 SECRET = ClusterSecret("swordfish", "dev")
 HERE, THERE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
@@ -116,7 +117,7 @@ def test_members_talk_while_others_throw() -> None:
             while not thrown.done():
                 b.say(a, str(said))
                 said += 1
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02)  # the pace of what the members say meanwhile
             await thrown
             await until(lambda: len(a.words) == said)
             assert a.words == [str(number) for number in range(said)]

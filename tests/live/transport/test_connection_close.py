@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from quarterdeck.backend.core.commands import CutLink
-from tests.live.transport.transports import Member, net, run, until
+from tests.live.transport.transports import Member, net, run
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("who_dials", ["a", "b"])
@@ -20,7 +21,7 @@ def test_a_death_is_reported_once_and_a_new_connection_works(who_dials: str) -> 
             await until(lambda: other.words)
             b.transport.abort()
             await until(lambda: a.failed)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # time is the subject: nothing follows
             assert a.failed == [(b.address, "connection closed by the other side")] and not b.failed
             a.say(b, "nobody hears")
             await until(lambda: len(a.failed) == 2)
@@ -75,7 +76,7 @@ def test_a_blackhole_hides_a_death() -> None:
             world.change(CutLink(("b",), ("a",), one_way=True))
             b.transport.abort()
             await until(lambda: not a.transport.connected)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # time is the subject: nothing is reported
             assert not a.failed
 
     run(story)

@@ -12,7 +12,8 @@ from quarterdeck.backend.core.commands import CutLink, DelayLink, DropMessages, 
 from quarterdeck.backend.core.messages import JoinRefused
 from quarterdeck.backend.live.transport.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
 from quarterdeck.backend.live.transport.handshake_messages import ANSWER, PROTOCOL_VERSION, HandshakeRejection, Hello
-from tests.live.transport.transports import Member, net, run, until
+from tests.live.transport.transports import Member, net, run
+from tests.waiting import until
 
 
 def test_messages_arrive_in_order_over_one_connection() -> None:
@@ -304,18 +305,18 @@ def test_a_frame_that_is_left_unfinished_ends_the_connection_and_slow_ones_that_
             a, b, _ = world.members
             b.say(a, "hello")
             await until(lambda: a.words)
-            a.transport.frame_timeout_seconds = 0.2
+            a.transport.frame_timeout_seconds = 1
             (connection,) = b.transport._connections
             stream = connection._transport
             assert stream is not None
             frame = frame_of(JoinRefused("slowly"))
             for number in range(20):  # there is always half a frame, but never the same one for long
                 stream.write(frame[-4:] + frame[:-4] if number else frame[:-4])
-                await asyncio.sleep(0.03)
+                await asyncio.sleep(0.06)  # time is the subject: all of them take longer than one may
             assert len(a.words) == 20 and not a.failed
             await until(lambda: a.failed)
-            assert a.failed == [(b.address, "the other side did not finish a frame within 0.2 s")]
-            assert a.strangers == ["did not finish a frame within 0.2 s"]
+            assert a.failed == [(b.address, "the other side did not finish a frame within 1 s")]
+            assert a.strangers == ["did not finish a frame within 1 s"]
 
     run(story)
 
@@ -326,14 +327,14 @@ def test_a_paused_member_does_not_hold_half_frames_against_others() -> None:
             a, b, _ = world.members
             b.say(a, "hello")
             await until(lambda: a.words)
-            a.transport.frame_timeout_seconds = 0.1
+            a.transport.frame_timeout_seconds = 0.5
             (connection,) = b.transport._connections
             assert connection._transport is not None
             frame = frame_of(JoinRefused("in two pieces"))
             connection._transport.write(frame[:9])
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # half a frame has arrived, and its time is not over
             a.transport.pause()
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.6)  # time is the subject: the pause is longer than a frame may take
             connection._transport.write(frame[9:])
             a.transport.resume()
             await until(lambda: a.words[1:] == ["in two pieces"])

@@ -11,7 +11,8 @@ from quarterdeck.backend.core.partitions.messages import MigrationReport
 from quarterdeck.backend.live.transport import connection
 from quarterdeck.backend.live.transport.connection import BULK_AHEAD_BYTES
 from quarterdeck.backend.live.transport.frames import MAX_FRAME_BYTES, FrameTooLarge
-from tests.live.transport.transports import Member, Net, net, run, until
+from tests.live.transport.transports import Member, Net, net, run
+from tests.waiting import until
 
 CHUNK_BYTES = 128 * 1024
 
@@ -53,7 +54,7 @@ def test_what_is_urgent_overtakes_the_bulk_that_waits_and_the_bulk_stays_in_orde
             mixed.receiver.transport.pause()
             chunks = [str(number) for number in range(50)]
             mixed.bulk(*chunks)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # the system takes what it takes
             mixed.urgent("heartbeat")
             mixed.receiver.transport.resume()
             await until(lambda: len(mixed.came) == 51)
@@ -92,7 +93,7 @@ def test_a_receiver_that_never_reads_costs_a_bounded_backlog(monkeypatch: pytest
             await mixed.connect()
             mixed.receiver.transport.pause()
             mixed.bulk(*map(str, range(200)))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # the system takes what it takes
             assert waiting_bytes(mixed.sender) <= 4 * CHUNK_BYTES
             (one,) = mixed.sender.transport._connections
             assert one._transport is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
@@ -84,15 +83,8 @@ async def net(listening: int = 2, **wire: Unpack[Wire]) -> AsyncIterator[Net]:
     finally:
         for member in made.members:
             member.transport.abort()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # what was aborted is closed by the loop, which tells nobody
         made.held.release()
-
-
-async def until(condition: Callable[[], object], seconds: float = 5) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "it never came to that"
-        await asyncio.sleep(0.005)
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:

@@ -47,11 +47,11 @@ class Watched(SimulatedDriver):
             belief = self.run_state.picture.members.get(label)
             if node.machine is None or belief is None:
                 continue
-            state = node.machine._state
+            state = node.machine.inspect()
             remembered = {one for one in state.remembered if one not in state.peers and one != state.address}
             assert {one for one in belief.remembered if one not in belief.listed} == remembered, label
             self.compared += len(remembered)
-            due_us = state.timers._deadlines.get(SEARCH)
+            due_us = state.deadline_us(SEARCH)
             if belief.search is not None and state.is_master and due_us is not None and not node.paused:
                 off_us = (due_us - belief.search.first_us) % belief.search.every_us
                 assert min(off_us, belief.search.every_us - off_us) <= belief.search.every_us // 4

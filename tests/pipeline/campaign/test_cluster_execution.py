@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from quarterdeck.backend.pipeline.campaign.attempt import attempt
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun
 from quarterdeck.backend.pipeline.campaign.verdicts import digest
 from tests.pipeline.spark.local_clusters import clean_environment, connect_server, standalone, worker_python
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
 
@@ -130,9 +130,8 @@ def test_a_cluster_that_loses_all_executors_starts_others(tmp_path: Path) -> Non
             stderr=subprocess.PIPE,
         )
         try:
-            while not list(out.glob("verdicts/*.parquet")):
-                assert driver.poll() is None, driver.communicate()
-                time.sleep(0.05)
+            wait_until(lambda: list(out.glob("verdicts/*.parquet")) or driver.poll() is not None)
+            assert driver.poll() is None, driver.communicate()
             killed = executors_below(tmp_path)
             for executor in killed:
                 os.kill(executor, signal.SIGKILL)

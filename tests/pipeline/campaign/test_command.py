@@ -8,13 +8,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
 
@@ -61,11 +62,11 @@ def chunks(out: Path) -> list[Path]:
 
 
 def wait_for_chunks(process: subprocess.Popen[str], out: Path, count: int) -> None:
-    until = time.monotonic() + TIMEOUT_SECONDS
-    while len(chunks(out)) < count:
+    def are_there() -> bool:
         assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < until
-        time.sleep(0.05)
+        return len(chunks(out)) >= count
+
+    wait_until(are_there)
 
 
 def java_of(driver: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ import pytest
 from quarterdeck.backend.pipeline.report.output import write_report
 from tests.cli.commands.web.chromium import Page, browsing, installed
 from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
+from tests.waiting import wait_until
 
 if installed() is None:
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
@@ -31,10 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, str]]
 def shown(page: tuple[Page, str]) -> Page:
     opened, address = page
     opened.open(address)
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while opened.evaluate("document.readyState + location.protocol") != "completefile:":
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    wait_until(lambda: opened.evaluate("document.readyState + location.protocol") == "completefile:")
     return opened
 
 
@@ -87,14 +84,18 @@ def test_landmarks_headings_and_drawings_can_be_heard(page: tuple[Page, str]) ->
     assert opened.evaluate("[...document.querySelectorAll('th')].every(one => one.scope)")
 
 
+def markup_of(opened: Page, selector: str) -> str:
+    """The first element that fits, as HTML; empty while there is none. Needs no script."""
+    root = opened.call("DOM.getDocument", depth=0)["root"]["nodeId"]
+    node = opened.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+    return str(opened.call("DOM.getOuterHTML", nodeId=node)["outerHTML"]) if node else ""
+
+
 def test_commands_can_be_copied(page: tuple[Page, str]) -> None:
     opened = shown(page)
     assert opened.evaluate("[...document.querySelectorAll('button.copy')].every(one => !one.hidden)")
     opened.evaluate("document.querySelector('button.copy').click()")
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while opened.evaluate("document.querySelector('button.copy').textContent") == "copy":
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    wait_until(lambda: opened.evaluate("document.querySelector('button.copy').textContent") != "copy")
 
 
 def test_it_says_the_same_without_its_script(page: tuple[Page, str]) -> None:
@@ -103,12 +104,9 @@ def test_it_says_the_same_without_its_script(page: tuple[Page, str]) -> None:
     opened.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         opened.open(page[1])
-        time.sleep(1)
-        root = opened.call("DOM.getDocument", depth=0)["root"]["nodeId"]
-        main = opened.call("DOM.querySelector", nodeId=root, selector="main")["nodeId"]
-        markup = opened.call("DOM.getOuterHTML", nodeId=main)["outerHTML"]
+        wait_until(lambda: markup_of(opened, "main").count("<details open") >= 7)
+        markup = markup_of(opened, "main")
         assert markup.count("<svg") >= 3
-        assert markup.count("<details open") >= 7
         assert "quarterdeck console --replay" in with_script
         assert "quarterdeck console --replay" in markup
     finally:

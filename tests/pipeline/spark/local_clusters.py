@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pyspark
 
 from quarterdeck.backend.pipeline.spark.java import find_java
+from tests.waiting import wait_until
 
 SPARK = Path(pyspark.__file__).parent
 TIMEOUT_SECONDS = 90
@@ -112,11 +112,10 @@ def _log_to_stderr(folder: Path) -> None:
 
 
 def _wait_for(log: Path, text: str) -> None:
-    until = time.monotonic() + TIMEOUT_SECONDS
-    while text not in (said := log.read_text(errors="replace")):
-        if time.monotonic() > until:
-            raise TimeoutError(f"{log} does not say {text!r}: {said[-2000:]}")
-        time.sleep(0.1)
+    def said() -> str:
+        return log.read_text(errors="replace")
+
+    wait_until(lambda: text in said(), lambda: f"{log} does not say {text!r}: {said()[-2000:]}")
 
 
 def _free_port() -> int:

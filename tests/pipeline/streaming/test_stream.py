@@ -26,6 +26,7 @@ from quarterdeck.backend.pipeline.tables.store import read_table
 from tests.pipeline.journal_builder import line
 from tests.pipeline.rules.planted import PLANTED
 from tests.pipeline.streaming.faulty_runs import faulty_run
+from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).parents[3]
 PROGRAM = (
@@ -144,9 +145,7 @@ def test_a_killed_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Pat
             [*PROGRAM, str(tmp_path)], cwd=REPOSITORY, stdout=said, stderr=said, start_new_session=True
         )
         try:
-            give_up = time.monotonic() + 2 * TIMEOUT_SECONDS
-            while len(in_file(tmp_path)) < 5 and first.poll() is None and time.monotonic() < give_up:
-                time.sleep(0.02)
+            wait_until(lambda: len(in_file(tmp_path)) >= 5 or first.poll() is not None)
             planted_runs(tmp_path, names[10:20])
         finally:
             first.kill()

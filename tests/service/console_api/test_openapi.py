@@ -21,8 +21,9 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
+from quarterdeck.backend.member_api.answers import ROOT
 from quarterdeck.backend.service.application import application
-from quarterdeck.backend.service.console_api.routes import PREFIX, console_app, openapi_description
+from quarterdeck.backend.service.console_api.routes import console_app, openapi_description
 from tests.service.single_member import SingleMemberFace, served
 from tests.thoroughness import examples
 
@@ -67,7 +68,7 @@ def schema() -> Iterator[Any]:
     server = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     server.start()
     assert ready.wait(20)
-    yield schemathesis.openapi.from_url(f"http://{found['place']}{PREFIX}/openapi.json")
+    yield schemathesis.openapi.from_url(f"http://{found['place']}{ROOT}/openapi.json")
     found["loop"].call_soon_threadsafe(over.set)
     server.join(20)
 

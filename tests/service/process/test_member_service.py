@@ -85,7 +85,7 @@ def test_what_is_asked_is_done_and_recorded_with_who_asked() -> None:
     async def test(service: MemberService) -> None:
         await service.do(SetJoinList("n1", ("n1", OTHER)), ANN)
         await service.do(SearchClusters(HERE), ANN)  # members go by their addresses too
-        assert service.machine.join_list == (HERE, OTHER)
+        assert service.member.join_list == (HERE, OTHER)
         with pytest.raises(CommandRefused, match="this is n1, not n2"):
             await service.do(ChangeState("n2", "FROZEN"), ANN)
         with pytest.raises(CommandRefused, match="already running"):
@@ -145,11 +145,11 @@ def test_properties_change_whole_or_not_at_all_and_a_bad_one_harms_nobody() -> N
     async def test(service: MemberService) -> None:
         name = "hazelcast.merge.next.run.delay.seconds"
         await service.reconfigure({name: 7}, ANN)
-        assert service.machine.settings.merge_next_run_delay_us == 7_000_000
+        assert service.member.settings.merge_next_run_delay_us == 7_000_000
         for wrong in ("hazelcast.partition.count", "no.such"):
             with pytest.raises(BadProperty):
                 await service.reconfigure({name: 9, wrong: 5}, ANN)
-        assert service.machine.settings.merge_next_run_delay_us == 7_000_000
+        assert service.member.settings.merge_next_run_delay_us == 7_000_000
         assert seen(service, SettingsChanged) == [SettingsChanged({name: "7"})]
         assert service.node_state == "ACTIVE"
 

@@ -52,11 +52,11 @@ def test_two_clusters_that_do_not_know_each_other_merge_after_one_post() -> None
         byzantium = served.joined(configured("byzantium", "127.0.0.1:5702", join_list=("127.0.0.1:5701",)))
         corinth = served.joined(configured("corinth", "127.0.0.1:5703"))
         two = {athens.face.address, byzantium.face.address}
-        athens.until(lambda: set(byzantium.face.machine.view or ()) == two)
-        assert served.look(lambda: corinth.face.machine.view) == (corinth.face.address,)
+        athens.until(lambda: set(byzantium.face.member.view or ()) == two)
+        assert served.look(lambda: corinth.face.member.view) == (corinth.face.address,)
         answer = corinth.post(LIST, "dev&&127.0.0.1%3A5703%2C127.0.0.1%3A5702")
         assert answer.status_code == 200
-        corinth.until(lambda: len(corinth.face.machine.view or ()) == 3)
+        corinth.until(lambda: len(corinth.face.member.view or ()) == 3)
         assert len(corinth.get("/hazelcast/rest/cluster").json()["members"]) == 3
 
 
@@ -65,7 +65,7 @@ def test_an_update_reaches_every_member_of_the_cluster() -> None:
         athens = served.joined(configured("athens", "127.0.0.1:5701"))
         byzantium = served.joined(configured("byzantium", "127.0.0.1:5702", join_list=("127.0.0.1:5701",)))
         assert byzantium.post(LIST, "dev&&10.0.0.9:5701").status_code == 200
-        athens.until(lambda: athens.face.machine.join_list == ("10.0.0.9:5701",))
+        athens.until(lambda: athens.face.member.join_list == ("10.0.0.9:5701",))
         assert athens.get(LIST).json()["member-list"] == ["10.0.0.9:5701"]
 
 
@@ -168,7 +168,7 @@ def test_an_update_applies_what_can_change_and_says_why_the_rest_is_ignored() ->
         )
         assert "while the member runs" in ignored["properties", "hazelcast.partition.count"]
         assert ignored["properties", "hazelcast.max.join.seconds"] == "is in force already"
-        assert member.face.machine.settings.merge_next_run_delay_us == 7_000_000
+        assert member.face.member.settings.merge_next_run_delay_us == 7_000_000
         assert member.get(LIST).json()["member-list"] == ["127.0.0.1:5701", "127.0.0.1:5709"]
 
         again = member.ask("POST", UPDATE, b"dev&&" + DOCUMENT.encode()).json()["result"]
@@ -193,12 +193,12 @@ def test_an_update_applies_what_can_change_and_says_why_the_rest_is_ignored() ->
     ],
 )
 def test_a_bad_document_changes_nothing(member: Client, document: str, problem: str) -> None:
-    before = member.face.machine.settings, member.get(LIST).json()
+    before = member.face.member.settings, member.get(LIST).json()
     body = json.dumps({"cluster-name": "dev", "password": "", "configuration": document})
     answer = member.post(UPDATE, body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400, answer.text
     assert problem in answer.json()["message"]
-    assert (member.face.machine.settings, member.get(LIST).json()) == before
+    assert (member.face.member.settings, member.get(LIST).json()) == before
 
 
 @pytest.mark.parametrize("line", ["a{0}: &a{0} [*a{1}, *a{1}]\n", "a{0}: &a{0} {{<<: [*a{1}, *a{1}]}}\n"])

@@ -18,7 +18,7 @@ def test_a_member_that_has_not_joined_is_neither_healthy_nor_ready_nor_safe() ->
     with ServedMembers() as served:
         served.stop_time()
         member = served.member(configured(join_list=("127.0.0.1:5709",)))
-        assert not member.face.machine.joined
+        assert not member.face.member.joined
         answer = member.get(HEALTH)
         assert answer.status_code == 503
         assert answer.json() == {
@@ -87,7 +87,7 @@ def test_too_few_members_are_not_ready() -> None:
         assert athens.get(HEALTH).json()["reason"] == "it sees 1 of at least 2 members"
         assert [athens.get(HEALTH + path).status_code for path in ("", "/ready", "/node-state")] == [503, 503, 200]
         served.joined(configured("byzantium", "127.0.0.1:5702", join_list=("127.0.0.1:5701",), settings=settings))
-        athens.until(lambda: len(athens.face.machine.view or ()) == 2)
+        athens.until(lambda: len(athens.face.member.view or ()) == 2)
         assert athens.get(HEALTH + "/ready").status_code == 200
 
 
@@ -95,13 +95,13 @@ def test_a_cluster_is_safe_only_with_all_its_replicas() -> None:
     with ServedMembers() as served:
         athens = served.joined(configured())
         byzantium = served.joined(configured("byzantium", "127.0.0.1:5702", join_list=("127.0.0.1:5701",)))
-        athens.until(lambda: len(athens.face.machine.view or ()) == 2)
+        athens.until(lambda: len(athens.face.member.view or ()) == 2)
         assert athens.ask("PUT", "/hazelcast/rest/maps/m/k", "v").status_code == 200
         athens.until(lambda: not why_unsafe(athens.face) and not why_unsafe(byzantium.face))
         assert byzantium.get(HEALTH + "/cluster-safe").status_code == 200
 
         served.look(lambda: served.harness.deaf.add(byzantium.face.address))
-        athens.until(lambda: len(athens.face.machine.view or ()) == 1)
+        athens.until(lambda: len(athens.face.member.view or ()) == 1)
         athens.until(lambda: not why_unsafe(athens.face))  # alone, one replica is all there can be
         corinth = served.joined(configured("corinth", "127.0.0.1:5703", join_list=("127.0.0.1:5701",)))
         seen: set[str] = set()
@@ -151,7 +151,7 @@ def test_the_cluster_and_the_instance() -> None:
     with ServedMembers() as served:
         athens = served.joined(configured())
         corinth = served.joined(configured("corinth", "127.0.0.1:5702", join_list=("127.0.0.1:5701",), lite=True))
-        athens.until(lambda: len(athens.face.machine.view or ()) == 2)
+        athens.until(lambda: len(athens.face.member.view or ()) == 2)
         said = corinth.get("/hazelcast/rest/cluster").json()
         assert [(one["address"], one["liteMember"], one["localMember"]) for one in said["members"]] == [
             ("[127.0.0.1]:5701", False, False),

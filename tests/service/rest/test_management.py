@@ -8,6 +8,7 @@ from itertools import product
 
 import pytest
 
+from quarterdeck.backend.core.commands import ChangeState
 from quarterdeck.backend.service.member_log import LEVEL_LOGGER
 from quarterdeck.backend.service.rest import management
 from tests.service.served_members import ALL_GROUPS, Client, ServedMembers, configured, one_member
@@ -31,11 +32,11 @@ def test_the_state_changes_everywhere_and_the_answer_waits_for_it() -> None:
     with ServedMembers() as served:
         athens = served.joined(configured())
         corinth = served.joined(configured("corinth", "127.0.0.1:5702", join_list=("127.0.0.1:5701",)))
-        athens.until(lambda: len(athens.face.machine.view or ()) == 2)
+        athens.until(lambda: len(athens.face.member.view or ()) == 2)
         for wanted, asked in product(("frozen", "passive", "no_migration", "active"), (athens, corinth)):
             answer = asked.post(AT + "changeState", f"dev&&{wanted}")
             assert (answer.status_code, answer.json()) == (200, {"status": "success", "state": wanted})
-            assert served.look(lambda asked=asked: asked.face.machine.cluster_state) == wanted.upper()
+            assert served.look(lambda asked=asked: asked.face.member.cluster_state) == wanted.upper()
 
 
 def test_a_state_that_holds_already_is_no_failure(member: Client) -> None:
@@ -56,9 +57,9 @@ def test_a_change_that_the_cluster_refuses_is_told() -> None:
     with ServedMembers() as served:
         athens = served.joined(configured())
         served.joined(configured("corinth", "127.0.0.1:5702", join_list=("127.0.0.1:5701",)))
-        athens.until(lambda: len(athens.face.machine.view or ()) == 2)
+        athens.until(lambda: len(athens.face.member.view or ()) == 2)
         served.stop_time()
-        served.look(lambda: athens.face.take(athens.face.machine.change_state(served.harness.now_us, "PASSIVE")))
+        served.look(lambda: athens.face.step(ChangeState("athens", "PASSIVE")))
         answer = athens.post(AT + "changeState", "dev&&frozen")
     assert answer.status_code == 409
     assert answer.json()["message"] == "the state stays ACTIVE: it is being changed to PASSIVE already"

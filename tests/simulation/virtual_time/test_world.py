@@ -47,7 +47,7 @@ def formed(size: int, seed: int, invariant_checker: InvariantChecker | None = No
 def labels_believed(world: World, label: str) -> tuple[int, tuple[str, ...]]:
     machine = world.machine(label)
     assert machine is not None
-    members = machine._state.members
+    members = machine.inspect().members
     assert members is not None
     names = {node.address: node.label for node in world.nodes.values()}
     return members.version, tuple(names[address] for address in members.addresses)
@@ -56,7 +56,7 @@ def labels_believed(world: World, label: str) -> tuple[int, tuple[str, ...]]:
 def suspected(world: World, label: str) -> set[str]:
     machine = world.machine(label)
     assert machine is not None
-    return {node.label for node in world.nodes.values() if node.address in machine._state.suspicions}
+    return {node.label for node in world.nodes.values() if node.address in machine.inspect().suspicions}
 
 
 def random_fault(world: World, draws: Random) -> Command:

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from quarterdeck.backend.core import events
+from quarterdeck.backend.core.partitions.events import Holder
+from quarterdeck.backend.member_api.beliefs import Suspected, Suspicions, WhyNotMerging
+from quarterdeck.backend.member_api.partitions import Migrations, Running, Table
 from tests.clusters.remote.fake_members import FakeMember, form, serving
 
 Quarterdeck = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -223,30 +226,34 @@ def test_tables_suspicions_migrations_and_reasons_have_names(
     quarterdeck: Quarterdeck, cities: tuple[FakeMember, ...]
 ) -> None:
     athens, byzantium = cities
-    holders = [{"address": one.address, "uuid": one.uuid} for one in cities]
-    page = {"table_version": 7, "digest": "ab", "partitions": 3, "replicas": 2, "holders": holders}
-    athens.replies["GET", "/table"] = (200, {**page, "rows": [[0, 1, 0, 1], [1, 1, 1, -1]], "next": None})
+    holders = tuple(Holder(one.address, one.uuid) for one in cities)
+    athens.replies["GET", "/table"] = (200, Table(7, "ab", 3, 2, holders, ((0, 1, 0, 1), (1, 1, 1, -1)), None))
     told = rows(quarterdeck("cluster", "table", "--connect", athens.url, "-o", "json"))
     assert told[1] == {"partition": 1, "version": 1, "replicas": ["byzantium", None]}
-    suspected = {
-        "suspect": byzantium.address,
-        "uuid": "u",
-        "reason": f"no heartbeat of {byzantium.address}",
-        "since_us": 0,
-    }
-    nothing: dict[str, Any] = {"suspicions": [], "reports": [], "held_back": []}
-    byzantium.replies["GET", "/suspicions"] = (200, nothing)
-    athens.replies["GET", "/suspicions"] = (200, {**nothing, "suspicions": [suspected]})
+    suspected = Suspected(byzantium.address, "u", f"no heartbeat of {byzantium.address}", since_us=0)
+    byzantium.replies["GET", "/suspicions"] = (200, Suspicions((), (), ()))
+    athens.replies["GET", "/suspicions"] = (200, Suspicions((suspected,), (), ()))
     (row,) = rows(quarterdeck("cluster", "suspicions", "--connect", athens.url, "-o", "json"))
     assert (row["observer"], row["about"], row["reason"]) == ("athens", "byzantium", "no heartbeat of byzantium")
-    moved = {"partition": 3, "type": "MOVE", "source": byzantium.address, "destination": athens.address}
-    counts = {"running_count": 1, "queued": 0, "done": 0, "failed": 0, "lost": 0, "planned": [], "ended": []}
-    athens.replies["GET", "/migrations"] = (200, {**counts, "running": [{**moved, "phase": "copying"}]})
+    places = (byzantium.address, 0, -1, athens.address, -1, 0, byzantium.address)
+    running = Running("m1", 3, "MOVE", *places, unavoidable=False, phase="copying", since_us=0)
+    athens.replies["GET", "/migrations"] = (200, migrations_of(running))
     (row,) = rows(quarterdeck("cluster", "migrations", "--connect", athens.url, "-o", "json"))
     assert (row["state"], row["source"], row["destination"]) == ("copying", "byzantium", "athens")
-    athens.replies["GET", "/why-not-merging"] = (200, {"sentence": f"{byzantium.address} is silent", "obstacles": []})
+    why = WhyNotMerging(f"{byzantium.address} is silent", athens.address, True, None, (), (), None, (), (), ())
+    athens.replies["GET", "/why-not-merging"] = (200, why)
     (row,) = rows(quarterdeck("cluster", "why", "--connect", athens.url, "-o", "json"))
-    assert row == {"member": "athens", "sentence": "byzantium is silent", "obstacles": []}
+    assert (row["member"], row["sentence"], row["obstacles"]) == ("athens", "byzantium is silent", [])
+    assert row["master"] == "athens" and row["delay"] is None
+
+
+def migrations_of(running: Running) -> Migrations:
+    """A master that leads one migration, and no other."""
+    return Migrations(
+        leading=True, recovering=None, draining=(), moves=1, lower_bound=1, why="", cancelled=0, queued=0,
+        running_count=1, done=0, failed=0, lost=0, planned=(), running=(running,), taking_part=(), ended=(),
+        lost_partitions=(),
+    )  # fmt: skip
 
 
 def test_watch_prints_records_of_all_members(quarterdeck: Quarterdeck, cities: tuple[FakeMember, ...]) -> None:

@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,10 @@ from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.commands import CutLink, Heal
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
+from tests.waiting import wait_until
 
 CITIES = ("athens", "byzantium", "cyrene")
 PROGRAM = (sys.executable, "-c", "from quarterdeck.cli.main import run; run()")
-WAIT_SECONDS = 60.0
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < limit, "it did not come true"
-        time.sleep(0.05)
 
 
 def free_ports(count: int) -> list[int]:
@@ -52,7 +44,7 @@ def members(tmp_path: Path) -> Iterator[dict[str, tuple[str, subprocess.Popen[by
             with (tmp_path / f"{label}.log").open("wb") as log:
                 process = subprocess.Popen([*PROGRAM, *start, *how], stdout=log, stderr=log)
             running[label] = (f"http://127.0.0.1:{port}", process)
-            wait_for(ready.exists)
+            wait_until(ready.exists)
         yield running
     finally:
         for _, process in running.values():
@@ -70,10 +62,10 @@ def test_a_cluster_is_watched_cut_healed_used_and_mourned(
     url = members["byzantium"][0]
     cluster = RemoteCluster([url], write=True)
     try:
-        wait_for(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
+        wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
         assert sorted(cluster.labels) == sorted(CITIES)
         assert not any(one.incomplete for one in cluster.connection_status().values())
-        wait_for(lambda: quarterdeck("cluster", "status", "--connect", url, "--check").returncode == 0)
+        wait_until(lambda: quarterdeck("cluster", "status", "--connect", url, "--check").returncode == 0)
         assert cluster.call("cyrene", Put("capitals", "fr", b"paris")).result(60).problem == ""
         assert cluster.call("athens", Get("capitals", "fr")).result(60).value == b"paris"
 
@@ -83,14 +75,14 @@ def test_a_cluster_is_watched_cut_healed_used_and_mourned(
             done = quarterdeck("cluster", "status", "--connect", url, "-o", "json")
             return sorted(json.loads(done.stdout)["masters"])
 
-        wait_for(lambda: masters() == ["athens", "cyrene"])
+        wait_until(lambda: masters() == ["athens", "cyrene"])
         cluster.execute(Heal()).result(60)
-        wait_for(lambda: masters() == ["athens"])
+        wait_until(lambda: masters() == ["athens"])
 
         done = quarterdeck("cluster", "kill", "cyrene", "--connect", url)
         assert done.returncode == 0, done.stderr
         assert members["cyrene"][1].wait(60) == -signal.SIGKILL
-        wait_for(lambda: cluster.connection_status()["cyrene"].contact == "stale")
+        wait_until(lambda: cluster.connection_status()["cyrene"].contact == "stale")
         records: list[Record] = []
 
         def removed() -> bool:
@@ -99,7 +91,7 @@ def test_a_cluster_is_watched_cut_healed_used_and_mourned(
                 getattr(record.event, "kind", type(record.event).__name__) == "MemberRemoved" for record in records
             )
 
-        wait_for(removed)
+        wait_until(removed)
         identities = [(record.uuid, record.seq) for record in records]
         assert len(identities) == len(set(identities))
     finally:

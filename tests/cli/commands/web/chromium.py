@@ -7,7 +7,6 @@ import itertools
 import json
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 
 import httpx
 from websockets.sync.client import ClientConnection, connect
+
+from tests.waiting import wait_until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 TIMEOUT_SECONDS = 60.0
@@ -99,9 +100,5 @@ def browsing(profile: Path) -> Iterator[Page]:
 
 
 def _port(file: Path) -> int:
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while time.monotonic() < end:
-        if file.exists() and (lines := file.read_text().splitlines()):
-            return int(lines[0])
-        time.sleep(0.1)
-    raise AssertionError("Chromium does not start")
+    wait_until(lambda: file.exists() and file.read_text(), "Chromium does not start")
+    return int(file.read_text().splitlines()[0])

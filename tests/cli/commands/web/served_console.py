@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,16 +54,6 @@ def serving(home: Path, *options: str) -> Iterator[Served]:
     finally:
         process.terminate()
         process.wait(TIMEOUT_SECONDS)
-
-
-def until(reached: object, what: str) -> None:
-    """Return when `reached()` is true."""
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while time.monotonic() < end:
-        if reached():  # type: ignore[operator]
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"not within {TIMEOUT_SECONDS:g} s: {what}")
 
 
 def _children(process_id: int) -> list[int]:

@@ -16,8 +16,9 @@ from websockets.sync.client import ClientConnection, connect
 pytest.importorskip("textual_serve", reason="the extra [web] is not installed")
 
 from quarterdeck.cli.commands.web.server import MOST_SESSIONS
-from tests.cli.commands.web.served_console import Served, serving, until
+from tests.cli.commands.web.served_console import Served, serving
 from tests.cli.conftest import Quarterdeck, quarterdeck
+from tests.waiting import wait_until
 
 __all__ = ["quarterdeck"]
 
@@ -140,7 +141,7 @@ def test_a_console_runs_as_long_as_its_page_and_there_are_not_many(shared: tuple
             frame = sockets[0].recv(30)
             seen += frame if isinstance(frame, bytes) else frame.encode()
         assert served.consoles() != []
-    until(lambda: served.consoles() == [], "the consoles end with their pages")
+    wait_until(lambda: served.consoles() == [], "the consoles end with their pages")
 
 
 def test_consoles_end_with_the_server(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_consoles_end_with_the_server(tmp_path: Path) -> None:
             assert consoles
             served.process.terminate()
             served.process.wait(30)
-    until(lambda: not any(Path(f"/proc/{one}").exists() for one in consoles), "no console is left behind")
+    wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in consoles), "no console is left behind")
 
 
 @pytest.mark.parametrize(

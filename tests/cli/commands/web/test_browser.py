@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ if installed() is None:
 
 from quarterdeck.app.themes.registry import PALETTES
 from tests.cli.commands.web.served_console import Served, serving
+from tests.waiting import wait_until
 
 COLOURS = {palette.name: palette for palette in PALETTES}
 TIMEOUT_SECONDS = 60.0
@@ -70,10 +70,7 @@ def received(page: Page) -> str:
 
 
 def wait_for(page: Page, text: str, after: int = 0) -> None:
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while text not in received(page)[after:]:
-        assert time.monotonic() < end, f"no {text!r} came"
-        time.sleep(0.2)
+    wait_until(lambda: text in received(page)[after:], f"no {text!r} came", poll_seconds=0.1)
 
 
 def colours(page: Page) -> dict[str, int]:
@@ -83,12 +80,8 @@ def colours(page: Page) -> dict[str, int]:
 
 def settled_colours(page: Page, wanted: str) -> dict[str, int]:
     """The same, when `wanted` has come into sight: painting follows the frames a little later."""
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while True:
-        counts = colours(page)
-        if wanted in counts or time.monotonic() > end:
-            return counts
-        time.sleep(0.2)
+    wait_until(lambda: wanted in colours(page), poll_seconds=0.1)
+    return colours(page)
 
 
 def test_it_is_seen_it_takes_keys_and_it_changes_nothing(tmp_path: Path) -> None:
@@ -143,8 +136,5 @@ def test_the_page_tells_when_the_console_has_ended(tmp_path: Path) -> None:
     with looking(tmp_path) as (_, page):
         assert page.evaluate("getComputedStyle(document.querySelector('.ended')).display") == "none"
         page.press("q")
-        end = time.monotonic() + TIMEOUT_SECONDS
-        while "-closed" not in page.evaluate("document.body.className"):
-            assert time.monotonic() < end
-            time.sleep(0.2)
+        wait_until(lambda: "-closed" in page.evaluate("document.body.className"), poll_seconds=0.1)
         assert page.evaluate("getComputedStyle(document.querySelector('.ended')).display") == "block"

@@ -3,6 +3,7 @@
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.messages import Heartbeat, JoinRequest, LinkProbe, LinkProbeReply
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, training_settings
 
 
@@ -41,7 +42,7 @@ def test_faults_within_the_interval_count_once() -> None:
     world = three()
     for _ in range(50):
         world.unreachable("B", "C")
-    assert world.machines["B"]._state.peers[address_of("C")].faults == 1
+    assert state_of(world.machines["B"]).peers[address_of("C")].faults == 1
     assert world.suspects_of("B") == ""
 
 
@@ -83,7 +84,7 @@ def test_a_suspect_is_counted_no_more() -> None:
     world.suspect("B", "C")
     fault_and_wait(world, "B", "C", 10)
     assert len(world.seen("B", SuspicionRaised)) == 1
-    assert world.machines["B"]._state.peers[address_of("C")].faults == 0
+    assert state_of(world.machines["B"]).peers[address_of("C")].faults == 0
 
 
 def test_no_faults_allowed_means_the_first_one_suspects() -> None:
@@ -144,7 +145,7 @@ def test_a_killed_master_is_succeeded_as_fast() -> None:
 
 def test_a_heartbeat_that_was_still_on_its_way_does_not_end_the_tries() -> None:
     world = three()
-    state = world.machines["C"]._state
+    state = state_of(world.machines["C"])
     beat = Heartbeat(state.uuid, world.machines["B"].uuid, address_of("A"), 3)
     world.unreachable("B", "C")
     world.receive("B", "C", beat)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.events import HeartbeatLate, MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, training_settings
 
 
@@ -76,7 +78,7 @@ def test_whoever_is_heard_again_is_late_no_more() -> None:
     for name in "ABCD":
         late, over = told(world, name)
         assert not late.over and over.over and over.silence > late.silence
-        assert not world.machines[name]._state.peers[address_of("E")].late
+        assert not state_of(world.machines[name]).peers[address_of("E")].late
     assert not any(
         isinstance(event, SuspicionRaised | MemberRemoved) for name in "ABCD" for event in world.events[name]
     )
@@ -87,7 +89,7 @@ def test_an_observer_that_stood_still_waits_anew() -> None:
     live_for(world, 3)
     live_for(world, 7, dead="E")
     world.now += 60 * SECOND_US
-    world.take("B", world.machines["B"].tick(world.now))
+    world.tell("B", TICK)
     late, over = told(world, "B")
     assert over == HeartbeatLate(late.address, late.late_uuid, 0, late.timeout, True)
 
@@ -100,7 +102,7 @@ def test_on_a_ring_only_watchers_say_so_until_they_watch_somebody_else() -> None
     live_for(world, 3)
     live_for(world, 7, dead="D")
     assert [name for name in "ABCEF" if told(world, name)] == ["C"]
-    state = world.machines["C"]._state
+    state = state_of(world.machines["C"])
     assert state.peers[address_of("D")].late
     world.suspect("C", "D")  # by other evidence; it goes on watching D only as far as its own findings go
     live_for(world, 1, dead="D")

@@ -7,6 +7,7 @@ import pytest
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring
 from quarterdeck.backend.core.messages import FailureReport, Heartbeat, LinkProbe
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, names_of, training_settings
 
 
@@ -17,11 +18,13 @@ def ring(names: str = "ABCDEFGH", successors: int = 2, **changed: Any) -> Steppe
 
 
 def watched(world: SteppedCluster, name: str) -> str:
-    return "".join(sorted(names_of(tuple(heartbeat_ring.watched_peers(world.machines[name]._state, world.now)))))
+    return "".join(sorted(names_of(tuple(heartbeat_ring.watched_peers(state_of(world.machines[name]), world.now)))))
 
 
 def receivers(world: SteppedCluster, name: str) -> str:
-    return "".join(sorted(names_of([address for address, _ in heartbeat_ring.receivers(world.machines[name]._state)])))
+    return "".join(
+        sorted(names_of([address for address, _ in heartbeat_ring.receivers(state_of(world.machines[name]))]))
+    )
 
 
 def report(world: SteppedCluster, suspect: str, *, withdrawn: bool = False) -> FailureReport:
@@ -66,7 +69,7 @@ def test_who_comes_newly_under_watch_gets_the_whole_timeout() -> None:
     world.live(10)
     world.suspect("B", "C")
     assert watched(world, "B") == "ADE"
-    peer = world.machines["B"]._state.peers[address_of("E")]
+    peer = state_of(world.machines["B"]).peers[address_of("E")]
     assert peer.detector.silence_us(world.now) == 0
 
 
@@ -240,7 +243,7 @@ def test_a_slave_that_cannot_hear_the_master_accuses_no_healthy_member(successor
 def test_a_finding_about_a_life_that_is_gone_says_nothing_of_the_next_one() -> None:
     world = ring()
     world.receive("A", "B", report(world, "F"))
-    state = world.machines["A"]._state
+    state = state_of(world.machines["A"])
     assert address_of("F") in state.reported_silent
     world.suspect("A", "F")
     assert not state.reported_silent

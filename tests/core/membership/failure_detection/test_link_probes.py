@@ -12,6 +12,7 @@ from quarterdeck.backend.core.messages import (
     MembersUpdate,
     ProveLinks,
 )
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of
 
 
@@ -28,7 +29,7 @@ def probe_times(world: SteppedCluster, name: str, suspect: str, seconds: int) ->
         world.pass_seconds(0.1, name)
         times += [world.now // 1000] * len(world.messages(LinkProbe, to=suspect))
         world.sent.clear()
-        for other in world.machines[name]._state.peers.values():
+        for other in state_of(world.machines[name]).peers.values():
             other.detector.heard(world.now)
     return times
 
@@ -36,7 +37,7 @@ def probe_times(world: SteppedCluster, name: str, suspect: str, seconds: int) ->
 def test_a_list_from_the_master_clears_its_suspicion_even_if_it_is_no_news() -> None:
     world = four()
     world.suspect("C", "A")
-    members = world.machines["A"]._state.members
+    members = world.inspect("A").members
     assert members is not None
     world.receive("C", "A", MembersUpdate(members, False))
     assert world.suspects_of("C") == ""
@@ -46,7 +47,7 @@ def test_a_list_from_the_master_clears_its_suspicion_even_if_it_is_no_news() -> 
 def test_a_list_from_the_master_does_not_clear_others() -> None:
     world = four()
     world.suspect("C", "D")
-    members = world.machines["A"]._state.members
+    members = world.inspect("A").members
     assert members is not None
     world.receive("C", "A", MembersUpdate(members, False))
     assert world.suspects_of("C") == "D"
@@ -78,7 +79,7 @@ def test_a_probed_member_counts_as_heard_of() -> None:
     world.now = 5_000_000
     c, d = world.machines["C"], world.machines["D"]
     world.receive("C", "D", LinkProbeReply(d.uuid, c.uuid, True))
-    assert c._state.peers[address_of("D")].detector.silence_us(world.now) == 0
+    assert state_of(c).peers[address_of("D")].detector.silence_us(world.now) == 0
 
 
 def test_probes_back_off_to_their_bound() -> None:
@@ -143,7 +144,7 @@ def test_whoever_asked_to_be_suspected_is_not_cleared_by_its_probe_reply() -> No
         world.deliver_all(dead="A")
     assert world.list_of("B") == (5, "BC")
     world.loses = lambda *_: False
-    world.receive("D", "B", ExplicitSuspicion(world.machines["D"]._state.metadata()))
+    world.receive("D", "B", ExplicitSuspicion(world.inspect("D").list_metadata))
     assert world.suspects_of("D") == "B"
     world.receive("B", "D", LinkProbe(world.machines["D"].uuid, world.machines["B"].uuid))
     (reply,) = world.messages(LinkProbeReply, to="D")

@@ -3,10 +3,12 @@
 import pytest
 
 from quarterdeck.backend.core.events import MemberRemoved, ObserverPaused
+from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.messages import ExplicitSuspicion, MasterConfirmation, MembersUpdate
 from quarterdeck.backend.core.properties import SECOND_US
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of
 
 
@@ -17,7 +19,7 @@ def three() -> SteppedCluster:
 
 
 def confirmation(world: SteppedCluster, sender: str, receiver: str) -> MasterConfirmation:
-    return MasterConfirmation(world.machines[sender]._state.metadata(), world.machines[receiver].uuid)
+    return MasterConfirmation(world.inspect(sender).list_metadata, world.machines[receiver].uuid)
 
 
 def test_a_slave_confirms_to_its_master_only_and_at_the_interval() -> None:
@@ -61,7 +63,7 @@ def test_the_confirmation_of_a_stranger_is_answered_by_explicit_suspicion() -> N
     world = three()
     world.with_lists(A=(4, "AB"))
     world.receive("A", "C", confirmation(world, "C", "A"))
-    assert world.messages(ExplicitSuspicion, to="C") == [ExplicitSuspicion(world.machines["C"]._state.metadata())]
+    assert world.messages(ExplicitSuspicion, to="C") == [ExplicitSuspicion(world.inspect("C").list_metadata)]
 
 
 def test_the_confirmation_of_an_earlier_life_of_a_member_is_a_strangers() -> None:
@@ -79,7 +81,7 @@ def test_a_member_that_is_confirmed_without_being_master_asks_to_be_suspected() 
 
 def test_a_confirmation_for_an_earlier_life_of_the_master_counts_for_nothing() -> None:
     world = three()
-    world.receive("A", "C", MasterConfirmation(world.machines["C"]._state.metadata(), "an earlier life"))
+    world.receive("A", "C", MasterConfirmation(world.inspect("C").list_metadata, "an earlier life"))
     assert not world.sent
 
 
@@ -93,10 +95,10 @@ def test_a_lagging_confirmation_makes_the_master_send_the_list_again() -> None:
 def test_nobody_is_removed_for_want_of_confirmation_and_nobody_confirms_while_a_claim_runs() -> None:
     world = three()
     world.suspect("B", "A")
-    assert world.machines["B"]._state.claim is not None
+    assert world.inspect("B").is_claiming
     world.sent.clear()
     world.now = 20 * SECOND_US
-    master_confirmation.on_confirmation_timer(world.machines["B"]._state, world.now)
+    master_confirmation.on_confirmation_timer(state_of(world.machines["B"]), world.now)
     assert not world.messages(MasterConfirmation)
     assert not world.seen("B", MemberRemoved)
 
@@ -113,7 +115,7 @@ def test_a_strangers_confirmation_during_a_claim_is_not_answered() -> None:
 def test_a_new_master_counts_from_its_claim_on() -> None:
     world = three()
     world.live(9)
-    for peer in world.machines["B"]._state.peers.values():
+    for peer in state_of(world.machines["B"]).peers.values():
         peer.confirmed_us = 0
     world.suspect("C", "A")
     world.suspect("B", "A")
@@ -126,7 +128,7 @@ def test_a_pause_of_the_master_itself_is_forgiven() -> None:
     world = three()
     world.live(3)
     world.now += 20 * SECOND_US
-    world.take("A", world.machines["A"].tick(world.now))
+    world.tell("A", TICK)
     assert world.seen("A", ObserverPaused)
     assert world.list_of("A") == (3, "ABC")
 
@@ -136,11 +138,11 @@ def test_a_pause_of_the_master_is_forgiven_whichever_timer_is_due_first(paused_a
     """The confirmation timer must not accuse anybody before the heartbeat timer has noticed the pause."""
     world = three()
     world.live(paused_after)
-    state = world.machines["A"]._state
+    state = state_of(world.machines["A"])
     state.timers.set(master_confirmation.CONFIRMATION, world.now + 10_000)
     assert state.timers.is_set(heartbeats.HEARTBEAT)
     world.now += 20 * SECOND_US
-    world.take("A", world.machines["A"].tick(world.now))
+    world.tell("A", TICK)
     assert not world.seen("A", MemberRemoved)
     assert world.list_of("A") == (3, "ABC")
 
@@ -150,7 +152,7 @@ def test_a_pause_is_forgiven_with_the_usual_timers_too() -> None:
     world = three()
     world.live(3.5)
     world.now += 20 * SECOND_US
-    world.take("A", world.machines["A"].tick(world.now))
+    world.tell("A", TICK)
     assert world.list_of("A") == (3, "ABC")
 
 

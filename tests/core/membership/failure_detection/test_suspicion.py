@@ -1,6 +1,8 @@
 """Heartbeats, suspicion, explicit suspicion and removal."""
 
+from quarterdeck.backend.core.commands import StopMember
 from quarterdeck.backend.core.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
+from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.messages import (
     ExplicitSuspicion,
@@ -9,6 +11,7 @@ from quarterdeck.backend.core.messages import (
     MembersUpdate,
     TriggerExplicitSuspicion,
 )
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of
 
 
@@ -25,7 +28,7 @@ def live_for(world: SteppedCluster, seconds: int, dead: str = "") -> None:
 
 
 def beat(world: SteppedCluster, sender: str, receiver: str, **changes: object) -> Heartbeat:
-    state = world.machines[sender]._state
+    state = state_of(world.machines[sender])
     return Heartbeat(
         str(changes.get("uuid", state.uuid)),
         str(changes.get("to_uuid", world.machines[receiver].uuid)),
@@ -87,10 +90,10 @@ def test_a_lagging_member_gets_the_list_again() -> None:
 
 def test_a_heartbeat_of_another_life_is_no_sign_of_life() -> None:
     world = five()
-    heard = world.machines["A"]._state.peers[address_of("D")].detector.last_heard_us
+    heard = state_of(world.machines["A"]).peers[address_of("D")].detector.last_heard_us
     world.now = 1_000
     world.receive("A", "D", beat(world, "D", "A", uuid="another life"))
-    assert world.machines["A"]._state.peers[address_of("D")].detector.last_heard_us == heard
+    assert state_of(world.machines["A"]).peers[address_of("D")].detector.last_heard_us == heard
     assert world.messages(ExplicitSuspicion, to="D")
 
 
@@ -98,7 +101,7 @@ def test_an_observer_that_stood_still_accuses_nobody() -> None:
     world = five()
     live_for(world, 2)
     world.now += 60_000_000
-    world.take("A", world.machines["A"].tick(world.now))
+    world.tell("A", TICK)
     assert world.seen("A", ObserverPaused)
     assert world.list_of("A") == (5, "ABCDE")
 
@@ -120,7 +123,7 @@ def test_the_verdict_on_a_complainer_that_follows_somebody_else() -> None:
     world.receive("A", "C", HeartbeatComplaint(stray, good))
     assert world.messages(ExplicitSuspicion, to="C") == [ExplicitSuspicion(stray)]
     assert world.messages(TriggerExplicitSuspicion, to="D") == [TriggerExplicitSuspicion(5, stray)]
-    assert judge._state.members is not None
+    assert judge.inspect().members is not None
 
 
 def test_a_complaint_between_two_good_members_only_repeats_the_list() -> None:
@@ -133,7 +136,7 @@ def test_a_complaint_between_two_good_members_only_repeats_the_list() -> None:
 
 def test_an_explicit_suspicion_counts_only_while_every_field_still_matches() -> None:
     world = five()
-    now = world.machines["C"]._state.metadata()
+    now = world.inspect("C").list_metadata
     for changed in (
         ListMetadata(address_of("D"), now.uuid, now.master, now.version),
         ListMetadata(now.address, "another life", now.master, now.version),
@@ -149,7 +152,7 @@ def test_an_explicit_suspicion_counts_only_while_every_field_still_matches() -> 
 
 def test_a_list_from_a_member_that_is_not_the_master_is_rejected_and_answered() -> None:
     world = five()
-    usurped = world.machines["B"]._state
+    usurped = state_of(world.machines["B"])
     assert usurped.members is not None
     world.receive("C", "B", MembersUpdate(usurped.members.without({address_of("A")}), False))
     assert world.list_of("C") == (5, "ABCDE")
@@ -158,7 +161,7 @@ def test_a_list_from_a_member_that_is_not_the_master_is_rejected_and_answered() 
 
 def test_a_list_without_the_receiver_is_never_installed() -> None:
     world = five()
-    members = world.machines["A"]._state.members
+    members = world.inspect("A").members
     assert members is not None
     world.receive("C", "A", MembersUpdate(members.without({address_of("C")}), False))
     assert world.list_of("C") == (5, "ABCDE")
@@ -167,7 +170,7 @@ def test_a_list_without_the_receiver_is_never_installed() -> None:
 def test_an_older_or_equal_list_is_never_installed() -> None:
     """Seed 000, Background: a late periodic publication must not bring a removed member back."""
     world = five()
-    stale = world.machines["A"]._state.members
+    stale = world.inspect("A").members
     assert stale is not None
     world.suspect("A", "B")
     world.deliver_all(dead="B")
@@ -177,9 +180,9 @@ def test_an_older_or_equal_list_is_never_installed() -> None:
 
 def test_a_graceful_stop_needs_no_timeout() -> None:
     world = five()
-    world.take("E", world.machines["E"].stop(world.now))
+    world.tell("E", StopMember("E"))
     world.deliver_all()
     assert {world.list_of(name) for name in "ABCD"} == {(6, "ABCD")}
-    world.take("A", world.machines["A"].stop(world.now))
+    world.tell("A", StopMember("A"))
     world.deliver_all()
     assert {world.list_of(name) for name in "BCD"} == {(7, "BCD")}

@@ -11,6 +11,7 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, names_of, training_settings
 
 
@@ -22,7 +23,7 @@ def cluster(names: str = "ABCD", settings: Settings = SETTINGS) -> SteppedCluste
 
 def report(world: SteppedCluster, reporter: str, suspects: str, master: str = "A") -> None:
     """A heartbeat of `reporter` to the master with these suspicions arrives."""
-    state = world.machines[reporter]._state
+    state = state_of(world.machines[reporter])
     assert state.members is not None
     beat = Heartbeat(
         state.uuid,
@@ -35,11 +36,11 @@ def report(world: SteppedCluster, reporter: str, suspects: str, master: str = "A
 
 
 def changed_us(world: SteppedCluster) -> int:
-    return world.machines["A"]._state.disconnections.changed_us
+    return state_of(world.machines["A"]).disconnections.changed_us
 
 
 def reports(world: SteppedCluster) -> dict[str, str]:
-    by_reporter = world.machines["A"]._state.disconnections.by_reporter
+    by_reporter = state_of(world.machines["A"]).disconnections.by_reporter
     return {names_of((reporter,)): names_of(suspects) for reporter, suspects in by_reporter.items()}
 
 
@@ -48,7 +49,7 @@ def beat_for(world: SteppedCluster, seconds: float, silent: str = "") -> None:
     for _ in range(round(seconds * 10)):
         world.pass_seconds(0.1, "A")
         world.sent.clear()
-        for address, peer in world.machines["A"]._state.peers.items():
+        for address, peer in state_of(world.machines["A"]).peers.items():
             if names_of((address,)) not in silent:
                 peer.detector.heard(world.now)
                 peer.confirmed_us = world.now
@@ -75,9 +76,9 @@ def test_nothing_rides_while_the_feature_is_off() -> None:
 
 def test_a_report_to_a_member_that_is_no_master_is_ignored() -> None:
     world = cluster()
-    state = world.machines["C"]._state
+    state = state_of(world.machines["C"])
     world.receive("B", "C", Heartbeat(state.uuid, world.machines["B"].uuid, address_of("A"), 4, (address_of("D"),)))
-    assert not world.machines["B"]._state.disconnections.by_reporter
+    assert not state_of(world.machines["B"]).disconnections.by_reporter
 
 
 def test_reports_are_ignored_while_the_feature_is_off() -> None:
@@ -115,9 +116,9 @@ def test_an_empty_report_withdraws() -> None:
 def test_a_report_during_a_claim_is_ignored() -> None:
     world = cluster()
     world.suspect("B", "A")
-    assert world.machines["B"]._state.claim is not None
+    assert world.inspect("B").is_claiming
     report(world, "D", "C", master="B")
-    assert not world.machines["B"]._state.disconnections.by_reporter
+    assert not state_of(world.machines["B"]).disconnections.by_reporter
 
 
 # The quiet period
@@ -229,7 +230,7 @@ def test_the_random_disconnections_of_seed_001() -> None:
     report(world, "D", "E", master="M")
     for _ in range(30):
         world.pass_seconds(0.1, "M")
-        for peer in world.machines["M"]._state.peers.values():
+        for peer in state_of(world.machines["M"]).peers.values():
             peer.detector.heard(world.now)
         world.sent.clear()
     (resolved,) = world.seen("M", DisconnectionResolved)

@@ -23,6 +23,7 @@ from quarterdeck.backend.core.messages import (
     SplitBrainProbe,
 )
 from quarterdeck.backend.core.properties import Settings
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, training_settings
 
 
@@ -51,7 +52,7 @@ def united(world: SteppedCluster, names: str) -> bool:
 
 
 def probe(world: SteppedCluster, name: str) -> SplitBrainProbe:
-    return SplitBrainProbe(cluster_search.profile(world.machines[name]._state))
+    return SplitBrainProbe(cluster_search.profile(state_of(world.machines[name])))
 
 
 # Who searches, and where
@@ -63,7 +64,7 @@ def test_only_masters_search() -> None:
     world.pass_seconds(0.1, "E")
     assert not world.messages(SplitBrainProbe)
     with pytest.raises(CommandRefused, match="no master"):
-        world.machines["E"].search(world.now)
+        world.search("E")
 
 
 def test_the_first_search_and_the_next_ones_come_at_their_intervals() -> None:
@@ -78,7 +79,7 @@ def test_the_first_search_and_the_next_ones_come_at_their_intervals() -> None:
 
 def test_the_candidates_are_the_join_list_and_what_is_remembered_without_members_and_without_itself() -> None:
     world = two(loser_knows="DEXA")
-    world.machines["D"]._state.remembered[address_of("Y")] = 0
+    state_of(world.machines["D"]).remembered[address_of("Y")] = 0
     world.search("D")
     assert sorted(receiver for _, receiver, message in world.sent if isinstance(message, SplitBrainProbe)) == list(
         "AXY"
@@ -90,7 +91,7 @@ def test_a_master_that_is_merging_does_not_search() -> None:
     world.search("D")
     world.deliver(SplitBrainProbe)
     world.deliver(SplitBrainAnswer)
-    assert world.machines["D"]._state.merge is not None
+    assert world.inspect("D").is_merging
     world.sent.clear()
     world.search("D")
     assert not world.sent
@@ -125,7 +126,7 @@ def test_reasons_are_told_again_when_they_change() -> None:
     world = two(loser_knows="X")
     for _ in range(3):
         world.search("D")
-    world.machines["D"]._state.standing = ClusterStanding("PASSIVE", 1)
+    state_of(world.machines["D"]).standing = ClusterStanding("PASSIVE", 1)
     world.search("D")
     world.search("D")
     assert len(world.seen("D", NotMerging)) == 2
@@ -185,7 +186,7 @@ def test_a_named_master_is_asked_at_once_and_remembered() -> None:
     world = two()
     world.receive("D", "B", MasterIs(address_of("A")))
     assert len(world.messages(SplitBrainProbe, to="A")) == 1
-    assert address_of("A") in world.machines["D"]._state.remembered
+    assert address_of("A") in world.inspect("D").remembered
 
 
 def test_a_named_master_of_its_own_cluster_is_not_asked() -> None:
@@ -257,7 +258,7 @@ def test_both_ask_at_the_same_moment() -> None:
 def test_probes_and_answers_that_come_twice_or_late_do_no_harm() -> None:
     world = two(winner_knows="D", loser_knows="A")
     late = [("A", "D", probe(world, "D")), ("D", "A", probe(world, "A"))]
-    answer = SplitBrainAnswer(cluster_search.profile(world.machines["A"]._state))
+    answer = SplitBrainAnswer(cluster_search.profile(state_of(world.machines["A"])))
     world.live(12)
     assert united(world, "ABCDE")
     version = world.list_of("A")
@@ -297,9 +298,9 @@ def test_a_master_that_takes_me_for_its_member_is_asked_to_suspect_me() -> None:
     world = SteppedCluster()
     world.settled("ABC")
     world.with_lists(C=(5, "C"))
-    world.receive("C", "A", SplitBrainAnswer(cluster_search.profile(world.machines["A"]._state)))
+    world.receive("C", "A", SplitBrainAnswer(cluster_search.profile(state_of(world.machines["A"]))))
     (request,) = world.messages(ExplicitSuspicion, to="A")
-    assert request.about == world.machines["A"]._state.metadata()
+    assert request.about == world.inspect("A").list_metadata
     assert world.seen("C", ExplicitSuspicionSent)
     world.deliver_all()
     assert world.list_of("A") == (4, "AB")
@@ -391,9 +392,9 @@ def test_a_loser_that_cannot_be_reached_by_the_winner_does_not_freeze_either() -
 
 def test_a_reason_that_is_gone_is_taken_back() -> None:
     world = two()
-    state = world.machines["D"]._state
+    state = state_of(world.machines["D"])
     cluster_search.explain(state, world.now, "its cluster is FROZEN")
-    world.take("D", world.machines["D"]._taken(world.now))
+    world.conclude("D")
     state.join_list = (address_of("A"),)
     world.search("D")
     assert [event.reason for event in world.seen("D", NotMerging)][:2] == ["its cluster is FROZEN", ""]
@@ -402,8 +403,8 @@ def test_a_reason_that_is_gone_is_taken_back() -> None:
 def test_what_was_found_about_a_cluster_is_void_once_it_has_come_in() -> None:
     """So when it splits off again, the same verdict and the same reason are told again."""
     world = two()
-    state = world.machines["A"]._state
-    loser = cluster_search.profile(world.machines["D"]._state)
+    state = state_of(world.machines["A"])
+    loser = cluster_search.profile(state_of(world.machines["D"]))
     cluster_search.judge(state, world.now, loser)
     assert loser.address in state.verdicts and loser.address in state.not_merging
     world.receive("A", "D", JoinRequest("the next incarnation of D", False))

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.events import (
     MergeStarted,
     NotMerging,
 )
+from quarterdeck.backend.core.inputs import Receive
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.messages import (
     FinalizeJoin,
@@ -33,6 +34,7 @@ from quarterdeck.backend.core.messages import (
     WhoIsMaster,
 )
 from quarterdeck.backend.core.properties import Settings
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, training_settings
 
 WITHOUT_PROOF = training_settings(disconnection_heartbeats=0)
@@ -62,11 +64,11 @@ def two(
 
 def begin(world: SteppedCluster, winner: str = "A", loser: str = "E") -> None:
     """The losing master learns of the winner and begins."""
-    world.receive(loser, winner, SplitBrainAnswer(cluster_search.profile(world.machines[winner]._state)))
+    world.receive(loser, winner, SplitBrainAnswer(cluster_search.profile(state_of(world.machines[winner]))))
 
 
 def phase(world: SteppedCluster, name: str = "E") -> str | None:
-    merge = world.machines[name]._state.merge
+    merge = state_of(world.machines[name]).merge
     return merge.phase if merge else None
 
 
@@ -88,7 +90,7 @@ def united(world: SteppedCluster, names: str) -> bool:
 
 
 def states(world: SteppedCluster, names: str) -> set[str]:
-    return {world.machines[name]._state.standing.state for name in names}
+    return {world.inspect(name).standing.state for name in names}
 
 
 # The whole of it
@@ -167,7 +169,7 @@ def test_connections_are_closed_between_the_lives() -> None:
     until(world, "telling")
     machine = world.machines["F"]
     (order,) = world.messages(MergeClusters, to="F")
-    effects = machine.receive(world.now, address_of("E"), order)
+    effects = machine.step(world.now, Receive(address_of("E"), order))
     cut = [place for place, effect in enumerate(effects) if isinstance(effect, Reconnect)]
     assert len(cut) == 1
     before, after = effects[: cut[0]], effects[cut[0] :]
@@ -186,7 +188,7 @@ def test_the_new_life_knows_nothing_of_the_old_cluster_but_the_join_list_and_add
     begin(world)
     until(world, "telling")
     world.deliver(MergeClusters, to="F")
-    state = world.machines["F"]._state
+    state = state_of(world.machines["F"])
     assert state.members is None and not state.suspicions and not state.peers and state.standing == ClusterStanding()
     assert state.join_list == tuple(map(address_of, "XYZ"))
     assert state.remembered[address_of("E")] == world.now
@@ -343,7 +345,7 @@ def test_a_member_that_refuses_to_freeze_ends_the_merge_and_thaws() -> None:
     world = two()
     begin(world)
     until(world, "freezing")
-    world.machines["F"]._state.members = world.machines["F"]._state.members.joined_by(  # type: ignore[union-attr]
+    state_of(world.machines["F"]).members = world.inspect("F").members.joined_by(  # type: ignore[union-attr]
         address_of("X"), "uuid-x", False
     )
     world.deliver_all()
@@ -420,7 +422,7 @@ def test_a_member_that_never_answers_when_told_is_left_to_itself_and_comes_later
 def test_when_the_losing_master_crashes_the_others_go_on_thawed_and_merge(when: str) -> None:
     world = two()
     for name in "FG":
-        world.machines[name]._state.join_list = (address_of("A"),)
+        state_of(world.machines[name]).join_list = (address_of("A"),)
     begin(world)
     until(world, when)
     world.sent = [one for one in world.sent if "E" not in one[:2]]
@@ -432,7 +434,7 @@ def test_when_the_losing_master_crashes_the_others_go_on_thawed_and_merge(when: 
 
 def test_a_crash_when_only_some_were_told() -> None:
     world = two()
-    world.machines["G"]._state.join_list = (address_of("A"),)
+    state_of(world.machines["G"]).join_list = (address_of("A"),)
     begin(world)
     until(world, "telling")
     world.deliver(MergeClusters, to="F")
@@ -451,7 +453,7 @@ def test_a_claimant_thaws_what_was_frozen_for_the_merge_and_tells_all() -> None:
     world.suspect("F", "E")
     world.deliver_all(dead="E")
     assert states(world, "FG") == {"ACTIVE"}
-    assert world.machines["F"]._state.standing == world.machines["G"]._state.standing
+    assert world.inspect("F").standing == world.inspect("G").standing
 
 
 # Orders that come late
@@ -523,7 +525,7 @@ def test_a_third_cluster_that_offers_meanwhile_is_refused_and_comes_later() -> N
     world.settled("X")
     begin(world)
     until(world, "offering")
-    shown = cluster_search.profile(world.machines["X"]._state)
+    shown = cluster_search.profile(state_of(world.machines["X"]))
     world.receive("E", "X", MergeOffer("token-x", shown, world.list_of("E")[0]))
     (reply,) = world.messages(MergeReply, to="X")
     assert "itself merging" in reply.refusal
@@ -576,7 +578,7 @@ def lost_on_the_way(refused: bool) -> SteppedCluster:
     until(world, "telling")
     if refused:
         for name in "ABCD":
-            world.machines[name]._state.standing = ClusterStanding("FROZEN", 1)
+            state_of(world.machines[name]).standing = ClusterStanding("FROZEN", 1)
         world.deliver_all()
         assert not world.messages(JoinRefused)
     else:

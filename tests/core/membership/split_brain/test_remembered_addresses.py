@@ -3,13 +3,14 @@
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.messages import JoinRequest, MasterIs, MergeClusters, SplitBrainProbe, WhoIsMaster
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, names_of, training_settings
 
 RETENTION = training_settings(address_retention_us=20 * SECOND_US)
 
 
 def looked_at(world: SteppedCluster, name: str) -> str:
-    return "".join(sorted(names_of(possible_addresses(world.machines[name]._state, world.now))))
+    return "".join(sorted(names_of(possible_addresses(state_of(world.machines[name]), world.now))))
 
 
 def cluster(names: str = "ABC", settings: Settings = RETENTION) -> SteppedCluster:
@@ -36,7 +37,7 @@ def test_who_has_left_is_remembered_for_the_retention_and_no_longer() -> None:
     assert looked_at(world, "A") == "BC"
     world.now += 1
     assert looked_at(world, "A") == "B"
-    assert address_of("C") not in world.machines["A"]._state.remembered
+    assert address_of("C") not in world.inspect("A").remembered
 
 
 def test_every_member_remembers_not_only_the_master() -> None:
@@ -57,7 +58,7 @@ def test_the_retention_counts_from_the_leaving_not_from_later_lists() -> None:
 
 def test_a_contact_is_remembered_and_renewed() -> None:
     world = cluster()
-    state = world.machines["A"]._state
+    state = state_of(world.machines["A"])
     remember_contact(state, 0, address_of("X"))
     remember_contact(state, 15 * SECOND_US, address_of("X"))
     world.now = 30 * SECOND_US
@@ -68,7 +69,7 @@ def test_a_contact_is_remembered_and_renewed() -> None:
 
 def test_a_contact_with_a_member_does_not_let_it_expire() -> None:
     world = cluster()
-    remember_contact(world.machines["A"]._state, 0, address_of("B"))
+    remember_contact(state_of(world.machines["A"]), 0, address_of("B"))
     world.now = 1_000 * SECOND_US
     assert looked_at(world, "A") == "BC"
 
@@ -77,7 +78,7 @@ def test_its_own_address_is_never_remembered_nor_looked_at() -> None:
     world = SteppedCluster(RETENTION)
     world.born("A", "ABA")
     world.settled("AB")
-    state = world.machines["A"]._state
+    state = state_of(world.machines["A"])
     remember_contact(state, 0, address_of("A"))
     assert address_of("A") not in state.remembered
     assert looked_at(world, "A") == "B"
@@ -88,7 +89,7 @@ def test_a_master_that_names_itself_through_another_member_is_not_asked() -> Non
     world = cluster()
     world.receive("A", "X", MasterIs(address_of("A")))
     assert not world.sent
-    assert address_of("A") not in world.machines["A"]._state.remembered
+    assert address_of("A") not in world.inspect("A").remembered
 
 
 def test_a_master_named_to_a_slave_is_remembered_there_too() -> None:
@@ -101,7 +102,7 @@ def test_a_master_named_to_a_slave_is_remembered_there_too() -> None:
 def test_retention_zero_remembers_nobody() -> None:
     world = cluster(settings=training_settings(address_retention_us=0))
     world.suspect("A", "C")
-    remember_contact(world.machines["A"]._state, 0, address_of("X"))
+    remember_contact(state_of(world.machines["A"]), 0, address_of("X"))
     assert looked_at(world, "A") == ""
 
 
@@ -148,6 +149,6 @@ def test_a_join_after_a_merge_may_use_what_the_old_life_knew() -> None:
 def test_a_joiner_asks_what_it_remembers_too() -> None:
     world = SteppedCluster()
     world.born("A", "B")
-    remember_contact(world.machines["A"]._state, 0, address_of("X"))
+    remember_contact(state_of(world.machines["A"]), 0, address_of("X"))
     world.start("A")
     assert sorted(receiver for _, receiver, message in world.sent if isinstance(message, WhoIsMaster)) == ["B", "X"]

@@ -6,6 +6,7 @@ import pytest
 
 from quarterdeck.backend.core.events import JoinListChanged, ListInstalled
 from quarterdeck.backend.core.messages import JoinListUpdate, JoinListUpdateAck, SplitBrainProbe, WhoIsMaster
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, names_of
 
 
@@ -16,7 +17,7 @@ def cluster(names: str = "ABCD") -> SteppedCluster:
 
 
 def join_list(world: SteppedCluster, name: str) -> str:
-    return names_of(world.machines[name]._state.join_list)
+    return names_of(world.inspect(name).join_list)
 
 
 def join_lists(world: SteppedCluster, names: str = "ABCD") -> set[str]:
@@ -208,7 +209,7 @@ def test_an_edit_that_is_being_spread_survives_a_merge() -> None:
     world.loses = lambda sender, receiver, message: isinstance(message, JoinListUpdate) and receiver in "ABC"
     world.edit_join_list("D", "A")
     world.deliver_all()
-    state = world.machines["D"]._state
+    state = state_of(world.machines["D"])
     state.join_list_told = set()
     state.timers.set("join list", world.now + 100_000_000)
     world.live(10)

@@ -22,6 +22,7 @@ from quarterdeck.backend.core.messages import (
     SplitBrainAnswer,
     WhoIsMaster,
 )
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, training_settings
 
 
@@ -324,7 +325,7 @@ def test_joiners_of_one_moment_come_in_together() -> None:
     for name in "BC":
         world.receive("A", name, MembersUpdateAck(4))
     assert world.list_of("A") == (7, "ABCDEFG")
-    members = world.machines["A"]._state.members
+    members = world.inspect("A").members
     assert members is not None
     assert [member.join_version for member in members.members[3:]] == [4, 5, 6, 7]
 
@@ -417,9 +418,9 @@ def test_a_new_life_of_the_last_member_to_be_told_ends_the_merge_and_crashes_nob
     world = SteppedCluster(training_settings(disconnection_heartbeats=0))
     world.settled("ABC")
     world.settled("EF")
-    world.receive("E", "A", SplitBrainAnswer(cluster_search.profile(world.machines["A"]._state)))
+    world.receive("E", "A", SplitBrainAnswer(cluster_search.profile(state_of(world.machines["A"]))))
     for _ in range(50):
-        merge = world.machines["E"]._state.merge
+        merge = state_of(world.machines["E"]).merge
         assert merge is not None
         if merge.phase == "telling":
             break

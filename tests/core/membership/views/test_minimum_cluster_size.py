@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused, Operate
 from quarterdeck.backend.core.events import ProtectionChanged
 from quarterdeck.backend.core.membership.views.minimum_cluster_size import NotEnoughMembers
 from quarterdeck.backend.core.messages import MergeClusters
@@ -17,7 +17,7 @@ def cluster(needed: int, names: str = "ABC") -> SteppedCluster:
 
 def operates(world: SteppedCluster, name: str) -> bool:
     try:
-        return not world.machines[name].operate(world.now)
+        return not world.machines[name].step(world.now, Operate(name))
     except NotEnoughMembers:
         return False
 
@@ -35,7 +35,7 @@ def test_one_too_few_is_refused_with_the_numbers() -> None:
     world.suspect("A", "C")
     world.deliver_all(dead="C")
     with pytest.raises(NotEnoughMembers, match="sees 2 and needs 3") as refused:
-        world.machines["A"].operate(world.now)
+        world.tell("A", Operate("A"))
     assert isinstance(refused.value, CommandRefused)
     assert not operates(world, "B")
 
@@ -52,7 +52,7 @@ def test_who_has_not_joined_refuses_whatever_the_minimum() -> None:
     world.born("A", "B")
     world.start("A")
     with pytest.raises(NotEnoughMembers, match="sees 0 and needs 1"):
-        world.machines["A"].operate(world.now)
+        world.tell("A", Operate("A"))
 
 
 def test_a_suspicion_alone_refuses_nothing() -> None:

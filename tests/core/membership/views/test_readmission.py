@@ -14,6 +14,7 @@ from quarterdeck.backend.core.messages import (
     MembersUpdateAck,
 )
 from quarterdeck.backend.core.properties import SECOND_US
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, name_of, names_of
 
 
@@ -21,7 +22,7 @@ def held(joiner: str = "D", members: str = "ABC") -> SteppedCluster:
     """A cluster whose master has removed `joiner` for its broken links; a new life of it asks to join."""
     world = SteppedCluster()
     world.settled(members)
-    readmission.hold_back(world.machines[members[0]]._state, address_of(joiner))
+    readmission.hold_back(state_of(world.machines[members[0]]), address_of(joiner))
     world.born(joiner, members[0])
     world.start(joiner)
     return world
@@ -115,7 +116,7 @@ def test_a_newcomer_that_came_meanwhile_has_to_be_reached_too() -> None:
 def test_once_admitted_it_is_held_back_no_more() -> None:
     world = held()
     world.deliver_all()
-    assert not world.machines["A"]._state.held_back
+    assert not state_of(world.machines["A"]).held_back
     world.suspect("A", "D")
     world.born("D", "A")
     world.receive("A", "D", JoinRequest(world.machines["D"].uuid, False))
@@ -136,7 +137,7 @@ def test_two_who_do_not_reach_each_other_are_not_let_in_together(first: str) -> 
     for name in "BC":
         world.receive("A", name, MembersUpdateAck(4))
     assert world.list_of("A") == (5, "ABCFE")
-    assert master._state.held_back.keys() == {address_of("D")}
+    assert state_of(master).held_back.keys() == {address_of("D")}
     assert [names_of(event.missing) for event in world.seen("A", MemberHeldBack)] == ["E"]
     world.receive("A", "D", JoinRequest(world.machines["D"].uuid, False, (*proven, world.machines["E"].uuid)))
     for name in "BCF":
@@ -156,8 +157,8 @@ def test_others_join_meanwhile() -> None:
 
 def test_a_new_master_goes_on_holding_back_whom_the_old_one_did() -> None:
     world = held()
-    publishing.publish(world.machines["A"]._state)
-    world.take("A", world.machines["A"]._taken(world.now))
+    publishing.publish(state_of(world.machines["A"]))
+    world.conclude("A")
     world.deliver_all(dead="D")
     world.suspect("C", "A")
     world.suspect("B", "A")
@@ -172,7 +173,7 @@ def test_a_new_master_goes_on_holding_back_whom_the_old_one_did() -> None:
 def test_a_late_reply_of_a_link_that_nobody_asked_for_proves_nothing() -> None:
     world = held()
     world.deliver_all(dead="BC")
-    state = world.machines["D"]._state
+    state = state_of(world.machines["D"])
     assert state.search is not None and state.search.held is not None
     world.receive("D", "C", LinkProbeReply("another life", state.uuid, False))
     assert state.search.held.proven == {world.machines["A"].uuid}

@@ -1,12 +1,13 @@
 """The first arrangement of partitions (behaviour 8.5; design 9.10)."""
 
+from quarterdeck.backend.core.commands import ArrangePartitions
 from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest, TableUpdate
 from tests.core.stepped_partitions import SteppedPartitions
 
 
 def ask(world: SteppedPartitions, name: str) -> None:
-    world.take(name, world.machines[name].arrange(world.now))
+    world.tell(name, ArrangePartitions(name))
 
 
 def cluster(names: str, backups: int = 1, partitions: int = 6, **changed: object) -> SteppedPartitions:
@@ -17,7 +18,7 @@ def cluster(names: str, backups: int = 1, partitions: int = 6, **changed: object
 
 
 def arranged(world: SteppedPartitions) -> list[bool]:
-    return [world.machines[name].table is not None for name in world.living]
+    return [world.inspect(name).table is not None for name in world.living]
 
 
 def test_it_is_not_made_before_somebody_needs_it() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from quarterdeck.backend.core.events import JoinFailed
 from quarterdeck.backend.core.partitions.events import MigrationsPlanned, MigrationStarted, PartitionLost
+from tests.core.member_state import state_of
 from tests.core.stepped_cluster import address_of, training_settings
 from tests.core.stepped_partitions import SteppedPartitions
 
@@ -149,10 +150,10 @@ def test_a_new_master_finds_the_state_and_keeps_to_it() -> None:
 @pytest.mark.parametrize("backups", [0, 3])
 def test_a_master_that_is_set_to_other_numbers_keeps_to_those_of_the_table(backups: int) -> None:
     world = arranged("ABC", 5, 1)
-    world.machines["B"]._state.settings = training_settings(partition_count=7, backups=backups)
+    state_of(world.machines["B"]).settings = training_settings(partition_count=7, backups=backups)
     world.kill("A")
     world.run(12)
-    assert world.machines["B"].is_master and not world.complaints()
+    assert world.inspect("B").is_master and not world.complaints()
     assert {len(row) for row in world.rows("C")} == {2} and len(world.rows("C")) == 5
 
 

@@ -220,7 +220,7 @@ def test_a_queue_that_waits_for_a_lite_member_to_be_let_in_does_not_turn_in_circ
     world.start("G")
     world.until(MembersUpdate, to="B")
     world.receive("F", "A", order)
-    assert world.machines["A"]._state.admission is not None
+    assert world.inspect("A").is_admitting
     assert comes_to_rest(world, 0.5)
     world.loses = lambda *_: False
     world.run(8)
@@ -244,7 +244,7 @@ def test_nothing_begins_while_somebody_joins() -> None:
     world.loses = lambda sender, receiver, message: isinstance(message, MembersUpdate) and receiver == "B"
     world.join("F")
     world.run(1)
-    assert world.machines["A"]._state.admission is not None and not world.seen("A", MigrationStarted)
+    assert world.inspect("A").is_admitting and not world.seen("A", MigrationStarted)
     world.loses = lambda *_: False
     world.run(10)
     assert not world.complaints()

@@ -4,6 +4,7 @@ import pytest
 
 from quarterdeck.backend.core.partitions.events import MigrationFinished
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationChunkAck, MigrationReport, TableUpdate
+from tests.core.member_state import state_of
 from tests.core.stepped_partitions import FakeService, SteppedPartitions
 
 # A is master and holds nothing. Every member has the ghost, and beside it a second service.
@@ -16,7 +17,7 @@ def two_services(
     world.with_table(names, *rows)
     others = {name: FakeService("other", judges=judges) for name in names}
     for name in names:
-        world.machines[name]._state.services = (world.ghosts[name], others[name])
+        state_of(world.machines[name]).services = (world.ghosts[name], others[name])
         others[name].held = dict.fromkeys(world.ghosts[name].held, (b"1", b"2", b"3"))
     return world, others
 
@@ -72,7 +73,7 @@ def test_a_member_without_any_service_takes_part_all_the_same() -> None:
     world = SteppedPartitions(1, 1)
     world.with_table("ABCD", "BC")
     for name in "ABCD":
-        world.machines[name]._state.services = ()
+        state_of(world.machines[name]).services = ()
     world.migrate("A", "DC")
     world.run(3)
     assert world.rows("A") == ["DC"] and world.holders(0) == "BC"

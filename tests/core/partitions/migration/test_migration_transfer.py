@@ -11,6 +11,7 @@ from quarterdeck.backend.core.partitions.messages import (
     MigrationRequest,
     TableUpdate,
 )
+from tests.core.member_state import state_of
 from tests.core.stepped_partitions import FakeService, SteppedPartitions
 
 # A is master and holds nothing; partition 0 moves from B to D.
@@ -233,7 +234,7 @@ def test_a_destination_that_has_it_all_needs_the_first_chunk_only() -> None:
     knows.held = world.ghosts["D"].held
     world.ghosts["D"] = knows
     knows.life = world.machines["D"].uuid
-    world.machines["D"]._state.services = (knows,)
+    state_of(world.machines["D"]).services = (knows,)
     world.migrate("A", "BD-")
     world.until(MigrationCommit)
     assert knows.told.count(("receive", 0)) == 1

@@ -5,6 +5,7 @@ from quarterdeck.backend.core.partitions.messages import MigrationCommit, Migrat
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
 from quarterdeck.backend.core.partitions.table.replica import Replicas, VersionedRow, packed
+from tests.core.member_state import state_of
 from tests.core.stepped_partitions import SteppedPartitions
 
 
@@ -15,9 +16,9 @@ def quiet(*rows: str, backups: int = 1) -> SteppedPartitions:
 
 
 def taught(world: SteppedPartitions, name: str, version: int, replicas: Replicas, *decided: CompletedMigration) -> None:
-    state = world.machines[name]._state
+    state = state_of(world.machines[name])
     learn(state, world.now, [VersionedRow(0, version, replicas)], decided, author="somebody", cause="published")
-    world.take(name, world.machines[name]._taken(world.now))
+    world.conclude(name)
 
 
 def test_newer_rows_are_taken() -> None:

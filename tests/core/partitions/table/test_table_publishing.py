@@ -6,6 +6,7 @@ from quarterdeck.backend.core.partitions.messages import MigrationChunk, Migrati
 from quarterdeck.backend.core.partitions.table.partition_table import table_of
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
+from tests.core.member_state import state_of
 from tests.core.stepped_partitions import SteppedPartitions
 
 # A is master and holds nothing.
@@ -20,11 +21,11 @@ def quiet(*rows: str, members: str = "ABCD", **changed: int) -> SteppedPartition
 
 def put(world: SteppedPartitions, row: str, partition: int = 0) -> None:
     """The master changes a row and publishes."""
-    state, table = world.machines["A"]._state, world.table("A")
+    state, table = state_of(world.machines["A"]), world.table("A")
     version = table.versions[partition] + 1
     change(state, world.now, [VersionedRow(partition, version, tuple(map(world.replica, row)))], (), "repaired")
     publish(state, world.now)
-    world.take("A", world.machines["A"]._taken(world.now))
+    world.conclude("A")
 
 
 def lag(world: SteppedPartitions, name: str, partition: int) -> None:

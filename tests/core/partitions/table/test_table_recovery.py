@@ -2,6 +2,7 @@
 
 import pytest
 
+from quarterdeck.backend.core.commands import ArrangePartitions
 from quarterdeck.backend.core.messages import MembersUpdate
 from quarterdeck.backend.core.partitions.events import (
     MigrationDecided,
@@ -24,6 +25,7 @@ from quarterdeck.backend.core.partitions.messages import (
 )
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow, packed
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
+from tests.core.member_state import state_of
 from tests.core.stepped_partitions import SteppedPartitions
 
 # A is master and holds nothing; B follows it.
@@ -38,11 +40,11 @@ def quiet(*rows: str, members: str = "ABCDE", **changed: int) -> SteppedPartitio
 
 def put(world: SteppedPartitions, row: str, partition: int, *, told: str) -> None:
     """The master changes a row, and only `told` hear of it."""
-    state, table = world.machines["A"]._state, world.table("A")
+    state, table = state_of(world.machines["A"]), world.table("A")
     version = table.versions[partition] + 1
     change(state, world.now, [VersionedRow(partition, version, tuple(map(world.replica, row)))], (), "repaired")
     publish(state, world.now)
-    world.take("A", world.machines["A"]._taken(world.now))
+    world.conclude("A")
     for name in told:
         world.deliver(TableUpdate, to=name)
     world.drop(TableUpdate)
@@ -157,8 +159,8 @@ def test_with_no_table_anywhere_there_is_none_afterwards() -> None:
     world.with_fake_service("ABC")
     world.kill("A")
     world.run(10)
-    assert [world.machines[name].table for name in "BC"] == [None, None]
-    world.take("C", world.machines["C"].arrange(world.now))
+    assert [world.inspect(name).table for name in "BC"] == [None, None]
+    world.tell("C", ArrangePartitions("C"))
     world.run(4)
     assert not world.complaints(losses=False)
 
@@ -305,7 +307,7 @@ def test_somebody_joins_during_the_recovery() -> None:
     world.join("F", "BCDE")
     world.run(6)
     assert world.list_of("B")[1] == "BCDEF" and world.master_role("B").recovery is not None
-    assert world.machines["F"].table is None
+    assert world.inspect("F").table is None
     world.loses = lambda *_: False
     world.run(10)
     assert not world.complaints() and "F" in "".join(world.rows("F"))

@@ -1,0 +1,165 @@
+"""Which handler answers which message and which timer: the table of contents of the protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.handlers import DATA_MESSAGE_HANDLERS, DATA_TIMER_HANDLERS
+from quarterdeck.backend.core.membership import cluster_state, mastership_claim
+from quarterdeck.backend.core.membership.failure_detection import (
+    connection_loss,
+    explicit_suspicion,
+    heartbeat_ring,
+    heartbeats,
+    link_probes,
+    master_confirmation,
+)
+from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views import admission, joining, publishing, readmission
+from quarterdeck.backend.core.messages import (
+    ClaimAccepted,
+    ClaimRefused,
+    ExplicitSuspicion,
+    FailureReport,
+    FinalizeJoin,
+    FormationBid,
+    FormationVote,
+    Heartbeat,
+    HeartbeatComplaint,
+    JoinHeld,
+    JoinListUpdate,
+    JoinListUpdateAck,
+    JoinRefused,
+    JoinRequest,
+    Leave,
+    LinkProbe,
+    LinkProbeReply,
+    LinksReport,
+    MasterConfirmation,
+    MasterIs,
+    MastershipClaim,
+    MembersUpdate,
+    MembersUpdateAck,
+    MergeClusters,
+    MergeClustersAck,
+    MergeOffer,
+    MergeReply,
+    ProveLinks,
+    SplitBrainAnswer,
+    SplitBrainProbe,
+    StateDecision,
+    StateDecisionAck,
+    StateLock,
+    StateLockAnswer,
+    StateRefusal,
+    StateRequest,
+    TriggerExplicitSuspicion,
+    WhoIsMaster,
+)
+from quarterdeck.backend.core.partitions import graceful_shutdown
+from quarterdeck.backend.core.partitions.arrangement import arrangement_request
+from quarterdeck.backend.core.partitions.messages import (
+    ArrangeRequest,
+    MigrationChunk,
+    MigrationChunkAck,
+    MigrationCommit,
+    MigrationCommitAck,
+    MigrationReport,
+    MigrationRequest,
+    ShutdownGranted,
+    ShutdownRequest,
+    TableAck,
+    TableAnswer,
+    TableFetch,
+    TableUpdate,
+)
+from quarterdeck.backend.core.partitions.migration import migration_queue, migration_transfer, safe_commit
+from quarterdeck.backend.core.partitions.table import table_publishing, table_recovery
+
+MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
+    WhoIsMaster: joining.on_who_is_master,
+    MasterIs: joining.on_master_is,
+    FormationBid: joining.on_formation_bid,
+    FormationVote: joining.on_formation_vote,
+    JoinRequest: admission.on_join_request,
+    JoinRefused: joining.on_join_refused,
+    FinalizeJoin: joining.on_finalize_join,
+    Leave: graceful_shutdown.on_goodbye,
+    MembersUpdate: publishing.on_members_update,
+    MembersUpdateAck: admission.on_acknowledgement,
+    Heartbeat: heartbeats.on_heartbeat,
+    HeartbeatComplaint: explicit_suspicion.on_complaint,
+    ExplicitSuspicion: explicit_suspicion.on_explicit_suspicion,
+    TriggerExplicitSuspicion: explicit_suspicion.on_trigger,
+    MastershipClaim: mastership_claim.on_claim,
+    ClaimAccepted: mastership_claim.on_claim_accepted,
+    ClaimRefused: mastership_claim.on_claim_refused,
+    JoinHeld: readmission.on_join_held,
+    MasterConfirmation: master_confirmation.on_confirmation,
+    FailureReport: heartbeat_ring.on_failure_report,
+    LinkProbe: link_probes.on_probe,
+    LinkProbeReply: link_probes.on_reply,
+    SplitBrainProbe: cluster_search.on_probe,
+    SplitBrainAnswer: cluster_search.on_answer,
+    ProveLinks: link_probes.on_prove_links,
+    LinksReport: merging.on_links_report,
+    MergeOffer: merging.on_offer,
+    MergeReply: merging.on_reply,
+    MergeClusters: merging.on_merge_clusters,
+    MergeClustersAck: merging.on_merge_clusters_ack,
+    JoinListUpdate: runtime_join_list.on_update,
+    JoinListUpdateAck: runtime_join_list.on_acknowledgement,
+    StateRequest: cluster_state.on_request,
+    StateRefusal: cluster_state.on_refusal,
+    StateLock: cluster_state.on_lock,
+    StateLockAnswer: cluster_state.on_lock_answer,
+    StateDecision: cluster_state.on_decision,
+    StateDecisionAck: cluster_state.on_decision_ack,
+    ArrangeRequest: arrangement_request.on_arrange_request,
+    TableUpdate: table_publishing.on_table_update,
+    TableAck: table_publishing.on_ack,
+    TableFetch: table_recovery.on_table_fetch,
+    TableAnswer: table_recovery.on_table_answer,
+    MigrationRequest: migration_transfer.on_request,
+    MigrationReport: migration_queue.on_report,
+    MigrationChunk: migration_transfer.on_chunk,
+    MigrationChunkAck: migration_transfer.on_chunk_ack,
+    MigrationCommit: safe_commit.on_commit,
+    MigrationCommitAck: migration_queue.on_commit_ack,
+    ShutdownRequest: graceful_shutdown.on_shutdown_request,
+    ShutdownGranted: graceful_shutdown.on_shutdown_granted,
+    **DATA_MESSAGE_HANDLERS,
+}
+"""Which handler answers which message."""
+
+TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
+    joining.JOIN: joining.on_join_timer,
+    admission.ADMISSION: admission.on_admission_timer,
+    heartbeats.HEARTBEAT: heartbeats.on_heartbeat_timer,
+    publishing.PUBLISH: publishing.on_publish_timer,
+    mastership_claim.CLAIM: mastership_claim.on_claim_timer,
+    master_confirmation.CONFIRMATION: master_confirmation.on_confirmation_timer,
+    link_probes.PROBE: link_probes.on_probe_timer,
+    link_probes.PROOF: link_probes.on_proof_timer,
+    cluster_search.SEARCH: cluster_search.on_search_timer,
+    merging.MERGE: merging.on_merge_timer,
+    cluster_state.STATE: cluster_state.on_state_timer,
+    cluster_state.STATE_REQUEST: cluster_state.on_request_timer,
+    runtime_join_list.SPREAD: runtime_join_list.on_spread_timer,
+    arrangement_request.ARRANGE: arrangement_request.on_arrange_timer,
+    table_publishing.TABLE: table_publishing.on_table_timer,
+    table_recovery.RECOVERY: table_recovery.on_recovery_timer,
+    migration_queue.MIGRATIONS: migration_queue.on_migrations_timer,
+    migration_transfer.TRANSFER: migration_transfer.on_transfer_timer,
+    graceful_shutdown.DRAIN: graceful_shutdown.on_drain_timer,
+    **DATA_TIMER_HANDLERS,
+}
+"""Which handler answers which timer."""
+
+ADDRESS_TIMER_HANDLERS: dict[str, Callable[[Membership, int, Address], None]] = {
+    connection_loss.CONNECTION: connection_loss.on_connection_timer,
+}
+"""The timers of which there is one for each address, by the prefix of their names."""

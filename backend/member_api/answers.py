@@ -1,0 +1,128 @@
+"""What a member says to commands and to calls of maps, its settings, and the messages of its event stream.
+
+The contract is docs/reference/http-api.md.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.events import Record
+
+ROOT = "/quarterdeck/v1"
+"""Below it are all paths of the interface."""
+
+
+class Done(Struct, frozen=True, tag_field="status", tag="success"):
+    """It was done, or has begun; how it ends is told by events."""
+
+    message: str
+
+
+class Fail(Struct, frozen=True, tag_field="status", tag="fail"):
+    """It was not done."""
+
+    message: Annotated[str, Meta(examples=["addresses: is missing"])]
+    hint: Annotated[str, Meta(examples=["write a list of host:port"])] = ""
+
+
+class JoinList(Struct, frozen=True):
+    """Where a member looks for its cluster, and for others."""
+
+    addresses: Annotated[tuple[Address, ...], Meta(examples=[["127.0.0.1:5701", "127.0.0.1:5702"]])]
+
+
+class StateIs(Struct, frozen=True):
+    """The state of the cluster as a member holds it to be."""
+
+    state: ClusterState
+
+
+class Properties(Struct, frozen=True):
+    """Every property with its present value."""
+
+    properties: dict[str, bool | int | float | str]
+    fixed_at_start: Annotated[tuple[str, ...], Meta(description="Those that cannot be changed while the member runs.")]
+
+
+class LinkCondition(Struct, frozen=True):
+    """The condition of the one-way link from `source` to `target`."""
+
+    source: str
+    target: str
+    blocked: Literal["", "blackhole", "reset"]
+    delay: Annotated[int, Meta(description="Microseconds added to each message.")]
+    loss: float
+    duplicate: float
+    dropped_kinds: tuple[str, ...]
+
+
+class Faults(Struct, frozen=True):
+    """The link conditions that a member applies to what it sends."""
+
+    faults: tuple[LinkCondition, ...]
+
+
+# Maps
+
+
+class Entry(Struct, frozen=True):
+    """A value of a map. One that is no UTF-8 text is given as base64."""
+
+    key: str
+    found: bool
+    value: str | None = None
+    value_base64: str | None = None
+
+
+class MapSize(Struct, frozen=True):
+    """How many entries a map has."""
+
+    size: int
+
+
+class MapKeys(Struct, frozen=True):
+    """All keys of a map, sorted."""
+
+    keys: tuple[str, ...]
+
+
+# Records
+
+
+class RecordPage(Struct, frozen=True):
+    """Records exactly as in journals, oldest first; `complete` tells whether none before them is lost."""
+
+    complete: bool
+    records: tuple[Record, ...]
+
+
+class Hello(Struct, frozen=True, tag_field="type", tag="hello"):
+    """The first message of a stream: whose records these are."""
+
+    label: str
+    uuid: str
+    run: str
+    utc_origin_us: int
+    """The UTC instant of zero on the member's clock."""
+
+
+class Records(Struct, frozen=True, tag_field="type", tag="records"):
+    """The next records of a stream, oldest first."""
+
+    records: tuple[Record, ...]
+
+
+class Gap(Struct, frozen=True, tag_field="type", tag="gap"):
+    """These records of an incarnation are lost, for the member keeps them no more. No `to_seq`: all from there on."""
+
+    uuid: str
+    from_seq: int
+    to_seq: int | None
+
+
+StreamMessage = Hello | Records | Gap

@@ -1,0 +1,50 @@
+"""What the console's interface is handed (docs/reference/http-api.md): unknown fields are errors, and nothing is converted."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from quarterdeck.backend.core.cluster_profile import ClusterState
+
+
+class RequestModel(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class NewJoinList(RequestModel):
+    addresses: tuple[str, ...] = Field(
+        max_length=1_000,
+        strict=False,
+        description="host:port each; one without a port stands for a few ports",
+        examples=[["127.0.0.1:5701", "127.0.0.1:5702"]],
+    )
+
+
+class StateWanted(RequestModel):
+    state: ClusterState = Field(examples=["FROZEN"])
+
+
+class StopWanted(RequestModel):
+    whole_cluster: bool = Field(False, description="all members, not only this one")
+
+
+class NewProperties(RequestModel):
+    properties: dict[str, bool | int | float | str] = Field(
+        min_length=1, max_length=200, examples=[{"hazelcast.merge.next.run.delay.seconds": 30}]
+    )
+
+
+class NewValue(RequestModel):
+    """Exactly one of the two."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"value": "Byzantium"}]})
+    value: str | None = None
+    value_base64: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> NewValue:
+        if (self.value is None) == (self.value_base64 is None):
+            raise ValueError("give either value, as text, or value_base64")
+        return self

@@ -1,0 +1,144 @@
+"""The network of a simulated world: what is sent, when it arrives, and the queue in which all of it waits."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from heapq import heappush
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.effects import Deliveries
+from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
+from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.messages import Heartbeat, Message
+from quarterdeck.backend.core.timers import NEVER
+from quarterdeck.backend.simulation.virtual_time.elision import Elision, HeartbeatRound
+from quarterdeck.backend.simulation.virtual_time.fingerprint import Fingerprint
+from quarterdeck.backend.simulation.virtual_time.latency import Latency
+from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, DeliveryBatch, Node
+
+
+class Network:
+    """Everything that waits in a simulated run: batches of deliveries, and the wake-ups of members.
+
+    `now_us` and `now_order` are the present position in `queue`; the world that takes from the queue sets them.
+    """
+
+    def __init__(self, seed: int, latency: Latency, fingerprint: Fingerprint, *, elide_heartbeats: bool) -> None:
+        self.now_us = 0
+        self.now_order = NEVER
+        self.queue: list[tuple[int, int, Node, Node | None, DeliveryBatch | None]] = []
+        """Time, order of entry, and the node to wake; or the first receiver, the sender and the batch."""
+        self.nodes: dict[Address, Node] = {}
+        """All addresses to which anything can be sent."""
+        self.running = 0
+        """How many members run."""
+        self.messages = 0
+        """Sent so far, whether they arrived or not; heartbeats that are left out are counted as well."""
+        self.links = LinkConditions()
+        self.elision = Elision(latency, self._enqueue) if elide_heartbeats else None
+        self._order = 0
+        self._fingerprint = fingerprint
+        self._latency_model = latency
+        self._latency = random.Random(f"{seed}/latency").random
+        self._heartbeat_latency = random.Random(f"{seed}/latency of heartbeats").random
+        self._loss = random.Random(f"{seed}/loss").random
+        self._duplication = random.Random(f"{seed}/duplication").random
+
+    def set_latency(self, latency: Latency) -> None:
+        """Let what is sent from now on take its time as `latency` says."""
+        self.end_calm()
+        self.elision = None
+        self._latency_model = latency
+        for node in self.nodes.values():
+            node.deliveries = ()
+
+    def end_calm(self) -> None:
+        """Something happens now: heartbeats are left out no more, and what was left out is made good."""
+        if self.elision is not None:
+            self.elision.end_calm((self.now_us, self.now_order))
+
+    def transmit(self, sender: Node, deliveries: Deliveries) -> None:
+        """Send these messages. Each draws its own latency, but a round of heartbeats draws only once."""
+        model = self._latency_model
+        batch: DeliveryBatch
+        self.messages += len(deliveries)
+        if self.links.conditions or model.model != "uniform":
+            batch = [arrival for delivery in deliveries for arrival in self._on_link(sender, *delivery)]
+        elif deliveries[0][1].__class__ is Heartbeat:
+            self._broadcast(sender, deliveries)
+            return
+        else:
+            latency, order, nodes, address = self._latency, self._order, self.nodes, sender.address
+            least_us, spread_us = self.now_us + model.least_us, model.most_us - model.least_us
+            batch = [
+                (least_us + int(latency() * spread_us), order := order + 1, nodes[receiver], Receive(address, message))
+                for receiver, message in deliveries
+            ]
+            self._order = order
+        if batch:
+            self._fingerprint.add(sender.index)
+            batch.sort(reverse=True)
+            self._enqueue(sender, batch)
+
+    def _broadcast(self, sender: Node, deliveries: Deliveries) -> None:
+        """Send a round of heartbeats, or leave it out. Its schedule is made once for all rounds that repeat it."""
+        schedule = sender.schedule
+        if schedule is None or sender.deliveries is not deliveries:
+            schedule = BroadcastSchedule(sender.address, deliveries, self._latency_model, self.nodes)
+            sender.deliveries, sender.schedule = deliveries, schedule
+        draw, first_order = self._heartbeat_latency(), self._order + 1
+        self._order += len(schedule)
+        if self.elision is not None:
+            this = HeartbeatRound(self.now_us, draw, first_order, schedule)
+            if self.elision.elides(sender, this, self.running):
+                return
+        self._fingerprint.add(sender.index)
+        self._enqueue(sender, schedule.batch(self.now_us, draw, first_order))
+
+    def _on_link(self, sender: Node, address: Address, message: Message) -> Iterator[Arrival]:
+        """When and where a message arrives under the condition of its link: not at all, once or twice."""
+        target = self.nodes[address]
+        condition = self.links.of(sender.label, target.label)
+        first_us = self._latency_model.sample_us(self._latency())
+        received = Receive(sender.address, message)
+        if condition is None:
+            yield self._arrival(first_us, target, received)
+            return
+        if condition.blocked == "reset":
+            self.report_unreachable(sender, target, "connection reset")
+        if condition.blocked or (condition.loss and self._loss() < condition.loss):
+            return
+        if condition.dropped_kinds and message.__struct_config__.tag in condition.dropped_kinds:
+            return
+        yield self._arrival(first_us + condition.delay, target, received)
+        if condition.duplicate and self._duplication() < condition.duplicate:
+            second_us = self._latency_model.sample_us(self._latency())
+            yield self._arrival(second_us + condition.delay, target, received)
+
+    def _arrival(self, delay_us: int, target: Node, received: Receive) -> Arrival:
+        self._order += 1
+        return self.now_us + delay_us, self._order, target, received
+
+    def _enqueue(self, sender: Node, batch: DeliveryBatch) -> None:
+        """Let a batch of deliveries, or what is left of it, wait for its next arrival."""
+        heappush(self.queue, (batch[-1][0], batch[-1][1], sender, sender, batch))
+
+    def report_unreachable(self, receiver: Node, target: Node, reason: str) -> None:
+        """Let `receiver` hear soon that `target` could not be reached, or that the connection to it is lost."""
+        at = self.now_us + self._latency_model.least_us
+        self._order += 1
+        batch: DeliveryBatch = [(at, self._order, receiver, PeerUnreachable(target.address, reason))]
+        heappush(self.queue, (at, self._order, receiver, target, batch))
+
+    def plan_wake(self, node: Node) -> None:
+        """Have the member at `node` woken at its next deadline, unless that is planned already."""
+        if node.machine is None:
+            return
+        earliest = node.machine.timers.earliest
+        if node.clock is not None:
+            earliest = node.clock.time_us(earliest)
+        if earliest < node.wake_at:
+            node.wake_at = earliest
+            self._order += 1
+            heappush(self.queue, (earliest, self._order, node, None, None))

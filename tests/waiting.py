@@ -1,0 +1,37 @@
+"""Waiting for something to come true: as long as a busy machine needs for it, and no longer than it takes.
+
+A test sleeps for a fixed time only where time itself is its subject, and says so there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+LIMIT_SECONDS = 60.0
+"""Longer than anything takes on any machine."""
+
+POLL_SECONDS = 0.01
+
+
+def wait_until(
+    condition: Callable[[], object], otherwise: str | Callable[[], str] = "", *, poll_seconds: float = POLL_SECONDS
+) -> None:
+    """Return as soon as `condition()` is true. Raises AssertionError, which says `otherwise`, when that never happens."""
+    limit = time.monotonic() + LIMIT_SECONDS
+    while not condition():
+        assert time.monotonic() < limit, _said(otherwise)
+        time.sleep(poll_seconds)
+
+
+async def until(condition: Callable[[], object], otherwise: str | Callable[[], str] = "") -> None:
+    """The same on an event loop, which goes on meanwhile."""
+    limit = time.monotonic() + LIMIT_SECONDS
+    while not condition():
+        assert time.monotonic() < limit, _said(otherwise)
+        await asyncio.sleep(POLL_SECONDS / 2)
+
+
+def _said(otherwise: str | Callable[[], str]) -> str:
+    return (otherwise if isinstance(otherwise, str) else otherwise()) or "it never came to that"
