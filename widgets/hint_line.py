@@ -24,6 +24,7 @@ class Hint(NamedTuple):
 
     @property
     def width(self) -> int:
+        """How many cells of the line the hint takes."""
         return cell_len(f"{self.key}{GAP}{self.word}{GAP}")
 
 

@@ -49,7 +49,9 @@ class TableModel(Protocol):
     """What a table shows. Asked again at each `LineTable.show`, and only for what is in sight."""
 
     @property
-    def columns(self) -> Sequence[Column]: ...
+    def columns(self) -> Sequence[Column]:
+        """The columns, from left to right."""
+        ...
 
     @property
     def fixed_columns(self) -> int:
@@ -127,6 +129,7 @@ class LineTable(ScrollView, can_focus=True):
 
     @property
     def model(self) -> TableModel:
+        """The rows and columns that are painted now."""
         return self._model
 
     @property

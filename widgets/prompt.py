@@ -148,6 +148,7 @@ class PromptInput(Input):
 
     @property
     def prompt(self) -> Prompt:
+        """The prompt that this input line belongs to."""
         parent = self.parent
         assert isinstance(parent, Prompt)
         return parent

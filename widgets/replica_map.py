@@ -107,6 +107,7 @@ class ReplicaMapView(ScrollView, can_focus=True):
 
     @property
     def zoom(self) -> Zoom:
+        """How large each replica is painted."""
         return self._zoom
 
     @property

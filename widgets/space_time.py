@@ -95,6 +95,7 @@ class SpaceTimeDiagram(Widget, can_focus=True):
 
     @property
     def following(self) -> bool:
+        """Whether the newest row stays in sight."""
         return self._following
 
     @property
@@ -104,6 +105,7 @@ class SpaceTimeDiagram(Widget, can_focus=True):
 
     @property
     def title_text(self) -> str:
+        """What the border says: the scale, and what is in sight."""
         model = self._model
         if model is None:
             return "space–time"

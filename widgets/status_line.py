@@ -38,6 +38,7 @@ class StatusLine(Widget):
 
     @property
     def parts(self) -> tuple[TableCell, ...]:
+        """What is painted, from left to right."""
         return self._parts
 
     @property

@@ -108,10 +108,12 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
 
     @property
     def following(self) -> bool:
+        """Whether the newest line stays in sight."""
         return self._following
 
     @property
     def filter_text(self) -> str:
+        """The filter in force; empty without one."""
         return self._filter
 
     @property
@@ -138,6 +140,7 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
 
     @property
     def title_text(self) -> str:
+        """What the border says: the heading, whether new lines are followed, and the filter."""
         said = [self._heading, "▼ follow" if self._following else f"‖ paused +{self.unseen} new"]
         if self._filter and self._hides:
             said.append(f"/{self._filter}  {len(self._shown)} of {len(self._ring)}")

@@ -27,6 +27,8 @@ class BadDisconnections(BadInput):
 
 
 class ListedMember(StrictModel):
+    """A member as the problem names it."""
+
     name: Name
     lite: bool = False
 

@@ -44,6 +44,8 @@ WrittenAddress = Annotated[str, AfterValidator(parse_address)]
 
 
 class ListedMember(StrictModel):
+    """A member of one of the two clusters."""
+
     address: WrittenAddress
     lite: bool = False
 

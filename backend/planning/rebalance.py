@@ -34,6 +34,8 @@ class BadRebalance(BadInput):
 
 
 class ListedMember(StrictModel):
+    """A member that may hold replicas."""
+
     name: Name
     group: Name | None = None
     """Members of one group never hold two replicas of a partition; without it a member is its own group."""
@@ -50,6 +52,8 @@ def _without_repeated_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Rebalance(StrictModel):
+    """The problem: so many partitions for these members, and who holds them now."""
+
     partitions: int = Field(default=271, ge=1, le=100_000)
     backups: int = Field(default=1, ge=0, le=6)
     members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]

@@ -66,4 +66,5 @@ def shortened(given: Any) -> str:
 
 
 def shortened_text(text: str) -> str:
+    """`text`, cut down to a length that fits into an error message."""
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"

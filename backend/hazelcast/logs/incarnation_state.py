@@ -94,6 +94,7 @@ class IncarnationState:
         return self._place != (lineage, version) or self._members != members
 
     def install(self, lineage: str, version: int, members: tuple[Member, ...]) -> None:
+        """The member now has this list."""
         self._place = (lineage, version)
         self._members = members
         self.master = members[0].address
@@ -112,6 +113,7 @@ class IncarnationState:
         return "; ".join([*([self._hint] if self._hint else []), *changes]) or "another version of the same members"
 
     def reason_for(self, master: Address) -> str:
+        """Why the member follows `master`, as its log said it before."""
         return self._master_reason or f"{master} is the first of the list"
 
     @property

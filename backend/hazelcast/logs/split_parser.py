@@ -85,6 +85,7 @@ class SplitSummary(Struct):
     voices: dict[str, StreamState] = field(default_factory=dict)
 
     def count(self, what: str, lines: int) -> None:
+        """Count one message of the kind `what` that fills `lines` lines."""
         messages, so_far = self.counts.get(what, (0, 0))
         self.counts[what] = (messages + 1, so_far + lines)
 
@@ -226,6 +227,7 @@ class LogSet:
         return to_utc(LogTime(us + carry.dateless_us), self._zone, None)
 
     def run_of(self, file: str) -> str:
+        """The run to which the records of a file belong."""
         return self._options.run or Path(file).parent.name or "logs"
 
     def run_began_us(self, run: str) -> int:

@@ -44,6 +44,7 @@ class BeliefCell:
 
     @property
     def text(self) -> str:
+        """The glyph and the word."""
         return f"{self.glyph} {self.word}"
 
 

@@ -76,10 +76,12 @@ class MigrationRow:
 
     @property
     def state_text(self) -> str:
+        """The state with its glyph."""
         return f"{GLYPHS[self.state]} {self.state}"
 
     @property
     def age(self) -> str:
+        """For how long it has been running; empty before it begins."""
         return age_text(self.age_us) if self.age_us is not None else ""
 
 

@@ -145,6 +145,7 @@ class Effect(NamedTuple):
         return first(self.event_index.all_of(kind, self.place), accepts)
 
     def name(self, address: Address) -> str:
+        """The label of the member at `address`."""
         return self.event_index.label_of(address)
 
     def is_own(self, address: Address) -> bool:

@@ -27,10 +27,12 @@ def on_disconnection_resolved(belief: Belief, event: events.DisconnectionResolve
 
 
 def on_member_held_back(belief: Belief, event: events.MemberHeldBack, at: int) -> None:
+    """A master keeps somebody out until its links are proven."""
     belief.held_back[event.address] = event.missing
 
 
 def on_join_delayed(belief: Belief, event: events.JoinDelayed, at: int) -> None:
+    """A member that wants to join has to prove its links first."""
     belief.delay = JoinDelay(event.master, event.missing, at + event.wait)
 
 
@@ -43,12 +45,14 @@ def on_merge_verdict(belief: Belief, event: events.MergeVerdict, at: int) -> Non
 
 
 def on_not_merging(belief: Belief, event: events.NotMerging, at: int) -> None:
+    """A master says why it does not merge."""
     belief.obstacles.pop(event.remote, None)  # the latest stands last
     if event.reason:
         belief.obstacles[event.remote] = event.reason
 
 
 def on_merge_started(belief: Belief, event: events.MergeStarted, at: int) -> None:
+    """A master begins to merge its cluster into another one."""
     belief.merging = event.target
     belief.obstacles.clear()
 
@@ -69,24 +73,29 @@ def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> N
 
 
 def on_search_planned(belief: Belief, event: events.SearchPlanned, at: int) -> None:
+    """A master says when it looks for other clusters."""
     belief.search = SearchPlan(at + event.wait, event.every)
 
 
 def on_addresses_remembered(belief: Belief, event: events.AddressesRemembered, at: int) -> None:
+    """A member remembers addresses, or forgets some."""
     belief.remembered.update(dict.fromkeys(event.addresses, at))
     for address in event.forgotten:
         belief.remembered.pop(address, None)
 
 
 def on_join_list_changed(belief: Belief, event: events.JoinListChanged, at: int) -> None:
+    """A member has a new join list."""
     belief.join_list, belief.join_list_edition, belief.join_list_author = event.addresses, event.edition, event.author
 
 
 def on_cluster_state_changed(belief: Belief, event: events.ClusterStateChanged, at: int) -> None:
+    """A member knows the cluster to be in another state."""
     belief.cluster_state = event.state
 
 
 def on_protection_changed(belief: Belief, event: events.ProtectionChanged, at: int) -> None:
+    """A member sees enough members for operations, or too few."""
     belief.operating, belief.needed = event.operating, event.needed
 
 

@@ -192,6 +192,7 @@ def on_migrations_planned(leading: MigrationsLed, event: partition_events.Migrat
 
 
 def on_migrations_cancelled(leading: MigrationsLed, event: partition_events.MigrationsCancelled, at: int) -> None:
+    """The master drops its queue."""
     leading.planned, leading.waiting = {}, 0
     leading.cancelled, leading.why = event.remaining, event.reason
 
@@ -209,12 +210,14 @@ def on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: in
 
 
 def on_migration_committing(leading: MigrationsLed, event: partition_events.MigrationCommitting, at: int) -> None:
+    """The master asks the destination to commit."""
     running = leading.running.get(event.migration_id)
     if running is not None:
         leading.running[event.migration_id] = running._replace(phase="committing")
 
 
 def on_migration_decided(leading: MigrationsLed, event: partition_events.MigrationDecided, at: int) -> None:
+    """The master has committed a migration or rolled it back."""
     leading.running.pop(event.migration_id, None)
     if event.committed:
         leading.done += 1
@@ -223,18 +226,22 @@ def on_migration_decided(leading: MigrationsLed, event: partition_events.Migrati
 
 
 def on_table_recovery_started(leading: MigrationsLed, event: partition_events.TableRecoveryStarted, at: int) -> None:
+    """A new master asks all members for their tables."""
     leading.recovering = TableRecovery(event.asked, at)
 
 
 def on_table_recovered(leading: MigrationsLed, event: partition_events.TableRecovered, at: int) -> None:
+    """A new master has the latest table."""
     leading.recovering = None
 
 
 def on_drain_started(leading: MigrationsLed, event: partition_events.DrainStarted, at: int) -> None:
+    """The master moves all data away from a member that stops."""
     leading.draining.setdefault(event.address, at)
 
 
 def on_drain_finished(leading: MigrationsLed, event: partition_events.DrainFinished, at: int) -> None:
+    """A member that stops holds nothing any more, or is not waited for."""
     leading.draining.pop(event.address, None)
 
 

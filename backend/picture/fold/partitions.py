@@ -14,6 +14,7 @@ from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
 
 def on_table_changed(belief: Belief, event: partition_events.TableChanged, at: int) -> None:
+    """A member has taken in changes of the partition table."""
     if belief.table is None:
         belief.table = TableBelief(belief.writer)
     elif belief.table.writer is not belief.writer:
@@ -28,22 +29,27 @@ def on_table_changed(belief: Belief, event: partition_events.TableChanged, at: i
 
 
 def on_migration_accepted(belief: Belief, event: partition_events.MigrationAccepted, at: int) -> None:
+    """A member takes part in a migration."""
     belief.taking_part[event.migration_id] = event
 
 
 def on_migration_finished(belief: Belief, event: partition_events.MigrationFinished, at: int) -> None:
+    """A member knows how a migration ended."""
     belief.taking_part.pop(event.migration_id, None)
 
 
 def on_backup_out_of_step(belief: Belief, event: data.BackupOutOfStep, at: int) -> None:
+    """A backup differs from its owner."""
     belief.out_of_step[event.partition] = OutOfStep(event.owner, event.reason)
 
 
 def on_backup_in_step(belief: Belief, event: data.BackupInStep, at: int) -> None:
+    """A backup is equal to its owner again."""
     belief.out_of_step.pop(event.partition, None)
 
 
 def on_leaders_event(belief: Belief, event: events.Event, at: int) -> None:
+    """An event about migrations that only masters record."""
     LEADING_FOLDS[type(event)](belief.leading, event, at)
 
 

@@ -55,6 +55,7 @@ class Change:
 
     @property
     def text(self) -> str:
+        """The entry with its sign."""
         return f"{self.sign} {spelt(self.address, self.name)}"
 
 
@@ -74,6 +75,7 @@ class EditPlan:
 
     @property
     def command(self) -> SetJoinList:
+        """The command that makes this edit."""
         return SetJoinList(self.master, tuple(change.address for change in self.changes if change.sign != "−"))
 
     @property
@@ -119,6 +121,7 @@ class Spread:
 
     @property
     def text(self) -> str:
+        """How many members have the list, in words."""
         done = "✓" if self.has == self.members else "…"
         return f"{done} {one_line(self.master)}: {self.has} of {counted(self.members, 'member')} have it"
 

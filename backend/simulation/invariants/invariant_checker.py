@@ -58,6 +58,7 @@ class Conclusion(Struct, frozen=True):
 
     @property
     def verdict(self) -> Literal["ok", "violation", "unknown"]:
+        """Whether an invariant was broken; "unknown" while something is still owed."""
         if self.violations:
             return "violation"
         return "unknown" if self.open else "ok"

@@ -28,6 +28,7 @@ class Row(NamedTuple):
 
     @property
     def replicas(self) -> int:
+        """How many replicas of the partition have a holder."""
         return sum(holder is not None for holder in self.holders)
 
 
@@ -156,6 +157,7 @@ class PartitionTables:
         return worst
 
     def label(self, uuid: str) -> str:
+        """The member's label, or the uuid itself when the incarnation is not known."""
         incarnation = self.incarnations.by_uuid.get(uuid)
         return incarnation.label if incarnation is not None else uuid
 

@@ -41,9 +41,13 @@ class ScenarioDriver(Protocol):
 class StepObserver(Protocol):
     """Told of each step as it begins and as it ends; `outcome` is None for what cannot fail."""
 
-    def begins(self, number: int, step: Step) -> None: ...
+    def begins(self, number: int, step: Step) -> None:
+        """Step `number` is about to be taken."""
+        ...
 
-    def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None: ...
+    def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None:
+        """Step `number` was taken, with this outcome."""
+        ...
 
 
 class Interpreter:

@@ -27,7 +27,9 @@ ONE_CLUSTER = Expect.model_validate({"one-cluster": True})
 class Journal(Protocol):
     """Where the records of a run are written, if anywhere."""
 
-    def append(self, record: Record) -> None: ...
+    def append(self, record: Record) -> None:
+        """Write one record."""
+        ...
 
 
 class RunState:
@@ -43,6 +45,7 @@ class RunState:
         self._journal = journal
 
     def observe(self, record: Record) -> None:
+        """Take in the next record of the run."""
         self.records += 1
         self.picture.apply(record)
         self.invariant_checker.observe(record)
@@ -51,6 +54,7 @@ class RunState:
             self._journal.append(record)
 
     def has_joined(self, label: str) -> bool:
+        """Whether the member is on a list and has not left it."""
         belief = self.picture.members.get(label)
         return belief is not None and belief.status == "member"
 

@@ -181,10 +181,13 @@ class LatencySettings(ScenarioModel):
         return self
 
     def latency(self) -> Latency:
+        """The model for the simulated network."""
         return Latency(self.model, self.least_us, self.typical_us, self.most_us)
 
 
 class Jump(ScenarioModel):
+    """A clock leaps ahead `by_us` at the moment `at_us` of the run."""
+
     at_us: Duration = Field(alias="at")
     by_us: Duration = Field(alias="by")
 
@@ -196,6 +199,7 @@ class ClockSettings(ScenarioModel):
     jumps: tuple[Jump, ...] = ()
 
     def clock(self) -> Clock:
+        """The clock for the simulated member."""
         return Clock(self.rate, {jump.at_us: jump.by_us for jump in self.jumps})
 
 

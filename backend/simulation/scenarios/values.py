@@ -51,6 +51,7 @@ def _one_or_many(value: object) -> object:
 
 
 def without_repeats(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """The same labels. Raises ValueError when one is there twice."""
     for place, label in enumerate(labels):
         if label in labels[:place]:
             raise ValueError(f"{label!r} stands there twice; name each member once")
@@ -78,6 +79,7 @@ def _known_message(kind: str) -> str:
 
 
 def plain_value(value: object) -> object:
+    """The same value. Raises ValueError when it is a list or a mapping."""
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"{value!r} is not a single value; write a text, a number or true/false")
     return value

@@ -39,9 +39,11 @@ class FaultContext:
 
     @property
     def timeout_us(self) -> int:
+        """After how long without heartbeats a member is suspected."""
         return self.settings.max_no_heartbeat_us
 
     def instant_us(self) -> int:
+        """Any moment of the run, each as likely as another."""
         return int(self.draws.random() * self.length_us)
 
     def episodes(self, most: int = 3, longest: float = 4.0) -> Iterator[tuple[int, int]]:
@@ -77,6 +79,7 @@ class FaultContext:
         return {"from": sources, "to": targets if self.draws.random() < 0.5 else [self.draws.choice(targets)]}
 
     def mode(self) -> str:
+        """How a link is cut: two times out of three without a trace."""
         return self.draws.choice(("blackhole", "blackhole", "reset"))
 
     def _in_order(self, labels: Labels) -> list[str]:

@@ -24,6 +24,8 @@ _READ = 1 << 18
 
 
 class PatternMatch(NamedTuple):
+    """A pattern that fits a message, and what the message means."""
+
     subject: Subject
     parsed: ParsedMessage
 

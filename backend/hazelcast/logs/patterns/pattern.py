@@ -42,6 +42,7 @@ class LogPattern:
 def log_pattern(
     subject: Subject, needle: str, pattern: str, meaning: Callable[[re.Match[str]], ParsedMessage]
 ) -> LogPattern:
+    """A pattern, compiled, with what is made of a message that fits it."""
     return LogPattern(subject, needle, re.compile(pattern, re.DOTALL), meaning)
 
 
