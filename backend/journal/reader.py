@@ -43,7 +43,7 @@ class Journal:
         """Every record once, one run after the other, in order of `at`.
 
         What happened in the same microsecond stays in the order in which it was written: that is the order of causes,
-        also between two lives of one member. All records are held in memory, for they have to be sorted.
+        also between two incarnations of one member. All records are held in memory, for they have to be sorted.
         """
         self.problems = []
         by_run: defaultdict[str, dict[tuple[str, int], Record]] = defaultdict(dict)

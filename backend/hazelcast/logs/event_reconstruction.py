@@ -1,16 +1,17 @@
-"""What one member's sayings make of its lives: records of the same kinds as our own journals have.
+"""What one member's sayings make of its incarnations: records of the same kinds as our own journals have.
 
 What a log does not tell, and what stands there instead:
 
 * `Member.join_version` is 0 and `Member.zone` empty: printed lists have neither.
 * `ListInstalled.lineage` is the uuid of the list's first member. The product has no lineages, but its master is always the first
-  of the list, and a life that has become master stays it until it ends, for it can only cease by a merge, which gives it a new
-  uuid. So the lists of one lineage are exactly those that one master made, and `author` is that master.
-* Lists printed without a version (before 3.9) count from 1 within a life, in a lineage of that life alone: nothing is concluded
+  of the list, and an incarnation that has become master stays it until it ends, for it can only cease by a merge, which
+  gives it a new uuid. So the lists of one lineage are exactly those that one master made, and `author` is that master.
+* Lists printed without a version (before 3.9) count from 1 within an incarnation, in a lineage of that incarnation
+alone: nothing is concluded
   from comparing them with those of others.
-* A life that never printed its uuid gets one that begins with ``unknown-``, the same in every reading of the same lines.
-  Where a member comes back under a uuid that it had before (persistence), its records go on in the same life, and the lineages
-  that it names get ``#2``.
+* An incarnation that never printed its uuid gets one that begins with ``unknown-``, the same in every reading of the same lines.
+  Where a member comes back under a uuid that it had before (persistence), its records go on in the same incarnation,
+  and the lineages that it names get ``#2``.
 * `MemberStarted.join_list` is empty. `ExplicitSuspicionReceived.heeded` is whether the suspicion follows as the next thing said.
 * Nothing is recorded of partition tables and single migrations: no line tells a table's version.
 """
@@ -46,7 +47,7 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
 
 UNKNOWN_UUID_PREFIX = "unknown-"
 MOST_WAITING = 4096
-"""Events of a life that wait for its uuid."""
+"""Events of an incarnation that wait for its uuid."""
 
 
 class EventReconstruction:
@@ -102,7 +103,7 @@ class EventReconstruction:
         self._anything = True
 
     def end(self) -> Iterator[Record]:
-        """Nothing more is known of the member: the last life is told to its end."""
+        """Nothing more is known of the member: the last incarnation is told to its end."""
         for event in self._state.resolve_pending_suspicion(None):
             yield from self._tell(event)
         yield from self._close()
@@ -121,7 +122,7 @@ class EventReconstruction:
         self._stopping = ""
 
     def _close(self) -> Iterator[Record]:
-        """The life is over; what waits for its uuid will not learn it any more."""
+        """The incarnation is over; what waits for its uuid will not learn it any more."""
         yield from self._stop()
         if self._waiting:
             yield from self._named(self._next_uuid or self._made_up())
@@ -136,7 +137,7 @@ class EventReconstruction:
         return f"{UNKNOWN_UUID_PREFIX}{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
 
     def _named(self, uuid: str) -> Iterator[Record]:
-        """The uuid of the life is known: what has waited for it can be told."""
+        """The uuid of the incarnation is known: what has waited for it can be told."""
         self._uuid = uuid
         self._seen[uuid] += 1
         self._state.reuse_count = self._seen[uuid]

@@ -55,17 +55,18 @@ _EXPLICIT = "explicit suspicion"
 
 
 def lineage_of(master_uuid: str, reuse_count: int) -> str:
-    """The lineage of the lists that a master made, for a life that goes on under its uuid for the `reuse_count`-th time."""
+    """The lineage of the lists that a master made, for an incarnation that goes on under its uuid for the
+    `reuse_count`-th time."""
     return master_uuid if reuse_count == 1 else f"{master_uuid}#{reuse_count}"
 
 
 class IncarnationState:
-    """One life's list, master and suspicions."""
+    """One incarnation's list, master and suspicions."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self.reuse_count = 1
-        """For which time the life goes on under its uuid."""
+        """For which time the incarnation goes on under its uuid."""
         self.master: Address | None = None
         self._members: tuple[Member, ...] = ()
         self._place: tuple[str, int] | None = None

@@ -124,7 +124,7 @@ def state_word(belief: Belief) -> str:
 
 
 def cell(picture: Picture, observer: str, member: str) -> BeliefCell:
-    """How `observer` sees `member`, in its present life. One that was never heard of may go by its address."""
+    """How `observer` sees `member`, in its present incarnation. One that was never heard of may go by its address."""
     belief = picture.members.get(observer)
     address = picture.address_of(member) or Address(member)
     if belief is None:

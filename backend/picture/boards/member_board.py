@@ -72,7 +72,7 @@ class MemberRow:
     owned: int
     backups: int
     age: str
-    """How long this life is known."""
+    """How long this incarnation is known."""
     order: int
     """Its place by age among the members of its list, the oldest first; 0 when it is not on it."""
     kind: str

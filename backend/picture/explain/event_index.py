@@ -78,7 +78,7 @@ class EventIndex:
         return self._labels.get(address) or self._name_of(address)
 
     def label_of_incarnation(self, uuid: str) -> str:
-        """The member whose life `uuid` is; empty when nothing was heard of it."""
+        """The member whose incarnation `uuid` is; empty when nothing was heard of it."""
         return self._label_of_life.get(uuid, "")
 
     def by(self, label: str, kind: type[Event], before: int) -> Iterator[Record]:
@@ -120,11 +120,11 @@ class Effect(NamedTuple):
     record: Record
 
     def own(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
-        """The latest of this kind that the same life has told before."""
+        """The latest of this kind that the same incarnation has told before."""
         return next(self.all_own(kind, accepts), None)
 
     def all_own(self, kind: type[Event], accepts: Accepts | None = None) -> Iterator[Record]:
-        """All of this kind that the same life has told before, the latest first."""
+        """All of this kind that the same incarnation has told before, the latest first."""
         uuid = self.record.uuid
         for one in self.event_index.by(self.record.member, kind, self.place):
             if one.uuid != uuid:

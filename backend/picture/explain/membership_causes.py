@@ -23,7 +23,7 @@ from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silen
 NAMES_IT = " names it"
 
 
-# The life of a member, and joining
+# The incarnation of a member, and joining
 
 
 def _started(effect: Effect, event: events.MemberStarted) -> Iterator[DirectCause]:

@@ -30,7 +30,7 @@ TELLING_KINDS = {"no heartbeat": "heartbeat", "no master confirmation": "master-
 
 
 def causes_of_suspicion(effect: Effect, address: Address, uuid: str, reason: str) -> Iterator[DirectCause]:
-    """Why the member that tells `effect` holds the life `uuid` at `address` for dead, given the `reason` that it tells."""
+    """Why the member that tells `effect` holds the incarnation `uuid` at `address` for dead, given the `reason` that it tells."""
     label = effect.name(address)
     if reason.startswith("it is disconnected from"):
         settled = effect.own(DisconnectionResolved, lambda one: address in one.remove)
@@ -83,7 +83,7 @@ def causes_of_silence(effect: Effect, label: str, uuid: str, reason: str, observ
 
 
 def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
-    """What ended the life `uuid` of `label`, if it is over."""
+    """What ended the incarnation `uuid` of `label`, if it is over."""
     goodbye = effect.of(label, MemberStopped)
     if goodbye is not None and goodbye.uuid == uuid:
         return goodbye

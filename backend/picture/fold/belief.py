@@ -82,7 +82,7 @@ class OutOfStep(NamedTuple):
 
 @dataclass(slots=True)
 class Belief:
-    """What one member believes in its present life; what it believed last, once that life is over."""
+    """What one member believes in its present incarnation; what it believed last, once that incarnation is over."""
 
     label: str
     address: Address
@@ -97,17 +97,17 @@ class Belief:
     silences: dict[Address, Silence] = field(default_factory=dict)
     """Whose heartbeats it said to be late, as long as it does not suspect them yet."""
     ever_listed: frozenset[Address] = frozenset()
-    """Every address that stood on one of this life's lists."""
+    """Every address that stood on one of this incarnation's lists."""
     claiming: bool = False
     started_us: int = 0
-    """When this life was first seen."""
+    """When this incarnation was first seen."""
     list_since_us: int = 0
     at: int = 0
-    """Time of the latest event of this life."""
+    """Time of the latest event of this incarnation."""
     listed: frozenset[Address] = frozenset()
     """The addresses in `members`, for quick questions."""
     merged_from: str = ""
-    """The uuid of the life before, when that one ended in a merge."""
+    """The uuid of the incarnation before, when that one ended in a merge."""
     settings: Mapping[str, str] | None = None
     """Its properties that are not the documented defaults, as text by name; None while nobody told them. Always a new one."""
     join_list: tuple[Address, ...] = ()

@@ -64,7 +64,7 @@ def on_merge_abandoned(belief: Belief, event: events.MergeAbandoned, at: int) ->
 
 
 def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> None:
-    """The life is over, but not the process: it is on its way into the cluster of `target`."""
+    """The incarnation is over, but not the process: it is on its way into the cluster of `target`."""
     belief.claiming = False
     belief.merging = event.target
     if belief.status == "member":

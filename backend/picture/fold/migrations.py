@@ -90,7 +90,7 @@ class MigrationsLed:
     """How many of the latest plan were dropped."""
     done: int = 0
     failed: int = 0
-    """How many were committed and rolled back in this life."""
+    """How many were committed and rolled back in this incarnation."""
     recovering: TableRecovery | None = None
     draining: dict[Address, int] = field(default_factory=dict)
     """Members that wait to leave, and since when."""

@@ -65,7 +65,8 @@ PARTITION_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
 
 
 def settle_leading(belief: Belief) -> None:
-    """After a new list, a new master, or the end of a life: only a living master leads, and only its members wait to leave."""
+    """After a new list, a new master, or the end of an incarnation: only a living master leads, and only its members
+    wait to leave."""
     leading = belief.leading
     if not belief.is_master or belief.status not in ("member", "paused"):
         leading.void()

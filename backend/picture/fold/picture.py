@@ -69,7 +69,7 @@ class Picture:
         return twin
 
     def apply(self, record: Record) -> None:
-        """Take in one record. Records of lives that are over change nothing but the time."""
+        """Take in one record. Records of incarnations that are over change nothing but the time."""
         self.at = max(self.at, record.at)
         event = record.event
         kind = type(event)
@@ -140,7 +140,7 @@ class Picture:
     # Lives
 
     def _begin_life(self, record: Record, started: events.MemberStarted | None) -> Belief:
-        """`started` is None for a life whose beginning was never seen."""
+        """`started` is None for an incarnation whose beginning was never seen."""
         before = self.members.get(record.member)
         if before is not None and before.uuid != record.uuid:
             self._past_lives.add(before.uuid)
@@ -160,9 +160,9 @@ class Picture:
         return belief
 
     def _life_of(self, record: Record) -> Belief | None:
-        """The belief that `record` belongs to; None for a straggler of an earlier life.
+        """The belief that `record` belongs to; None for a straggler of an earlier incarnation.
 
-        A journal may begin in the middle of a life, so an unknown life need not have shown its start.
+        A journal may begin in the middle of an incarnation, so an unknown incarnation need not have shown its start.
         """
         belief = self.members.get(record.member)
         if belief is not None and belief.uuid == record.uuid:

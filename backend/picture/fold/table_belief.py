@@ -1,4 +1,4 @@
-"""One member's partition table, as it last said it is: who holds which partition, and how much each life holds.
+"""One member's partition table, as it last said it is: who holds which partition, and how much each incarnation holds.
 
 A table is folded from changed rows only, and the counts are kept up with them, so that a change of one partition of fifty
 thousand costs no more than one of three.
@@ -18,14 +18,14 @@ NOBODY = -1
 
 
 class Loss(NamedTuple):
-    """What a table loses with some lives that hold data."""
+    """What a table loses with some incarnations that hold data."""
 
     lost: tuple[int, ...]
     """Partitions of which no replica is left."""
     bared: tuple[int, ...]
     """Partitions that had several replicas and keep a single one."""
     heirs: dict[str, int]
-    """By life, how many partitions it comes to own; the one that gets most of them first."""
+    """By incarnation, how many partitions it comes to own; the one that gets most of them first."""
 
 
 class TableBelief:
@@ -58,7 +58,7 @@ class TableBelief:
         self.since_us = 0
         """Time of the last change, microseconds on the run's clock."""
         self.holders: tuple[Holder, ...] = ()
-        """Every life that ever stood in it, by number. Replaced, not changed: forks share it, as they share the next."""
+        """Every incarnation that ever stood in it, by number. Replaced, not changed: forks share it, as they share the next."""
         self._number_of: dict[str, int] = {}
         self._rows: dict[int, tuple[int, ...]] = {}
         """By partition: its version, then the number of the holder at each replica index."""
@@ -81,7 +81,7 @@ class TableBelief:
         numbers = [self._number_of[holder.uuid] for holder in event.holders]
         alike = numbers == list(
             range(len(numbers))
-        )  # always so for the first table of a life, the largest change there is
+        )  # always so for the first table of an incarnation, the largest change there is
         numbers.append(NOBODY)
         rows, owned, backed_up = self._rows, self._owned, self._backed_up
         for partition, version, *places in event.rows:
@@ -97,11 +97,11 @@ class TableBelief:
                 backed_up[number] += 1
 
     def owned_by(self, uuid: str) -> int:
-        """How many partitions the life `uuid` owns."""
+        """How many partitions the incarnation `uuid` owns."""
         return self._owned[self._number_of[uuid]] if uuid in self._number_of else 0
 
     def backed_up_by(self, uuid: str) -> int:
-        """How many partitions the life `uuid` keeps a backup of."""
+        """How many partitions the incarnation `uuid` keeps a backup of."""
         return self._backed_up[self._number_of[uuid]] if uuid in self._number_of else 0
 
     def __len__(self) -> int:
@@ -119,11 +119,11 @@ class TableBelief:
         return self._rows
 
     def number_of(self, uuid: str) -> int:
-        """The place in `holders` of the life `uuid`; `NOBODY` when it never held anything."""
+        """The place in `holders` of the incarnation `uuid`; `NOBODY` when it never held anything."""
         return self._number_of.get(uuid, NOBODY)
 
     def loss_without(self, ending: Collection[str], living: Collection[str]) -> Loss:
-        """What would be lost with the lives `ending`; `living` are all that have not ended yet."""
+        """What would be lost with the incarnations `ending`; `living` are all that have not ended yet."""
         last = {self._number_of[uuid] for uuid in ending if uuid in self._number_of}
         left = {number for uuid, number in self._number_of.items() if uuid in living} - last
         lost, bared, heirs = [], [], Counter[int]()

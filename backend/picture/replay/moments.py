@@ -16,7 +16,7 @@ USAGE = "write seconds (12.5, 1:30), +2 or -500ms from here, MEMBER#NUMBER of an
 
 
 class EventName(NamedTuple):
-    """An event: the label or the uuid of its member, and its number in that life."""
+    """An event: the label or the uuid of its member, and its number in that incarnation."""
 
     member: str
     seq: int
@@ -57,7 +57,7 @@ def named_event(text: str) -> EventName | None:
 
 
 def _moment_of_event(event: EventName, tape: Tape) -> int:
-    """Of several lives the latest one that had so many events."""
+    """Of several incarnations the latest one that had so many events."""
     for record in reversed(tape.last(len(tape))):
         if record.seq == event.seq and event.member in (record.member, record.uuid):
             return record.at

@@ -87,7 +87,8 @@ def suspected_with(picture: Picture, belief: Belief) -> Set[Address]:
 
 
 def state_of_holder(belief: Belief | None, uuid: str, *, suspected: bool) -> ReplicaState:
-    """How a replica on the life `uuid` is to be taken; `belief` is that of the member at its address, if one was ever seen."""
+    """How a replica on the incarnation `uuid` is to be taken; `belief` is that of the member at its address, if one was
+    ever seen."""
     if belief is None:
         return "doubtful" if suspected else "held"
     if belief.uuid != uuid or belief.status in ("stopped", "killed"):

@@ -119,7 +119,7 @@ class ReportClock:
 
 
 def reports_changed_us(records: Iterable[Record], master_uuid: str) -> int | None:
-    """When the reports of this life of a master changed last; None when `records` do not tell."""
+    """When the reports of this incarnation of a master changed last; None when `records` do not tell."""
     clock = ReportClock()
     for record in records:
         if record.uuid == master_uuid and isinstance(record.event, DisconnectionReported | DisconnectionResolved):

@@ -144,7 +144,7 @@ class NoLostWrite(Invariant):
         return [key for key, register in self._registers.items() if len(register.writes) > 1]
 
     def reads_under_way(self, uuid: str) -> int:
-        """How many reads the life has not answered."""
+        """How many reads the incarnation has not answered."""
         return sum(call.write is None for (caller, _), call in self._calls.items() if caller == uuid)
 
     def unreadable(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What checkers have to know of a run besides their own subject: the lives, their lists and suspicions, and the faults.
+"""What checkers have to know of a run besides their own subject: the incarnations, their lists and suspicions, and the faults.
 
 Everything comes from the records. It is kept once, for all checkers, and taken in before any of them looks at the record.
 """
@@ -43,7 +43,7 @@ class Incarnation:
         self.started: Record | None = None
         self.merged_from = ""
         self.merge_target = ""
-        """Whose cluster it goes to, once its last event has been that it merges: the life that led there then."""
+        """Whose cluster it goes to, once its last event has been that it merges: the incarnation that led there then."""
         self.ended = False
         self.paused = False
         self.view: ListInstalled | None = None
@@ -54,10 +54,10 @@ class Incarnation:
         self.reached: dict[str, int] = {}
         """The latest version it installed of each lineage."""
         self.suspected: dict[str, Record] = {}
-        """The lives that it suspects, and since which record."""
+        """The incarnations that it suspects, and since which record."""
 
     def is_author_of(self, event: ListInstalled) -> bool:
-        """Whether this life made the list itself, as a master does."""
+        """Whether this incarnation made the list itself, as a master does."""
         return event.author == self.address
 
     def older(self) -> tuple[Member, ...]:
@@ -67,15 +67,15 @@ class Incarnation:
 
 
 class Incarnations:
-    """All lives of a run, by uuid, by label and by address, and the faults that trouble them."""
+    """All incarnations of a run, by uuid, by label and by address, and the faults that trouble them."""
 
     def __init__(self) -> None:
         self.by_uuid: dict[str, Incarnation] = {}
         self.by_label: dict[str, Incarnation] = {}
         self.by_address: dict[Address, Incarnation] = {}
-        """The latest life of each label and address."""
+        """The latest incarnation of each label and address."""
         self.disturbed_us = 0
-        """When something was last done to the cluster: a process or a link was changed, a life began or ended.
+        """When something was last done to the cluster: a process or a link was changed, an incarnation began or ended.
 
         0 before the first of these, also where the records begin much later: what is owed is owed since one of them at the
         earliest, so that nobody waits for it longer than they go."""
@@ -98,7 +98,8 @@ class Incarnations:
         }
 
     def of(self, record: Record) -> Incarnation:
-        """The life whose record it is; one that was never seen to start begins with the first record that is asked about."""
+        """The incarnation whose record it is; one that was never seen to start begins with the first record that is
+        asked about."""
         incarnation = self.by_uuid.get(record.uuid)
         if incarnation is None:
             incarnation = self.by_uuid[record.uuid] = Incarnation(record.member, record.uuid)
@@ -106,13 +107,13 @@ class Incarnations:
         return incarnation
 
     def blocked_since(self, one: Incarnation, other: Incarnation) -> Record | None:
-        """The record that blocked the link between two lives, in either direction; None while messages pass both ways."""
+        """The record that blocked the link between two incarnations, in either direction; None while messages pass both ways."""
         there = self._blocked_since.get((one.label, other.label))
         back = self._blocked_since.get((other.label, one.label))
         return min(filter(None, (there, back)), key=lambda record: record.at, default=None)
 
     def disturbance(self, parties: Iterable[Incarnation]) -> str:
-        """What keeps these lives from talking to one another now; empty when nothing does."""
+        """What keeps these incarnations from talking to one another now; empty when nothing does."""
         parties = tuple(dict.fromkeys(parties))
         for incarnation in parties:
             if incarnation.paused:
@@ -146,7 +147,7 @@ class Incarnations:
         incarnation = self.of(record)
         if (
             incarnation.started is None
-        ):  # a life begins once: a second beginning, of a damaged journal, does not move it
+        ):  # an incarnation begins once: a second beginning, of a damaged journal, does not move it
             incarnation.address, incarnation.started, incarnation.merged_from = event.address, record, event.merged_from
             self.by_address[event.address] = incarnation
         self.disturbed_us = record.at

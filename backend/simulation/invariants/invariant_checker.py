@@ -76,7 +76,7 @@ class InvariantChecker:
         self.invariants = tuple(one for one in every if names is None or one.name in names)
         self.violations: list[Violation] = []
         rules: dict[type, list[Rule]] = {}
-        # What is known of the lives comes first, then the tables: checkers rely on it.
+        # What is known of the incarnations comes first, then the tables: checkers rely on it.
         for several in (
             self._incarnations.rules(),
             self.tables.rules(),

@@ -109,7 +109,7 @@ class OneMaster(ListInvariant):
 class ViewOrder(ListInvariant):
     """Two views installed in one order by one life are never installed in the other order by another (M1).
 
-    Within a lineage versions settle the order, so only lives that went from one lineage to another can contradict each
+    Within a lineage versions settle the order, so only incarnations that went from one lineage to another can contradict each
     other. Their journeys are compared only when somebody went the opposite way before.
     """
 
@@ -136,7 +136,7 @@ class ViewOrder(ListInvariant):
         return found
 
     def _opposite(self, record: Record, view: View, other: dict[View, Record]) -> Violation | None:
-        """The violation if the journey `other` holds `view` before a view that this life installed before it."""
+        """The violation if the journey `other` holds `view` before a view that this incarnation installed before it."""
         places = {one: place for place, one in enumerate(other)}
         for earlier, own in self._journeys[record.uuid].items():
             if places.get(view, len(places)) < places.get(earlier, -1):
@@ -230,7 +230,7 @@ class ViewAgreement(Invariant):
     """If one life installs a list, then each other life on it installs that one or a later one of its lineage.
 
     It is excused when a later list of the first does not hold it, or when either of the two ends or merges. As whole lists
-    heal whoever missed some, only the present list of each life is owed; so nothing has to be done while the run goes on.
+    heal whoever missed some, only the present list of each incarnation is owed; so nothing has to be done while the run goes on.
     """
 
     name = "view agreement"

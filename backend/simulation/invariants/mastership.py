@@ -106,7 +106,7 @@ class ClaimSoundness(Invariant):
             return True
         claimant = self._incarnations.of(record)
         own = claimant.view.members if claimant.view is not None else ()
-        # The life that accepted stands on the claimant's own list; another may live at its address by now.
+        # The incarnation that accepted stands on the claimant's own list; another may live at its address by now.
         incarnations = {member.uuid for member in (*claim.latest, *own) if member.address == address}
         listed = any(member.address == address for member in claim.latest)
         return not listed or not incarnations.isdisjoint(claimant.suspected)
@@ -201,7 +201,7 @@ class LineageChange(Invariant):
 class MergedVersion(Invariant):
     """A life that merged into another cluster begins there with a greater version than its old life ended with (M1').
 
-    Only a winner that still leads has promised that. If it died meanwhile, or does not answer, the life that merges joins
+    Only a winner that still leads has promised that. If it died meanwhile, or does not answer, the incarnation that merges joins
     whoever it finds, and that cluster may be younger than its own was.
     """
 

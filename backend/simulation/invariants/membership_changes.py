@@ -19,7 +19,7 @@ class RemovalReason(Invariant):
     def __init__(self, incarnations: Incarnations) -> None:
         self._incarnations = incarnations
         self._told: dict[str, dict[str, Record]] = {}
-        """By master, the lives that its next list must not hold."""
+        """By master, the incarnations that its next list must not hold."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {MemberRemoved: self._remove, ListInstalled: self._install}
@@ -55,7 +55,7 @@ class AdmissionTold(Invariant):
     def __init__(self, incarnations: Incarnations) -> None:
         self._incarnations = incarnations
         self._owed: dict[tuple[str, str], tuple[Record, Address]] = {}
-        """By the lives of master and newcomer: the list that took it in."""
+        """By the incarnations of master and newcomer: the list that took it in."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {ListInstalled: self._install, MemberAdmitted: self._admit, MemberRemoved: self._remove}
@@ -111,7 +111,7 @@ class NoJoinsWhileClosed(Invariant):
             if address not in known:
                 text = f"{record.member} took in {address} while the cluster lets no newcomers in"
                 return Violation(self.name, text, (witness, record))
-        # What others decided is theirs to answer for: from a list that this life did not extend, all may come back.
+        # What others decided is theirs to answer for: from a list that this incarnation did not extend, all may come back.
         known.update(member.address for member in event.members)
         return None
 

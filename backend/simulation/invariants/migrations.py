@@ -66,10 +66,10 @@ class CommitOrder(Invariant):
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
         self._at_destination: dict[str, str] = {}
-        """By migration, the life of the destination that has committed it."""
+        """By migration, the incarnation of the destination that has committed it."""
         self._at_master: set[str] = set()
         self._recovering: set[str] = set()
-        """The lives that search for the latest table: they finish their own part before they tell how it ended."""
+        """The incarnations that search for the latest table: they finish their own part before they tell how it ended."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {
@@ -119,7 +119,7 @@ class OneAtATime(Invariant):
 
     def __init__(self) -> None:
         self._active: dict[tuple[str, int], tuple[str, Record]] = {}
-        """By life and partition, the migration that it takes part in."""
+        """By incarnation and partition, the migration that it takes part in."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {MigrationAccepted: self._accept, MigrationFinished: self._finish}

@@ -78,7 +78,7 @@ class NoFlapping(Invariant):
     """Whom a master removed for a partial disconnection stays out while its link to a member is still blocked (M17).
 
     It has to prove its links by then. So only links that were blocked all the time since the proof could begin are held
-    against the master: since the life that joins began, or since the removal when that life came with a merge.
+    against the master: since the incarnation that joins began, or since the removal when that incarnation came with a merge.
     """
 
     name = "no flapping"

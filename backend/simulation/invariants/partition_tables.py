@@ -21,7 +21,8 @@ from quarterdeck.backend.simulation.invariants.incarnations import Incarnation, 
 
 
 class Row(NamedTuple):
-    """One partition as a life believes it to stand: the lives that hold it, by replica index, None where nobody is."""
+    """One partition as an incarnation believes it to stand: the incarnations that hold it, by replica index, None where
+    nobody is."""
 
     version: int
     holders: tuple[str | None, ...]
@@ -42,7 +43,7 @@ class Imbalance(NamedTuple):
 
 
 class IncarnationTable:
-    """The table of one life."""
+    """The table of one incarnation."""
 
     __slots__ = ("author", "before", "digest", "partitions", "record", "rows", "version")
 
@@ -59,7 +60,7 @@ class IncarnationTable:
 
 
 class MasterMigrations:
-    """What one life does as a master."""
+    """What one incarnation does as a master."""
 
     __slots__ = ("latest", "planned", "running")
 
@@ -73,14 +74,14 @@ class MasterMigrations:
 
 
 class PartitionTables:
-    """All tables, by life. `incarnations` must be shown each record before."""
+    """All tables, by incarnation. `incarnations` must be shown each record before."""
 
     def __init__(self, incarnations: Incarnations) -> None:
         self.incarnations = incarnations
         self.by_incarnation: dict[str, IncarnationTable] = {}
         self.migrations_by_master: dict[str, MasterMigrations] = {}
         self.newest: dict[int, Row] = {}
-        """The latest row of each partition that any life has had; of one cluster that never was divided."""
+        """The latest row of each partition that any incarnation has had; of one cluster that never was divided."""
         self.divided = ""
         """Why the members are not, or were not always, one undivided cluster; empty while they are."""
         self.before_change: list[Callable[[], None]] = []
@@ -108,11 +109,11 @@ class PartitionTables:
         return bool(self.by_incarnation)
 
     def greatest_version(self, uuids: Iterable[str]) -> int:
-        """The greatest table version that one of these lives has; 0 when none has a table."""
+        """The greatest table version that one of these incarnations has; 0 when none has a table."""
         return max((self.by_incarnation[uuid].version for uuid in uuids if uuid in self.by_incarnation), default=0)
 
     def alive(self) -> Iterator[Incarnation]:
-        """The lives that are members of a cluster and have not ended."""
+        """The incarnations that are members of a cluster and have not ended."""
         return (
             incarnation
             for incarnation in self.incarnations.by_uuid.values()

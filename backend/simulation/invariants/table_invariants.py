@@ -91,7 +91,7 @@ class TableAuthor(Invariant):
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
         self._followed: dict[str, tuple[Address | None, Record]] = {}
-        """By life, its master by its own account: of its list, or one that it has promised to follow since."""
+        """By incarnation, its master by its own account: of its list, or one that it has promised to follow since."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {ListInstalled: self._follow, MasterChanged: self._follow, TableChanged: self._change}

@@ -54,7 +54,7 @@ class AnswerSource(ScenarioModel):
     who_is_removed: Literal[True] | None = Field(default=None, alias="who-is-removed")
     who_suspects: Label | None = Field(default=None, alias="who-suspects")
     merges: Literal["who", "into"] | None = None
-    """Who went on with a new life in another cluster; or the master that they went to."""
+    """Who went on with a new incarnation in another cluster; or the master that they went to."""
     holders_of: Partition | None = Field(default=None, alias="holders-of")
     lost_partitions: Literal[True] | None = Field(default=None, alias="lost-partitions")
     count_of: EventKind | None = Field(default=None, alias="count-of")

@@ -92,7 +92,7 @@ class RunState:
         return writes_missing(self.invariant_checker)
 
     def reader(self) -> Belief | None:
-        """The life to read everything through; None while nobody can be asked."""
+        """The incarnation to read everything through; None while nobody can be asked."""
         return next((belief for belief in running(self.picture).values() if belief.status == "member"), None)
 
     def reads_of_everything(self, reader: Belief) -> list[CallMap]:
@@ -100,7 +100,7 @@ class RunState:
         return [CallMap(reader.label, Get(name, key)) for name, key in self.invariant_checker.writes.written()]
 
     def is_reading(self, reader: Belief) -> bool:
-        """Whether calls through this life have not ended yet."""
+        """Whether calls through this incarnation have not ended yet."""
         return bool(self.invariant_checker.writes.reads_under_way(reader.uuid))
 
     def is_settled(self) -> bool:

@@ -277,7 +277,7 @@ def _crash_at_point(context: FaultContext) -> Iterator[PlannedFault]:
 
 
 def _restart(context: FaultContext) -> Iterator[PlannedFault]:
-    """A new life at the same address, at once or one member after another."""
+    """A new incarnation at the same address, at once or one member after another."""
     for begins_us, _ in context.episodes():
         rolling = context.draws.random() < 0.2
         for count, label in enumerate(context.labels if rolling else [context.one()]):
