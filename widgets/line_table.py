@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, get_args
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -22,13 +22,15 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from quarterdeck.backend.picture.text.fact import Tone
+
 MARKER_WIDTH = 2
 """Cells before the first column: the cursor's mark and the selection's."""
 
 CURSOR_MARK = "▸"
 SELECTION_MARK = "■"
 
-TONES = ("plain", "good", "strong", "warning", "bad", "faint")
+TONES: tuple[Tone, ...] = get_args(Tone)
 
 
 class Column(NamedTuple):

@@ -19,8 +19,8 @@ from textual.widget import Widget
 
 from quarterdeck.backend.picture.explain.space_time import Mark, Row, SpaceTime
 from quarterdeck.backend.picture.text.formatting import duration_text
-from quarterdeck.widgets.line_table import TONES, fit
-from quarterdeck.widgets.tail_log import CURSOR_MARK, WHEEL_LINES
+from quarterdeck.widgets.line_table import CURSOR_MARK, TONES, fit
+from quarterdeck.widgets.tail_log import WHEEL_LINES
 
 LEAST_LANE, MOST_LANE = 9, 16
 LEAST_WORDS = 24

@@ -21,16 +21,15 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from quarterdeck.widgets.line_table import CURSOR_MARK, TONES
+
 Entry = TypeVar("Entry")
 
 CAPACITY = 10_000
 """Entries kept unless told otherwise."""
 
-TONES = ("plain", "good", "strong", "warning", "bad", "faint")
-
 WHEEL_LINES = 3
 
-CURSOR_MARK = "▸"
 MATCH_MARK = "•"
 
 

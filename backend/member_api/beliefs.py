@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.picture.fold.belief import MergeDirection, Status
+from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
+from quarterdeck.backend.picture.fold.belief import Status
 
 NodeState = Literal["STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN"]
 """How far a member's process is, in the operators' words."""

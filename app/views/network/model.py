@@ -11,9 +11,8 @@ from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import Fault, FaultKind
 from quarterdeck.backend.picture.network.network_board import WORD_GLYPHS, WORD_TONES, LinkWord, link_word
-from quarterdeck.backend.picture.replicas.replica_cell import letter_of
 from quarterdeck.backend.picture.text.fact import Tone
-from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.formatting import letter_of, one_line
 from quarterdeck.widgets.line_table import Column, TableCell
 
 LONGEST_NAME = 18

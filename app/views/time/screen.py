@@ -14,7 +14,7 @@ from quarterdeck.app.views.time.handlers import TimeHandlers, violation_moments
 from quarterdeck.app.views.time.model import NearbyEventsModel
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
-from quarterdeck.backend.picture.replay.landmarks import LETTERS, Landmark, Landmarks
+from quarterdeck.backend.picture.replay.landmarks import LEGEND, Landmark, Landmarks
 from quarterdeck.backend.picture.replay.timeline import Timeline, draw_timeline, greatest_zoom, seconds_text, window
 from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.backend.picture.text.formatting import counted, one_line
@@ -111,7 +111,7 @@ class TimeScreen(ViewScreen):
         self.title_line.show(self._title())
         self._show_notes()
         self._draw()
-        self.legend.show([TableCell(LETTERS, "faint")])
+        self.legend.show([TableCell(LEGEND, "faint")])
         moved = self._model.update()
         self.events.show()
         if moved and self._model.here:

@@ -13,7 +13,7 @@ from typing import Literal
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
-from quarterdeck.backend.picture.text.formatting import one_line, with_names
+from quarterdeck.backend.picture.text.formatting import listed, one_line, with_names
 
 BeliefState = Literal["member", "master", "suspected", "removed", "held", "unknown"]
 
@@ -272,8 +272,7 @@ def _leadership(picture: Picture, one: ListBelief) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    more = len(names) - NAMES_SPELT_OUT
-    return ",".join(names) if more <= 0 else f"{','.join(names[:NAMES_SPELT_OUT])} and {more} more"
+    return listed(names, NAMES_SPELT_OUT, ",")
 
 
 def _name(picture: Picture, address: Address | None) -> str:

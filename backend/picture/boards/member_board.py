@@ -15,7 +15,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, diff
 from quarterdeck.backend.picture.fold.belief import Belief, Silence
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
-from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
 OBSERVERS_NAMED = 3
 """How many observers a text names before it only says that there are more."""
@@ -202,12 +202,11 @@ def member_sentence(picture: Picture, label: str, row: MemberRow) -> str:
     belief = picture.members.get(label)
     if belief is None:
         return f"nothing was ever heard of {row.label}"
-    suspects = ", ".join(one_line(picture.label_of(address)) for address in list(belief.suspicions)[:OBSERVERS_NAMED])
-    more = len(belief.suspicions) - OBSERVERS_NAMED
+    suspects = [one_line(picture.label_of(address)) for address in belief.suspicions]
     said = [
         f"{row.label}: {row.state or row.role}",
         row.heartbeat.sentence,
-        f"suspects {suspects}{f' and {more} more' if more > 0 else ''}" if suspects else "suspects nobody",
+        f"suspects {listed(suspects, OBSERVERS_NAMED) or 'nobody'}",
         f"list {row.list_version}" if row.list_version else "no list yet",
         f"life {one_line(belief.uuid)}",
     ]

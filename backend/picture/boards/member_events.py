@@ -14,7 +14,7 @@ from quarterdeck.backend.picture.text.formatting import with_names
 
 EVENTS_TOLD = 20
 
-FROM_OUTSIDE: frozenset[type] = frozenset({events.ProcessKilled, events.ProcessPaused, events.ProcessResumed})
+PROCESS_FAULTS: frozenset[type] = frozenset({events.ProcessKilled, events.ProcessPaused, events.ProcessResumed})
 """What was done to a member, recorded under the name of its cluster."""
 
 
@@ -26,7 +26,7 @@ def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Ite
     own = (
         record
         for record in reversed(records)
-        if record.member == label or (type(record.event) in FROM_OUTSIDE and record.event.target == label)  # type: ignore[union-attr]
+        if record.member == label or (type(record.event) in PROCESS_FAULTS and record.event.target == label)  # type: ignore[union-attr]
     )
     heading = "lately"
     for record in islice(own, EVENTS_TOLD):

@@ -10,7 +10,7 @@ from quarterdeck.backend.picture.boards.migration_board import led_by
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import age_text, counted, with_names
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, with_names
 
 PARTITIONS_NAMED = 12
 """How many partitions a fact names before it only counts the rest."""
@@ -27,9 +27,8 @@ def partition_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[F
         since = age_text(now_us - master.leading.draining[belief.address])
         yield Fact("leaves", f"{master.label} moves all data off it since {since}", "warning")
     if belief.taking_part:
-        parts = [f"p{one.partition} ({one.endpoint})" for one in islice(belief.taking_part.values(), PARTITIONS_NAMED)]
-        more = len(belief.taking_part) - len(parts)
-        yield Fact("migrates", ", ".join(parts) + (f" and {more} more" if more else ""))
+        parts = [f"p{one.partition} ({one.endpoint})" for one in belief.taking_part.values()]
+        yield Fact("migrates", listed(parts, PARTITIONS_NAMED))
     yield from _out_of_step(picture, belief)
     heading = "leads"
     for text, tone in led_by(picture, belief, now_us) if belief.is_master else ():

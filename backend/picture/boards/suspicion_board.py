@@ -11,7 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
-from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line, with_names
 
 SUSPECTS_GLYPH = "?"
 MUTUAL_GLYPH = "⇄"
@@ -118,10 +118,7 @@ def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact,
         facts.append(Fact("suspects", word))
     by = [other.label for other in picture.members.values() if other.running and belief.address in other.suspicions]
     if by:
-        named = ", ".join(by[:REASONS_SHOWN]) + (
-            f" and {len(by) - REASONS_SHOWN} more" if len(by) > REASONS_SHOWN else ""
-        )
-        facts.append(Fact("suspected by", one_line(named), "warning"))
+        facts.append(Fact("suspected by", one_line(listed(by, REASONS_SHOWN)), "warning"))
     return tuple(facts)
 
 
@@ -133,10 +130,9 @@ def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
     told = [
         f"{MUTUAL_GLYPH + ' ' if is_mutual(picture, belief, address) else ''}{picture.label_of(address)} for "
         f"{age_text(now_us - since_us)} ({with_names(reason, picture.label_of)})"
-        for address, (reason, since_us) in list(belief.suspicions.items())[:REASONS_SHOWN]
+        for address, (reason, since_us) in belief.suspicions.items()
     ]
-    more = len(belief.suspicions) - len(told)
-    return one_line(f"{observer} suspects {'; '.join(told) or 'nobody'}{f'; and {more} more' if more > 0 else ''}")
+    return one_line(f"{observer} suspects {listed(told, REASONS_SHOWN, '; ') or 'nobody'}")
 
 
 def _mutual_pairs(picture: Picture, suspicious: list[Belief]) -> int:

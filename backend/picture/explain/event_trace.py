@@ -57,7 +57,7 @@ def subjects_of(event_index: EventIndex, record: Record) -> tuple[Subject, ...]:
         begun = _beginning(event_index, record, begins, CLAIM_KINDS if kind == "claim" else MERGE_KINDS)
         if begun is not None:
             found.append(Subject("claim" if kind == "claim" else "merge", identity(begun)))
-    concerned = _labels_named(event_index, record.event) if isinstance(record.event, FROM_OUTSIDE) else [record.member]
+    concerned = _labels_named(event_index, record.event) if isinstance(record.event, FAULT_EVENTS) else [record.member]
     return (*found, *(Subject("member", label) for label in concerned))
 
 
@@ -79,7 +79,7 @@ CLAIM_KINDS = (events.ClaimStarted, events.ClaimAnswered, events.ClaimFinished, 
                events.ListInstalled)  # fmt: skip
 MERGE_KINDS = (events.MergeStarted, events.MergeAbandoned, events.MemberMerging, events.ClusterStateChanged,
                events.MemberStarted, events.MergeVerdict, EntriesMerged)  # fmt: skip
-FROM_OUTSIDE = (events.ProcessKilled, events.ProcessPaused, events.ProcessResumed, events.LinkChanged)
+FAULT_EVENTS = (events.ProcessKilled, events.ProcessPaused, events.ProcessResumed, events.LinkChanged)
 
 
 def _beginning(

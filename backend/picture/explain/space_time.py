@@ -20,14 +20,12 @@ from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.picture.explain.causes import direct_causes
 from quarterdeck.backend.picture.explain.event_index import EventIndex, Identity, identity
 from quarterdeck.backend.picture.text.fact import Tone
-from quarterdeck.backend.picture.text.formatting import one_line
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+from quarterdeck.backend.picture.text.formatting import LETTERS, one_line
 
 ZOOMS_US = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """How much time a row may take up; 0 gives every event a row of its own."""
 
-UNDRAWN = (CallStarted, CallFinished, events.OperatorAsked, events.SettingsChanged, events.AddressesRemembered)
+NOT_DRAWN = (CallStarted, CallFinished, events.OperatorAsked, events.SettingsChanged, events.AddressesRemembered)
 """What has no place among the lanes: it would hide the rest, or is about nobody else."""
 
 BEFORE, ALIVE, FROZEN, OVER = range(4)
@@ -105,7 +103,7 @@ class SpaceTime:
         """Add `records` below."""
         for record in records:
             kind = type(record.event)
-            if kind in UNDRAWN or self._lane(record) is None:
+            if kind in NOT_DRAWN or self._lane(record) is None:
                 continue
             last = self._rows[-1] if self._rows else None
             if last is not None and self.zoom_us and last[0].at // self.zoom_us == record.at // self.zoom_us:
@@ -162,13 +160,13 @@ class SpaceTime:
     def _mark(self, lane: int, records: list[Record]) -> Mark:
         """The mark of the weightiest of `records`, the last one among equals."""
         weightiest = max(enumerate(records), key=lambda one: (WEIGHTS.get(type(one[1].event), 0), one[0]))[1]
-        text, tone = self._look(weightiest)
+        text, tone = self._mark_of(weightiest)
         return Mark(lane, one_line(text), tone, len(records) - 1)
 
-    def _look(self, record: Record) -> tuple[str, Tone]:
-        look = LOOKS.get(type(record.event))
-        if look is not None:
-            return look(self, record.event)
+    def _mark_of(self, record: Record) -> tuple[str, Tone]:
+        rule = MARK_RULES.get(type(record.event))
+        if rule is not None:
+            return rule(self, record.event)
         return "·", "faint"
 
     def letter(self, address: Address | str) -> str:
@@ -256,9 +254,9 @@ def _finished(diagram: SpaceTime, event: partition_events.MigrationFinished) -> 
     return f"{'✓' if event.committed else '✗'} p{event.partition}", "plain"
 
 
-Look = Callable[[SpaceTime, Any], tuple[str, Tone]]
+MarkRule = Callable[[SpaceTime, Any], tuple[str, Tone]]
 
-LOOKS: dict[type, Look] = {
+MARK_RULES: dict[type, MarkRule] = {
     events.MemberStarted: lambda at, event: ("▲ anew" if event.merged_from else "▲ start", "good"),
     events.MemberStopped: lambda at, event: ("■ stop", "bad"),
     events.JoinFailed: lambda at, event: ("■ no join", "bad"),

@@ -9,14 +9,13 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationAccepted
 from quarterdeck.backend.picture.fold.migrations import MigrationsLed
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
 Status = Literal["joining", "member", "paused", "stopped", "killed"]
-
-MergeDirection = Literal["local-merges", "remote-merges", "cannot-merge"]
 
 
 class Suspicion(NamedTuple):

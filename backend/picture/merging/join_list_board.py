@@ -12,7 +12,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import spelt
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line
 
 NAMES_SHOWN = 6
 """How many names a cell spells out before it only counts the rest."""
@@ -83,9 +83,8 @@ class JoinListBoard:
         if remembered := strangers_remembered(belief):
             parts.append(f"remembers {names_text(remembered, name_of)}")
         if silent := self.silent_entries(belief):
-            told = ", ".join(f"{name_of(one)} ({self.state_of(one)})" for one in silent[:NAMES_SHOWN])
-            more = f" and {len(silent) - NAMES_SHOWN} more" if len(silent) > NAMES_SHOWN else ""
-            parts.append(f"nobody answers at {told}{more}")
+            named = [f"{name_of(one)} ({self.state_of(one)})" for one in silent]
+            parts.append(f"nobody answers at {listed(named, NAMES_SHOWN)}")
         if missing := missing_members(belief):
             parts.append(f"does not list {names_text(missing, name_of)} of its own cluster")
         return one_line("; ".join(parts))
@@ -153,11 +152,8 @@ def join_list_facts(picture: Picture, belief: Belief, now_us: int) -> tuple[Fact
 def clusters_text(picture: Picture) -> str:
     """The clusters in sight by their masters, the largest first."""
     masters = sorted((picture.members[label] for label in picture.masters()), key=lambda one: -len(one.members))
-    shown = ", ".join(
-        f"{one_line(one.label)} with {counted(len(one.members), 'member')}" for one in masters[:NAMES_SHOWN]
-    )
-    more = f" and {len(masters) - NAMES_SHOWN} more" if len(masters) > NAMES_SHOWN else ""
-    return f"{counted(len(masters), 'cluster')}: {shown}{more}" if masters else "no master is in sight"
+    named = [f"{one_line(one.label)} with {counted(len(one.members), 'member')}" for one in masters]
+    return f"{counted(len(masters), 'cluster')}: {listed(named, NAMES_SHOWN)}" if masters else "no master is in sight"
 
 
 def _search_text(picture: Picture, belief: Belief, now_us: int) -> str:

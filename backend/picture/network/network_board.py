@@ -17,11 +17,13 @@ from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.network.link_impairments import GLYPHS, impairment_text, impairments_of
-from quarterdeck.backend.picture.replicas.replica_cell import letter_of
 from quarterdeck.backend.picture.text.fact import Tone
-from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.formatting import letter_of, listed, one_line
 
 LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down"]
+
+OTHERS_NAMED = 6
+"""How many members one kind of trouble names."""
 
 WORD_GLYPHS: dict[LinkWord, str] = {
     "up": "●",
@@ -123,11 +125,8 @@ def link_sentence(picture: Picture, member: str) -> str:
             by_text.setdefault(f"{_wrong(there)} to", []).append(other)
         if back is not None:
             by_text.setdefault(f"{_wrong(back)} from", []).append(other)
-    told = [
-        f"{text} {', '.join(others[:6])}{f' and {len(others) - 6} more' if len(others) > 6 else ''}"
-        for text, others in by_text.items()
-    ]
-    return one_line(f"{member}: {'; '.join(told) or 'all its links are up'}")
+    wrong = [f"{text} {listed(others, OTHERS_NAMED)}" for text, others in by_text.items()]
+    return one_line(f"{member}: {'; '.join(wrong) or 'all its links are up'}")
 
 
 def network_sentence(picture: Picture, ledger: FaultLedger) -> str:

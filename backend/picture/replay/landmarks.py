@@ -156,7 +156,7 @@ RULES: dict[type, Callable[[Landmarks, Record, Any], None]] = {
 }
 """What is made of each kind of event; all others are no landmarks."""
 
-LETTERS = (
+LEGEND = (
     "S split  M merged  C claim  D done  A abandoned  K killed  P paused  R resumed  L link bad  H link healed  "
     "! violation  B bookmark"
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from string import ascii_lowercase, ascii_uppercase
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
@@ -51,8 +50,6 @@ TONES: dict[ReplicaState, Tone] = {
     "vacant": "faint",
 }
 
-LETTERS = ascii_uppercase + ascii_lowercase
-
 
 class ReplicaCell(NamedTuple):
     """A replica as it is painted."""
@@ -69,12 +66,6 @@ Column = tuple[ReplicaCell, ...]
 
 EMPTY: dict[ReplicaState, ReplicaCell] = {state: ReplicaCell("", NOBODY, state) for state in MARKS}
 """Cells in which nobody is."""
-
-
-def letter_of(place: int) -> str:
-    """The letter of the member that appeared at this place in the order of all members: A to Z, a to z, then AA, AB and so on."""
-    letter = LETTERS[place % len(LETTERS)]
-    return letter if place < len(LETTERS) else letter_of(place // len(LETTERS) - 1) + letter
 
 
 def suspected_with(picture: Picture, belief: Belief) -> Set[Address]:

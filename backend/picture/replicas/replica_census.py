@@ -13,7 +13,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.replicas.replica_cell import ReplicaState
 from quarterdeck.backend.picture.replicas.replica_map import NO_CONTEXT, NO_ROW, ReplicaMap, Row
-from quarterdeck.backend.picture.text.formatting import NAMES_SPELT_OUT, one_line
+from quarterdeck.backend.picture.text.formatting import NAMES_SPELT_OUT, listed, one_line
 
 COUNTED_A_TIME = 10_000
 """Rows that are counted at one time: so long a painter may be kept waiting."""
@@ -159,8 +159,7 @@ class Census:
         if len(exact or labels) != 1:
             problem = "several members begin with" if labels else "there is no member"
             known = [one_line(one) for one in labels or picture.members]
-            more = f" and {len(known) - NAMES_SPELT_OUT} more" if len(known) > NAMES_SPELT_OUT else ""
-            raise BadFilter(f"{problem} {name!r}; use one of {', '.join(known[:NAMES_SPELT_OUT])}{more}")
+            raise BadFilter(f"{problem} {name!r}; use one of {listed(known, NAMES_SPELT_OUT)}")
         address = picture.members[(exact or labels)[0]].address
         table = self._map.table
         numbers = {number for number, holder in enumerate(table.holders) if holder.address == address}

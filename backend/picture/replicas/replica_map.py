@@ -20,10 +20,10 @@ from quarterdeck.backend.picture.replicas.replica_cell import (
     EMPTY,
     Column,
     ReplicaCell,
-    letter_of,
     state_of_holder,
     suspected_with,
 )
+from quarterdeck.backend.picture.text.formatting import letter_of
 
 Row = tuple[int, ...]
 """The version of a partition, then the number of the holder at each replica index."""

@@ -9,11 +9,11 @@ from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, diff
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
-from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES, letter_of
+from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES
 from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, FILTER_WORDS, Census
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
 from quarterdeck.backend.picture.text.fact import Fact, Tone
-from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+from quarterdeck.backend.picture.text.formatting import age_text, counted, letter_of, one_line
 from quarterdeck.backend.picture.text.partition_event_description import migration_path_text
 
 DIGEST_SHOWN = 8

@@ -5,9 +5,9 @@ from __future__ import annotations
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.fold.belief import MergeDirection
 from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, names_text, one_line, with_names
 from quarterdeck.backend.picture.text.partition_event_description import describe_partition_or_data
 

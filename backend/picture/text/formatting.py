@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from string import ascii_lowercase, ascii_uppercase
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
@@ -38,6 +39,22 @@ def counted(number: int, what: str, several: str = "") -> str:
     return f"{number} {what if number == 1 else several or what + 's'}"
 
 
+def listed(parts: Sequence[str], most: int, joint: str = ", ") -> str:
+    """The first `most` of `parts` in a row, and how many more there are."""
+    if len(parts) <= most:
+        return joint.join(parts)
+    return f"{joint.join(parts[:most])}{joint.strip(', ')} and {len(parts) - most} more"
+
+
+LETTERS = ascii_uppercase + ascii_lowercase
+
+
+def letter_of(place: int) -> str:
+    """The letter of the member that appeared at this place in the order of all members: A to Z, a to z, then AA, AB and so on."""
+    letter = LETTERS[place % len(LETTERS)]
+    return letter if place < len(LETTERS) else letter_of(place // len(LETTERS) - 1) + letter
+
+
 NameOf = Callable[[Address], str]
 """Gives the name that people know an address by; `Picture.label_of` does."""
 
@@ -54,11 +71,7 @@ def with_names(text: str, name_of: NameOf) -> str:
 
 def names_text(addresses: Iterable[Address], name_of: NameOf) -> str:
     """The names of `addresses`, or of so many of them as one line bears."""
-    named = list(addresses)
-    spelt = ", ".join(name_of(address) for address in named[:NAMES_SPELT_OUT])
-    if len(named) > NAMES_SPELT_OUT:
-        return f"{spelt} and {len(named) - NAMES_SPELT_OUT} more"
-    return spelt or "nobody"
+    return listed([name_of(address) for address in addresses], NAMES_SPELT_OUT) or "nobody"
 
 
 STAND_IN = "\N{REPLACEMENT CHARACTER}"

@@ -22,14 +22,14 @@ from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph i
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line, with_names
 from quarterdeck.backend.picture.what_if.timing import Timing
 
 RULE = "the greatest set without a conflict: most data members, then most members, then the oldest"
 """The rule by which `resolve_conflicts` of the core chooses."""
 
-LOOK_BUDGET = 60_000
-"""Vertex visits spent on looking; some 30 ms. The master may spend ten times as many."""
+PREVIEW_BUDGET = 60_000
+"""Vertex visits spent on a decision that is only predicted; some 30 ms. The master may spend ten times as many."""
 
 REPORTS_SHOWN = 6
 
@@ -79,7 +79,7 @@ def decide(master: Belief) -> DisconnectionDecision | None:
         return None
     conflicts = tuple((reporter, other) for reporter, suspects in master.reports.items() for other in suspects)
     settlement = resolve_conflicts(
-        [Candidate(member.address, member.lite) for member in master.members], conflicts, work_budget=LOOK_BUDGET
+        [Candidate(member.address, member.lite) for member in master.members], conflicts, work_budget=PREVIEW_BUDGET
     )
     remove = tuple(map(Address, settlement.remove))
     others, searched, disputes = _alternatives(master, conflicts, set(remove), settlement.exact)
@@ -120,9 +120,8 @@ def _report_facts(picture: Picture, master: Belief, decision: DisconnectionDecis
     both = set(decision.conflicts)
     reporters = list(master.reports.items())
     for place, (reporter, suspects) in enumerate(reporters[:REPORTS_SHOWN]):
-        marked = [f"{'⇄ ' if (other, reporter) in both else ''}{name_of(other)}" for other in suspects[:REPORTS_SHOWN]]
-        more = f" and {len(suspects) - REPORTS_SHOWN} more" if len(suspects) > REPORTS_SHOWN else ""
-        text = f"{name_of(reporter)} cannot reach {', '.join(marked)}{more}"
+        marked = [f"{'⇄ ' if (other, reporter) in both else ''}{name_of(other)}" for other in suspects]
+        text = f"{name_of(reporter)} cannot reach {listed(marked, REPORTS_SHOWN)}"
         yield Fact("" if place else "reports", text, "warning")
     if len(reporters) > REPORTS_SHOWN:
         yield Fact("", f"{len(reporters) - REPORTS_SHOWN} more report others", "warning")

@@ -14,10 +14,8 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
+from quarterdeck.backend.picture.what_if.disconnection_decision import PREVIEW_BUDGET
 from quarterdeck.backend.picture.what_if.reachability import Reachability
-
-QUICK_BUDGET = 60_000
-"""Vertex visits spent on a decision that is only looked at; some 30 ms. The master may spend ten times as many."""
 
 MOST_MERGING = 40
 """Whether clusters merge is predicted for so many at most."""
@@ -110,7 +108,7 @@ def _settled(reachability: Reachability, members: Sequence[int], lite: int) -> t
     if not conflicts:
         return list(members), True
     settlement = resolve_conflicts(
-        [Candidate(names[one], bool(lite >> one & 1)) for one in members], conflicts, work_budget=QUICK_BUDGET
+        [Candidate(names[one], bool(lite >> one & 1)) for one in members], conflicts, work_budget=PREVIEW_BUDGET
     )
     return [int(name) for name in settlement.keep], settlement.exact
 

@@ -16,7 +16,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
-from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
 from quarterdeck.backend.picture.what_if.disconnection_decision import RULE
 from quarterdeck.backend.picture.what_if.fault_outcome import ClusterMembers, outcome
 from quarterdeck.backend.picture.what_if.reachability import Reachability
@@ -100,8 +100,7 @@ def preview_facts(found: Preview, timing: Timing) -> tuple[Fact, ...]:
 
 def names(labels: Sequence[str]) -> str:
     """Some labels in a row."""
-    more = len(labels) - NAMES_SHOWN
-    return ", ".join(labels[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return listed(labels, NAMES_SHOWN)
 
 
 # Words
@@ -195,11 +194,11 @@ def _groups(
     reachability: Reachability, lists: Sequence[tuple[Belief, int]], silent: int, *, in_turn: bool
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Members of one list that lose the same others, together."""
-    for _, listed in lists:
+    for _, on_list in lists:
         by_lost: dict[int, int] = {}
-        for place in vertices_of(listed & ~silent):
-            cannot_hear = reachability.cannot_hear[place] & listed
-            lost = reachability.unlinked_from(place) & listed & ~cannot_hear if in_turn else cannot_hear
+        for place in vertices_of(on_list & ~silent):
+            cannot_hear = reachability.cannot_hear[place] & on_list
+            lost = reachability.unlinked_from(place) & on_list & ~cannot_hear if in_turn else cannot_hear
             if lost:
                 by_lost[lost] = by_lost.get(lost, 0) | 1 << place
         for lost, observers in by_lost.items():

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import Loss, TableBelief
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
 
 NAMED = 12
 """How many partitions a sentence names before it only counts the rest."""
@@ -50,7 +50,7 @@ def loss_facts(picture: Picture, loss: Loss, labels: Collection[str]) -> tuple[F
     dying = [label for label in labels if label in picture.members]
     if not dying:
         return ()
-    who = _names(dying, HEIRS_NAMED)
+    who = listed([one_line(label) for label in dying], HEIRS_NAMED)
     facts = []
     if loss.lost:
         facts.append(Fact("✕ lost", f"{_partitions(loss.lost)}: nobody else holds a replica", "bad"))
@@ -69,14 +69,7 @@ def loss_facts(picture: Picture, loss: Loss, labels: Collection[str]) -> tuple[F
 
 
 def _partitions(partitions: tuple[int, ...]) -> str:
-    named = ", ".join(f"p{one}" for one in partitions[:NAMED])
-    more = f" and {len(partitions) - NAMED} more" if len(partitions) > NAMED else ""
-    return f"{counted(len(partitions), 'partition')} ({named}{more})"
-
-
-def _names(labels: list[str], most: int) -> str:
-    more = f" and {len(labels) - most} more" if len(labels) > most else ""
-    return ", ".join(map(one_line, labels[:most])) + more
+    return f"{counted(len(partitions), 'partition')} ({listed([f'p{one}' for one in partitions], NAMED)})"
 
 
 def _label(picture: Picture, uuid: str) -> str:

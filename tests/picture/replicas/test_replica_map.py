@@ -12,7 +12,7 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration, TableChanged
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES, ReplicaState, letter_of
+from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES, ReplicaState
 from quarterdeck.backend.picture.replicas.replica_census import (
     COUNTED_A_TIME,
     COUNTED_STATES,
@@ -28,6 +28,7 @@ from quarterdeck.backend.picture.replicas.replica_text import (
     map_facts,
     partition_sentence,
 )
+from quarterdeck.backend.picture.text.formatting import letter_of
 from tests.app.fakes.fake_cluster import FakeCluster
 
 FOUR = ("n1", "n2", "n3", "n4")

@@ -14,9 +14,9 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address, numeric_order
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, allows_joins
 
-Outcome = Literal["local-merges", "remote-merges", "cannot-merge"]
+MergeDirection = Literal["local-merges", "remote-merges", "cannot-merge"]
 
-Verdict = tuple[Outcome, str] | None
+Verdict = tuple[MergeDirection, str] | None
 """What one rule says: the outcome and why, or None when it does not decide."""
 
 SHOWN_ADDRESSES = 5
@@ -26,7 +26,7 @@ SHOWN_ADDRESSES = 5
 class MergeDecision(Struct, frozen=True):
     """The outcome, the name of the rule that decided, and why in one sentence for people."""
 
-    decision: Outcome
+    decision: MergeDirection
     rule: str
     why: str
 
