@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from quarterdeck.app.commands.command_text import describe
 from quarterdeck.app.session import Session
+from quarterdeck.backend.core.command_catalogue import KEY, description_of
 from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.formatting import with_names
@@ -94,8 +94,8 @@ class Requests:
 
 def call_key(command: Command) -> CallKey | None:
     """What to know the answer of `command` by; None for one that has no answer."""
-    match command:
-        case CallMap(member, Put(map, key) | Get(map, key) | Remove(map, key)):
-            return CallKey(member, str(command.operation.__struct_config__.tag), map, key)
-        case _:
-            return None
+    description = description_of(command)
+    if not isinstance(command, CallMap) or KEY not in description.arguments:
+        return None
+    values = description.values(command)
+    return CallKey(command.member, description.tag, values["map"], values["key"])

@@ -21,19 +21,14 @@ import msgspec
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.command_check import Condition, check
 from quarterdeck.backend.core.commands import (
-    ArrangePartitions,
     CallMap,
-    ChangeState,
     Command,
     CommandRefused,
     KillAt,
     KillMember,
-    Operate,
     PauseMember,
     ResumeMember,
-    SearchClusters,
     SetJoinList,
-    SetProperties,
     StartMember,
     StopMember,
 )
@@ -332,15 +327,6 @@ class LiveCluster(ABC):
                 await self._start(label)
             case StopMember(label):
                 await self._stop(self._hosts[label])
-            case (
-                ChangeState(label)
-                | SetProperties(label)
-                | SearchClusters(label)
-                | Operate(label)
-                | ArrangePartitions(label)
-                | CallMap(label)
-            ):
-                await self._hosts[label].execute(command)
             case SetJoinList(label):
                 await self._hosts[label].execute(self._resolved(command))
             case KillMember(label):
@@ -355,8 +341,10 @@ class LiveCluster(ABC):
             case ResumeMember(label):
                 self._recorder.record(ProcessResumed(label))
                 self._hosts[label].resume()
-            case _:
+            case _ if isinstance(command, LinkCommand):
                 self._change_links(command)
+            case _:
+                await self._hosts[command.member].execute(command)
 
     async def _kill(self, label: str) -> None:
         host = self._hosts.pop(label, None)
