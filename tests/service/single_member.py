@@ -126,6 +126,7 @@ class SingleMemberFace:
         self.refusals.append(f"{what}: {reason}")
 
     async def reconfigure(self, properties: dict[str, Any], caller: Caller) -> None:
+        self.member.settings.changed_at_runtime(properties)  # raises `BadProperty`, as the process does
         self._step(SetProperties(self.label, properties))
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
