@@ -30,6 +30,7 @@ from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.member_api.beliefs import ThisMember
 
 Result = TypeVar("Result")
@@ -119,12 +120,9 @@ class RemoteCluster:
         self._lock = threading.Lock()
         """Guards the merge and the table of who is followed, which both threads look into."""
         self._merge = RecordMerge()
-        self._closing = threading.Lock()
-        self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run_loop, args=(seeds,), name="remote cluster", daemon=True)
-        self._thread.start()
+        self._background = BackgroundLoop("remote cluster")
+        self._background.start(lambda: self._begin(seeds))
 
     # What everybody may do, from any thread
 
@@ -170,27 +168,17 @@ class RemoteCluster:
 
     def close(self) -> None:
         """End all connections; the members go on. Closing twice is harmless."""
-        with self._closing:
-            already, self._closed = self._closed, True
-        if not already:
-            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._background.close(self._end)
 
     # The thread and its tasks
 
-    def _run_loop(self, seeds: Sequence[str]) -> None:
-        asyncio.set_event_loop(self._loop)
+    def _begin(self, seeds: Sequence[str]) -> None:
         for url in seeds:
             self._follow(url)
         self._spawn(self._poll_for_members())
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
+        task = self._background.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -213,11 +201,8 @@ class RemoteCluster:
             except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
                 done.set_exception(problem)
 
-        with self._closing:
-            if self._closed:
-                done.set_exception(CommandRefused(f"{self._name} is closed"))
-            else:
-                self._loop.call_soon_threadsafe(lambda: self._spawn(do()))
+        if not self._background.hand_over(lambda: self._spawn(do())):
+            done.set_exception(CommandRefused(f"{self._name} is closed"))
         return done
 
     # Finding members

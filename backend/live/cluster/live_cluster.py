@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
@@ -40,6 +39,7 @@ from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts, checked_join_lists, checked_labels
+from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
 from quarterdeck.backend.live.member.host import Host
 from quarterdeck.backend.live.member.run_clock import RunClock
@@ -128,15 +128,12 @@ class LiveCluster(ABC):
         self._incarnations: dict[str, int] = dict.fromkeys(self._labels, 0)
         self._kill_points: dict[str, KillAt] = {}
         """Where a member's present life is to end; its next life, while it is down."""
-        self._closing = threading.Lock()
-        self._closed = False
-        self._loop = asyncio.new_event_loop()
+        self._background = BackgroundLoop(f"cluster {name}")
         self._commands: asyncio.Queue[tuple[Command, Future[None]]] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping: dict[asyncio.Task[None], Future[None]] = {}
         """The stops under way, and who waits for each."""
-        self._thread = threading.Thread(target=self._run_loop, name=f"cluster {name}", daemon=True)
-        self._thread.start()
+        self._background.start(self._begin)
 
     @abstractmethod
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
@@ -183,39 +180,26 @@ class LiveCluster(ABC):
 
     def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
         """Let the cluster's thread `act`; if there is none any more, `done` says so."""
-        with self._closing:
-            if self._closed:
-                done.set_exception(CommandRefused(f"the cluster {self._name} is closed"))
-            else:
-                self._loop.call_soon_threadsafe(act, *arguments)
+        if not self._background.hand_over(act, *arguments):
+            done.set_exception(CommandRefused(f"the cluster {self._name} is closed"))
 
     def close(self) -> None:
         """Stop the members that run, kill the paused ones, flush the journal; returns when the ports are free again.
 
         Closing twice is harmless. Raises `JournalFailed` when the journal could not be written, now or before.
         """
-        with self._closing:
-            already, self._closed = self._closed, True
-        if not already:
-            try:
-                asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result()
-            finally:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._thread.join()
-                self._ports.release()
-        self._thread.join()
-        if not already:
+        try:
+            first = self._background.close(self._shut_down)
+        finally:
+            self._ports.release()
+        if first:
             self._recorder.flush()
 
     # The thread and its tasks
 
-    def _run_loop(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._tasks = [self._loop.create_task(self._start_all()), self._loop.create_task(self._obey())]
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
+    def _begin(self) -> None:
+        loop = self._background.loop
+        self._tasks = [loop.create_task(self._start_all()), loop.create_task(self._obey())]
 
     async def _start_all(self) -> None:
         try:
@@ -233,8 +217,9 @@ class LiveCluster(ABC):
 
     async def _wait_for_join(self, label: str) -> None:
         """Looked at, not signalled: joining is the machine's affair, and looking costs nothing at this pace."""
-        limit = self._loop.time() + JOIN_WAIT_SECONDS
-        while self._is_joining(label) and self._loop.time() < limit:  # noqa: ASYNC110
+        loop = self._background.loop
+        limit = loop.time() + JOIN_WAIT_SECONDS
+        while self._is_joining(label) and loop.time() < limit:  # noqa: ASYNC110
             await asyncio.sleep(JOIN_LOOK_SECONDS)
 
     async def _obey(self) -> None:
@@ -243,7 +228,7 @@ class LiveCluster(ABC):
             if not done.set_running_or_notify_cancel():
                 continue
             if isinstance(command, StopMember):
-                stopping = self._loop.create_task(self._carry_out(command, done))
+                stopping = self._background.loop.create_task(self._carry_out(command, done))
                 self._stopping[stopping] = done
                 stopping.add_done_callback(self._stopping.pop)
                 await asyncio.sleep(0)  # it has begun before the next command does

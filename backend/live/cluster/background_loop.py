@@ -1,0 +1,53 @@
+"""An event loop in a thread of its own: whoever watches or commands a cluster never waits for its network."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+class BackgroundLoop:
+    """Work is handed over to it from any thread, until it is closed."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is that of the thread, for logs and debuggers."""
+        self.loop = asyncio.new_event_loop()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._name = name
+        self._thread: threading.Thread | None = None
+
+    def start(self, begin: Callable[[], None]) -> None:
+        """Start the thread, which calls `begin` before anything else."""
+        self._thread = threading.Thread(target=self._run, args=(begin,), name=self._name, daemon=True)
+        self._thread.start()
+
+    def _run(self, begin: Callable[[], None]) -> None:
+        asyncio.set_event_loop(self.loop)
+        begin()
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    def hand_over(self, act: Callable[..., None], *arguments: object) -> bool:
+        """Have the thread call `act`. False when it is closed: then `act` is never called."""
+        with self._closing:
+            if not self._closed:
+                self.loop.call_soon_threadsafe(act, *arguments)
+            return not self._closed
+
+    def close(self, end: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """Let `end` run to its end, then end the thread. Closing twice is harmless; whether this was the first time."""
+        with self._closing:
+            already, self._closed = self._closed, True
+        if not already:
+            try:
+                asyncio.run_coroutine_threadsafe(end(), self.loop).result()
+            finally:
+                self.loop.call_soon_threadsafe(self.loop.stop)
+        if self._thread is not None:
+            self._thread.join()
+        return not already
