@@ -224,7 +224,7 @@ def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
             driver.app.screen.dismiss(None)
             await driver.idle()
 
-    run(talk, writable=writable, size=(200, 200))
+    run(talk, writable=writable, size=(120, 110))
 
 
 @pytest.mark.parametrize("view", long_after(4, sorted(VIEW_NAMES)))

@@ -14,6 +14,7 @@ from quarterdeck.backend.pipeline.audit import AuditResult, Finding, audit
 from quarterdeck.backend.pipeline.rules.names import LOCAL_INVARIANTS, NAMES
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
+from tests.thoroughness import long_after
 
 RUNS = {what: f"planted-{number}" for number, what in enumerate(PLANTED)}
 TWINS = {what: f"twin-{number}" for number, what in enumerate(PLANTED)}
@@ -36,7 +37,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module", params=["run by run", "by tables"])
+@pytest.fixture(scope="module", params=long_after(1, ["run by run", "by tables"]))
 def result(request: pytest.FixtureRequest, spark: SparkSession, root: Path) -> AuditResult:
     """Little is judged run by run; much, for which there is no time here, by transformations of tables."""
     return audit([root], by_tables=request.param == "by tables")
