@@ -15,6 +15,7 @@ from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo
 from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
 from quarterdeck.backend.training.runner import run_live
 from quarterdeck.backend.training.text_lesson import run_text_lesson
+from tests.thoroughness import long_after
 from tests.training.test_tutor import Scripted
 from tests.training.trainee import Trainee
 
@@ -56,7 +57,7 @@ def test_a_demo_teaches(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", long_after(1, SEEDS))
 def test_a_demo_comes_true_under_any_seed(name: str, seed: int) -> None:
     outcome = simulate(load_demo(name), seed)
     assert [step for step in outcome.expectations if not step.met] == []
@@ -65,7 +66,7 @@ def test_a_demo_comes_true_under_any_seed(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("reads_for", [0, 300, 3_000], ids=["at once", "30 s", "5 min"])
+@pytest.mark.parametrize("reads_for", long_after(1, [0, 300, 3_000]), ids=["at once", "30 s", "5 min"])
 def test_a_trainee_is_led_to_the_end_however_long_he_reads(name: str, reads_for: int) -> None:
     tutor = Trainee(load_demo(name), seed=4).finish(reads_for=reads_for)
     summary = tutor.summary
@@ -78,10 +79,10 @@ def test_a_trainee_is_led_to_the_end_however_long_he_reads(name: str, reads_for:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_demo_takes_for_right_is_right(name: str) -> None:
     """Whoever answers with what was so the last time has all predictions right, under another seed too."""
-    truths = [one.truth for one in Trainee(load_demo(name), seed=1).finish().summary.predictions]
-    asked = {one.question: one.truth for one in Trainee(load_demo(name), seed=1).finish().summary.predictions}
+    predictions = Trainee(load_demo(name), seed=1).finish().summary.predictions
+    asked = {one.question: one.truth for one in predictions}
     summary = Trainee(load_demo(name), seed=2).finish(answer=lambda ask: asked[ask.question]).summary
-    assert (summary.right, summary.judged) == (len(truths), len(truths))
+    assert (summary.right, summary.judged) == (len(predictions), len(predictions))
 
 
 def test_the_right_answers_have_all_kinds_of_letters() -> None:
@@ -97,7 +98,7 @@ def test_the_right_answers_have_all_kinds_of_letters() -> None:
     assert max(letters.count(letter) for letter in set(letters)) <= len(letters) / 2, sorted(letters)
 
 
-@pytest.mark.parametrize("name", QUICK_LIVE)
+@pytest.mark.parametrize("name", long_after(1, QUICK_LIVE))
 def test_a_demo_comes_true_on_real_members(name: str) -> None:
     lines: list[str] = []
     outcome = run_live(load_demo(name), lines.append, base_port=BASE_PORT)

@@ -28,8 +28,13 @@ def mark_of(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("\n")[0]
 
 
+SOON = {"killed-process", "master-crash", "p-graceful-member"}
+"""What is played in `make test` already; the others wait for `make test-long`."""
+
 LIVE = [
-    pytest.param(path, kind, id=f"{path.stem}-{kind.__name__}")
+    pytest.param(
+        path, kind, id=f"{path.stem}-{kind.__name__}", marks=[pytest.mark.long] if path.stem not in SOON else []
+    )
     for path in sorted(SCENARIOS.glob("*.yaml"))
     for kind in MARKS.get(mark_of(path), ())
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.bench.chaos import BASE_PORT, FAILURE_COUNTS, run
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -12,6 +14,7 @@ SECONDS = 25.0
 """Of faults; a phase that has begun is played to its end, and members take some seconds to start."""
 
 
+@pytest.mark.long
 def test_nothing_acknowledged_is_lost_and_all_become_one_cluster_again(tmp_path: Path) -> None:
     found = run(tmp_path, SECONDS, seed=1, base_port=BASE_PORT + 100 + 100 * WORKER)
     assert not [found[trouble] for trouble in FAILURE_COUNTS if found[trouble]]

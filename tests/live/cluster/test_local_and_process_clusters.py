@@ -49,6 +49,7 @@ from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from quarterdeck.backend.live.transport.member_transport import Timeouts
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
+from tests.thoroughness import long_after
 
 PATIENT = Settings.of({"hazelcast.heartbeat.interval.seconds": 0.2, "hazelcast.max.no.heartbeat.seconds": 60})
 """Nobody is suspected for silence within the time of a test."""
@@ -67,7 +68,7 @@ MERGING = Settings.of(
 Start = Callable[..., ObservedCluster]
 
 
-@pytest.fixture(params=[LocalCluster, ProcessCluster])
+@pytest.fixture(params=long_after(1, [LocalCluster, ProcessCluster]))
 def start(request: pytest.FixtureRequest) -> Iterator[Start]:
     open_clusters: list[LiveCluster] = []
 
