@@ -191,7 +191,7 @@ def _make(spark: SparkSession, building: Path, lines: DataFrame, size_bytes: int
         counts = ranked.agg(are_records.alias("records"), are_unfit.alias("unfit")).collect()[0]
     finally:
         ranked.unpersist()
-    return counts.records, counts.quarantined_lines
+    return counts.records, counts.unfit
 
 
 def _write(table: DataFrame, path: Path, wanted: StructType, *, small: bool) -> None:
