@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -11,26 +12,26 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from quarterdeck.backend.pipeline.audit_input import AuditInput
+from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
 from quarterdeck.backend.pipeline.logs.log_tables import ProductLogs, read_product_logs
 from quarterdeck.backend.pipeline.rules.evidence import DISTURBANCES
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.spark.tuning import SMALL_BYTES, kept
-from quarterdeck.backend.pipeline.tables import bronze, journal_sources
+from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted
+from quarterdeck.backend.pipeline.tables import bronze
 
-MOST_QUARANTINED = 1_000
+MAX_QUARANTINED = 1_000
 
-MUCH = {"spark.driver.memory": "4g"}
+THROUGHPUT_CONF = {"spark.driver.memory": "4g"}
 """Of a session of our own: several sorts at a time need room, however much is on disk."""
 
 
 @dataclass
 class InputLines:
-    """Lines, ranked (see `bronze.ranked`) and kept by Spark until `release`."""
+    """The lines of an input, ranked (see `bronze.ranked`) and kept by Spark until `release`."""
 
+    source: AuditInput
     lines: DataFrame
-    names: Mapping[Path, Path]
-    """The files that Spark reads, each with the name by which it is known."""
-    size_bytes: int
     quarantine: DataFrame
     counts: dict[str, int] = field(default_factory=dict)
     """Those that the lines do not tell."""
@@ -38,7 +39,8 @@ class InputLines:
 
     @property
     def is_small(self) -> bool:
-        return self.size_bytes <= SMALL_BYTES
+        """Whether one task reads it all."""
+        return is_small(self.source.size_bytes)
 
     def events(self) -> DataFrame:
         """The columns of a record, raw and place, each event once."""
@@ -47,52 +49,50 @@ class InputLines:
         fields = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
         return self.lines.where("place = 1").select(*fields, "raw", place.alias("place"))
 
-    def problems(self) -> list[tuple[Path, str, str]]:
-        """File, text and reason of the first lines that are no records."""
-        rows = self.quarantine.orderBy("file", "raw").limit(MOST_QUARANTINED).collect()
+    def problems(self) -> list[QuarantinedLine]:
+        """The first lines that are no records."""
+        rows = self.quarantine.orderBy("file", "raw").limit(MAX_QUARANTINED).collect()
         # Spark names the files of journals by their URIs, logs are named by our own reader.
         plain = (row.file if self.logs is not None else unquote(urlsplit(row.file).path) for row in rows)
-        places = zip(map(Path, plain), rows, strict=True)
-        return [(self.names.get(place, place), row.raw, row.reason) for place, row in places]
+        names = self.source.names
+        return [
+            QuarantinedLine(str(names.get(place, place)), row.raw, row.reason)
+            for place, row in zip(map(Path, plain), rows, strict=True)
+        ]
 
     def release(self) -> None:
+        """Spark need not keep the lines any more."""
         self.lines.unpersist()
         if self.logs is not None:
             self.logs.release()
 
 
-def read_journals(spark: SparkSession, files: Mapping[Path, Path], size_bytes: int) -> InputLines:
-    """The journal files `files` (see `snapshot`), which have so many bytes."""
-    lines = _numbered(bronze.read_lines(spark, [str(file) for file in files]), size_bytes)
-    ranked = kept(bronze.ranked(lines), size_bytes)
-    return InputLines(ranked, files, size_bytes, bronze.bronze(ranked).quarantine)
+@contextmanager
+def reading(spark: SparkSession, source: AuditInput) -> Iterator[InputLines]:
+    """The lines of `source`, which Spark keeps as long as the block lasts. Raises `OSError` for what cannot be read."""
+    lines = _read_logs(spark, source) if source.kind == "logs" else _read_journals(spark, source)
+    try:
+        yield lines
+    finally:
+        lines.release()
 
 
-def read_logs(spark: SparkSession, paths: Sequence[Path], size_bytes: int) -> InputLines:
-    """The logs at `paths`, which have so many bytes. Raises `NoLogs`, and `OSError` for what cannot be read."""
-    logs = read_product_logs(spark, paths)
+def _read_journals(spark: SparkSession, source: AuditInput) -> InputLines:
+    lines = _numbered(bronze.read_lines(spark, [str(file) for file in source.read]), source.size_bytes)
+    ranked = persisted(bronze.ranked(lines), source.size_bytes)
+    return InputLines(source, ranked, bronze.bronze(ranked).quarantine)
+
+
+def _read_logs(spark: SparkSession, source: AuditInput) -> InputLines:
+    logs = read_product_logs(spark, source.read)
     totals = logs.coverage.agg(F.count_distinct("file").alias("files"), F.sum("lines").alias("lines")).collect()[0]
     nothing = F.lit(None).cast("string")
     lines = logs.lines.select(
         "raw", F.lit("").alias("file"), F.from_json("raw", RECORD).alias("record"), nothing.alias("reason")
     )
-    ranked = kept(bronze.ranked(_numbered(lines, size_bytes)), size_bytes)
+    ranked = persisted(bronze.ranked(_numbered(lines, source.size_bytes)), source.size_bytes)
     counts = {"files": totals.files, "lines": totals.lines or 0, "quarantined": logs.quarantine.count()}
-    return InputLines(ranked, {}, size_bytes, logs.quarantine, counts, logs)
-
-
-def snapshot(listed: Iterable[Path], staging: Path) -> dict[Path, Path]:
-    """Files that will still be there when Spark comes to read them, each with the name by which it is known.
-
-    A living writer renames its open file about once a second: of those a copy is read, up to its last whole line, under its
-    later name.
-    """
-    files: dict[Path, Path] = {}
-    for number, path in enumerate(listed):
-        one = journal_sources.snapshot(path, staging, number)
-        if one is not None:
-            files[one.read] = path
-    return files
+    return InputLines(source, ranked, logs.quarantine, counts, logs)
 
 
 class Contents(NamedTuple):
@@ -147,4 +147,4 @@ def counted(lines: DataFrame) -> Contents:
 def _numbered(lines: DataFrame, size_bytes: int) -> DataFrame:
     """With a number that grows within each file; all in one part where there is little."""
     numbered = lines.withColumn("number", F.monotonically_increasing_id())
-    return numbered.coalesce(1) if size_bytes <= SMALL_BYTES else numbered
+    return numbered.coalesce(1) if is_small(size_bytes) else numbered

@@ -15,8 +15,9 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
-from quarterdeck.backend.pipeline.audit import OutputRefused, PipelineMissing, UnknownRule, audit
-from quarterdeck.backend.pipeline.spark.requirements import SparkUnreachable
+from quarterdeck.backend.pipeline.audit import OutputRefused, audit
+from quarterdeck.backend.pipeline.rules.names import UnknownRule
+from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
 from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 from quarterdeck.backend.pipeline.tables.store import update_store
 from quarterdeck.backend.pipeline.tables.suspicions import SUSPICIONS
@@ -56,7 +57,7 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSess
     lives, records = 9, len(story.records)
 
     assert result.findings == ()
-    assert {(one.file, one.reason) for one in result.problems} == {
+    assert {(Path(one.file), one.reason) for one in result.problems} == {
         (damaged, "torn, no JSON, or a value of the wrong type"),
         (damaged, "contradicts another event with the same identity, uuid uuid-a1 seq 1"),
         (damaged, "list-installed lacks lineage"),
@@ -166,7 +167,8 @@ def test_importing_the_audit_imports_no_spark_and_a_missing_one_is_told(tmp_path
     program = f"""
 import sys
 from pathlib import Path
-from quarterdeck.backend.pipeline.audit import PipelineMissing, audit
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
 assert not any(name.startswith(("pyspark", "pandas", "pyarrow")) for name in sys.modules)
 sys.modules["pyspark"] = None
 try:
@@ -267,7 +269,7 @@ def test_all_findings_are_in_the_table_however_many_are_listed(
     story = JournalBuilder("many")
     for _ in range(5):
         story.installs("a1", "one/1", 1, "a1")
-    monkeypatch.setattr(audit_module, "MOST_FINDINGS", 3)
+    monkeypatch.setattr(audit_module, "MAX_FINDINGS", 3)
     result = audit([write(tmp_path / "root", story)], tmp_path / "out", rules=["version"])
     assert (len(result.findings), result.counts["findings"]) == (3, 4)
     assert pyarrow.parquet.read_table(tmp_path / "out" / "findings").num_rows == 4

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.pipeline.audit import source_of
+from quarterdeck.backend.pipeline.audit_input import kind_of
 from tests.pipeline.journal_builder import line
 from tests.pipeline.streaming.faulty_runs import faulty_run
 
@@ -16,24 +16,24 @@ LOGS = Path(__file__).parents[1] / "hazelcast" / "logs" / "data"
 
 @pytest.mark.parametrize("recording", sorted(path.name for path in LOGS.iterdir()))
 def test_logs_beside_json_lines_of_somebody_else_are_logs(recording: str) -> None:
-    assert source_of([LOGS / recording]) == "logs"
-    assert source_of([LOGS / recording / "h1.log"]) == "logs"
-    assert source_of([LOGS]) == "logs"
+    assert kind_of([LOGS / recording]) == "logs"
+    assert kind_of([LOGS / recording / "h1.log"]) == "logs"
+    assert kind_of([LOGS]) == "logs"
 
 
 def test_one_record_makes_a_journal_whatever_else_is_there(tmp_path: Path) -> None:
     shutil.copy(LOGS / "split-and-merge" / "h1.log", tmp_path)
     journal = tmp_path / "a-000001.jsonl"
     journal.write_bytes(b"no record\n")
-    assert source_of([tmp_path]) == "logs"
+    assert kind_of([tmp_path]) == "logs"
     journal.write_bytes(b"no record\n" + line(faulty_run("r", 1)[0]))
-    assert source_of([tmp_path]) == "journal"
-    assert source_of([tmp_path, LOGS]) == "journal", "the first one that tells it"
+    assert kind_of([tmp_path]) == "journal"
+    assert kind_of([tmp_path, LOGS]) == "journal", "the first one that tells it"
 
 
 def test_a_damaged_journal_is_one_still(tmp_path: Path) -> None:
     run = tmp_path / "run=r"
     run.mkdir()
     (run / "a-000001.jsonl").write_bytes(b"no record\n")
-    assert source_of([tmp_path]) == source_of([run]) == "journal"
-    assert source_of([tmp_path / "absent"]) == "journal"
+    assert kind_of([tmp_path]) == kind_of([run]) == "journal"
+    assert kind_of([tmp_path / "absent"]) == "journal"

@@ -46,8 +46,8 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
 )
 
 UNKNOWN_UUID_PREFIX = "unknown-"
-MOST_WAITING = 4096
-"""Events of an incarnation that wait for its uuid."""
+MAX_PENDING_EVENTS = 4096
+"""Events of a life that wait for its uuid."""
 
 
 class EventReconstruction:
@@ -195,7 +195,7 @@ class EventReconstruction:
             yield self._record(self._now, self._utc, event)
             return
         self._waiting.append((self._now, self._utc, event))
-        if len(self._waiting) > MOST_WAITING:
+        if len(self._waiting) > MAX_PENDING_EVENTS:
             yield from self._named(self._next_uuid or self._made_up())
 
     def _record(self, now: int, utc: int, event: Event) -> Record:

@@ -20,7 +20,7 @@ from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections impo
 
 UNRECOGNISED = "the product says something that is not known here"
 TIMELESS = "no time is known for it"
-_MOST_NAMES = 4
+_MAX_NAMES = 4
 _GZIP = ".gz"
 
 
@@ -128,7 +128,7 @@ def _parse_message(message: Message, summary: SplitSummary) -> Iterator[EventMes
     matched = match_message(message.text, message.logger)
     voice = summary.voices.setdefault(message.stream, StreamState())
     member = message.member or ""
-    if member and member not in voice.members and len(voice.members) < _MOST_NAMES:
+    if member and member not in voice.members and len(voice.members) < _MAX_NAMES:
         voice.members.append(member)
     if message.utc is not None and not message.dateless:
         voice.first_us = message.utc if voice.first_us is None else min(voice.first_us, message.utc)
@@ -148,7 +148,7 @@ def _parse_message(message: Message, summary: SplitSummary) -> Iterator[EventMes
     summary.count(matched.subject, message.lines)
     if isinstance(parsed, ListPrinted):
         for self_named in (member.address for member in parsed.members if member.this):
-            if self_named not in voice.selves and len(voice.selves) < _MOST_NAMES:
+            if self_named not in voice.selves and len(voice.selves) < _MAX_NAMES:
                 voice.selves.append(self_named)
     high = message.utc if message.dateless else voice.lasts_us[member]
     yield EventMessage(

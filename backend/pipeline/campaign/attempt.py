@@ -21,7 +21,7 @@ from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, Trial, run_trial
 
-MOST_ERROR_TEXT = 4_000
+MAX_ERROR_TEXT = 4_000
 """Letters of an error that are kept: the end says what it was."""
 
 _PLACE = re.compile(r'File ".*?((?:backend|tests)/[^"]+)", line (\d+), in (.*)')
@@ -152,4 +152,4 @@ def _row_of_outcome(planned_run: PlannedRun, outcome: Outcome, detection: Detect
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= MOST_ERROR_TEXT else f"… {text[-MOST_ERROR_TEXT:]}"
+    return text if len(text) <= MAX_ERROR_TEXT else f"… {text[-MAX_ERROR_TEXT:]}"

@@ -12,7 +12,7 @@ from msgspec import Struct
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.campaign.comparison import VariantResult, compare_variants
-from quarterdeck.backend.pipeline.campaign.failures import MOST_SIGNATURES, Failure, investigate, ranked
+from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, investigate, ranked
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds, in_order
 from quarterdeck.backend.pipeline.campaign.store import CampaignStore, opened
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
@@ -98,7 +98,7 @@ def run_campaign(
         took = time.monotonic() - began
         ways = ranked(rows)
         failures = []
-        for way in ways[:MOST_SIGNATURES]:
+        for way in ways[:MAX_SIGNATURES]:
             warn(f"looking into {way.first[0].signature}: {way.runs} runs")
             failures.append(
                 investigate(

@@ -24,12 +24,12 @@ from quarterdeck.backend.simulation.swarm_testing.parallel_trials import shrunk_
 from quarterdeck.backend.simulation.swarm_testing.shrinking import shrink
 from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
 
-MOST_SIGNATURES = 50
+MAX_SIGNATURES = 50
 """Ways of failing that are told one by one: a core with more of them is known to be broken."""
 SHRINKING_BUDGETS = 20
 """For making a failure small there is as much time as for so many runs: each attempt is one."""
 
-MOST_SEEDS = 5
+MAX_SEEDS = 5
 """Seeds of one signature that are named, and whose journals are written."""
 
 
@@ -63,7 +63,7 @@ def ranked(rows: Iterable[VerdictRow]) -> list[Ranked]:
         if row.verdict in FAILURES:
             way = ways.setdefault((row.verdict, row.signature), Ranked(0, []))
             way.runs += 1
-            way.first = sorted((*way.first, row), key=_planned_run)[:MOST_SEEDS]
+            way.first = sorted((*way.first, row), key=_planned_run)[:MAX_SEEDS]
     return sorted(ways.values(), key=lambda way: (-way.runs, way.first[0].signature))
 
 

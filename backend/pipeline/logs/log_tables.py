@@ -24,7 +24,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split, plan_splits
-from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES, log_files, records_of
+from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES, records_of
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     AMBIGUOUS_MEMBER,
     EventMessage,
@@ -106,16 +106,16 @@ class ProductLogs:
 
 
 def read_product_logs(
-    spark: SparkSession, paths: Sequence[Path], options: LogOptions | None = None, split_bytes: int = SPLIT_BYTES
+    spark: SparkSession, files: Sequence[Path], options: LogOptions | None = None, split_bytes: int = SPLIT_BYTES
 ) -> ProductLogs:
-    """The logs at `paths`, files or directories, read once and at once.
+    """The logs `files`, read once and at once.
 
-    Raises `NoLogs`, `OSError` for what cannot be read, and `ValueError` for an option that is wrong.
+    Raises `OSError` for what cannot be read, and `ValueError` for an option that is wrong.
     """
     options = options or LogOptions()
     LogSet([], options)  # a wrong option is an error here, not in a task
     spark.dataSource.register(ProductLogSource)
-    work = _Work([str(file) for file in log_files(paths)], options, split_bytes)
+    work = _Work([str(file) for file in files], options, split_bytes)
     source = spark.read.format(SOURCE_NAME).option("work", msgspec.json.encode(work).decode())
     kept = source.load().persist(StorageLevel.MEMORY_AND_DISK)
     told = kept.where(F.col("what") == "SplitSummary").select("told").collect()

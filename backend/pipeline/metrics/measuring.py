@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from quarterdeck.backend.journal.files import NoJournal
-from quarterdeck.backend.pipeline.audit import source_of
+from quarterdeck.backend.pipeline.audit_input import kind_of, resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 from quarterdeck.backend.pipeline.tables import commit
-from quarterdeck.backend.pipeline.tables.journal_sources import sources_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,14 +24,14 @@ By = Literal["run", "scenario", "settings", "all"]
 TABLE_NAMES = ("detection", "one_view", "splits", "availability", "migration_rates", "plans", "messages")
 """The tables of metrics. A test tells when this is not what the registry has."""
 
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 NOT_OF_LOGS = (
     "members' logs tell neither faults nor when a member died, so nothing can be measured of them; try `audit`"
 )
 
 
 class Measured(Struct, frozen=True):
-    """`rows` have the fields `columns`. `is_cut`: there were more than `MOST_ROWS`. `quarantined`: lines that were no records."""
+    """`rows` have the fields `columns`. `is_cut`: there were more than `MAX_ROWS`. `quarantined`: lines that were no records."""
 
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
@@ -47,21 +46,21 @@ def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "",
     `SparkUnreachable`.
     """
     is_store = len(paths) == 1 and commit.read_manifest(paths[0]) is not None
-    if not is_store and source_of(paths) == "logs":
+    if not is_store and kind_of(paths) == "logs":
         raise NoJournal(f"{paths[0]}: holds no journal; {NOT_OF_LOGS}")
     with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
-        files = {} if is_store else sources_of(paths, Path(staging), {}).read
+        found = None if is_store else resolve_input(paths, Path(staging), "journal")
         with needing_packages():
             from quarterdeck.backend.pipeline.spark import session, tuning
             from quarterdeck.backend.pipeline.tables.store import text_bytes
-        size_bytes = text_bytes(paths[0]) if is_store else tuning.size_of(files)
+        size_bytes = text_bytes(paths[0]) if found is None else found.size_bytes
         with session.spark_session(master, remote=remote) as spark, tuning.tuned(spark, size_bytes):
-            if is_store:
+            if found is None:
                 table_source, quarantined = _of_store(spark, paths[0])
             elif tuning.is_small(size_bytes):
-                table_source, quarantined = _of_few(spark, [*files])
+                table_source, quarantined = _of_few(spark, found.read)
             else:
-                table_source, quarantined = _of_files(spark, [*files], Path(staging) / "events")
+                table_source, quarantined = _of_files(spark, found.read, Path(staging) / "events")
             return _measured(table_source, by, table, quarantined)
 
 
@@ -109,5 +108,5 @@ def _measured(table_source: TableSource, by: By, table: str, quarantined: int) -
         rows = made.orderBy(*(name for name in ("run", "from_at", "at", *made.columns) if name in made.columns))
     else:
         rows = summary(table_source, by)
-    found = [row.asDict(recursive=True) for row in rows.limit(MOST_ROWS + 1).collect()]
-    return Measured(tuple(rows.columns), tuple(found[:MOST_ROWS]), len(found) > MOST_ROWS, quarantined)
+    found = [row.asDict(recursive=True) for row in rows.limit(MAX_ROWS + 1).collect()]
+    return Measured(tuple(rows.columns), tuple(found[:MAX_ROWS]), len(found) > MAX_ROWS, quarantined)

@@ -1,68 +1,276 @@
-"""The report of an audit that has just been made: its journals once more, on the same Spark, and what it found."""
+"""The report of an audit that has just been made, from the lines that it judged, on the same Spark.
+
+Spark reduces the events to the few rows that a report is made of: the index of all runs, then what is shown of a few of them.
+"""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from shlex import join
-from typing import TYPE_CHECKING
+from typing import Any, get_type_hints
 
-from quarterdeck.backend.hazelcast.logs.reader import log_files
-from quarterdeck.backend.journal.files import RUN_PREFIX, journal_files
-from quarterdeck.backend.pipeline import audit_lines
-from quarterdeck.backend.pipeline.audit import AuditResult, Source, source_of
-from quarterdeck.backend.pipeline.report.builder import AuditSummary, build_report
-from quarterdeck.backend.pipeline.report.limits import Limits
-from quarterdeck.backend.pipeline.report.model import Report
-from quarterdeck.backend.pipeline.report.row_collection import collect
-from quarterdeck.backend.pipeline.spark.session import spark_session
-from quarterdeck.backend.pipeline.spark.tuning import size_of, tuned
+import msgspec
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from quarterdeck.backend.pipeline.audit_lines import InputLines
+from quarterdeck.backend.pipeline.audit_result import AuditResult
+from quarterdeck.backend.pipeline.metrics.registry import METRICS
+from quarterdeck.backend.pipeline.metrics.summary import samples, summary
+from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.report.builder import build_report
+from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, Limits
+from quarterdeck.backend.pipeline.report.model import Claim, Merge, Metric, Migration, Report, Suspicion
+from quarterdeck.backend.pipeline.report.rows import FaultRow, Rows, RunRow
+from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.tables.columns import of_kind
+
+FAULT_EVENT_KINDS = ("process-killed", "process-paused", "process-resumed", "link-changed")
+"""What is recorded under the name of the cluster, not of a member."""
+
+ROUNDING = 1e-9
+"""1000 microseconds shall begin a bin, whatever the logarithm makes of them."""
 
 
-def report_on(
-    paths: Sequence[Path], result: AuditResult, *, source: Source = "auto", limits: Limits | None = None
-) -> Report:
-    """The report on `paths`, of which `result` is the audit; `source` as the audit was told it.
-
-    Uses the running Spark session, else one of its own. Raises what an audit of these paths does.
-    """
+def report_on(lines: InputLines, result: AuditResult, limits: Limits | None = None) -> Report:
+    """The report on `lines`, of which `result` is the audit."""
     limits = limits or Limits()
-    logs = (source_of(paths) if source == "auto" else source) == "logs"
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-report-") as staging, spark_session() as spark:
-        reading = _reading(spark, paths, Path(staging), logs=logs)
-        try:
-            with tuned(spark, reading.size_bytes):
-                rows = collect(reading.events(), list(dict.fromkeys(one.run for one in result.findings)), limits)
-        finally:
-            reading.release()
-    audited = AuditSummary(
-        sources=[str(path) for path in paths],
-        counts=result.counts,
-        findings=result.findings,
-        bad_lines=result.problems,
-        judged=result.rules,
-        not_judged=result.not_judged,
-        incomplete=result.incomplete,
-        commands=_commands(reading.names),
+    with_findings = list(dict.fromkeys(finding.run for finding in result.findings))
+    return build_report(collect(lines.events(), with_findings, limits), result, lines.source, limits)
+
+
+def collect(events: DataFrame, with_findings: Sequence[str], limits: Limits) -> Rows:
+    """The rows for a report on `events` (columns of a record, each event once). `with_findings`: runs that come first,
+    in their order.
+
+    What Spark hands over is bounded by `limits` alone.
+    """
+    runs = _index(events, with_findings[: limits.index], limits)
+    shown = {run.run: run for run in runs[: limits.sections]}
+    if not shown:
+        return Rows(runs)
+    # Without its plan, which is long: everything below is planned on top of it.
+    kept = events.where(F.col("run").isin(list(shown))).select(*RECORD.names).localCheckpoint()
+    parts = _parts(TableSource(kept), shown, limits)
+    return Rows(runs, **{name: _handed_over(name, part) for name, part in parts.items()})
+
+
+def _index(events: DataFrame, first: Sequence[str], limits: Limits) -> list[RunRow]:
+    member = F.when(~of_kind(*FAULT_EVENT_KINDS), F.col("member"))
+    place = F.array_position(F.array(*map(F.lit, first)).cast("array<string>"), F.col("run"))
+    rows = (
+        events.groupBy("run")
+        .agg(
+            F.min("at").alias("start_us"),
+            F.max("at").alias("end_us"),
+            F.count("*").alias("events"),
+            F.count_distinct(member).alias("members"),
+        )
+        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), *_as_people_count("run"))
+        .limit(limits.index)
+        .collect()
     )
-    return build_report(rows, audited, limits)
+    return [RunRow(**row.asDict()) for row in rows]
 
 
-def _reading(spark: SparkSession, paths: Sequence[Path], staging: Path, *, logs: bool) -> audit_lines.InputLines:
-    if logs:
-        return audit_lines.read_logs(spark, paths, size_of(log_files(paths)))
-    files = audit_lines.snapshot([file for path in paths for file in journal_files(path)], staging)
-    return audit_lines.read_journals(spark, files, size_of(files))
+def _as_people_count(name: str) -> tuple[Column, ...]:
+    """An order in which seed-9 comes before seed-10."""
+    return F.regexp_replace(name, r"\d+", "0"), F.length(name), F.col(name)
 
 
-def _commands(names: Mapping[Path, Path]) -> dict[str, str]:
-    """By run, what opens it in the console: the directory of the run, where it has one."""
-    places = {file.parent for file in names.values() if file.parent.name.startswith(RUN_PREFIX)}
+def _handed_over(name: str, part: DataFrame) -> list[Any]:
+    """The rows of one part, which becomes the field `name` of `Rows`; they travel as JSON, checked when they arrive."""
+    kind = next(one.type for one in msgspec.structs.fields(Rows) if one.name == name)
+    lines = [line for (line,) in part.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()]
+    rows: list[Any] = msgspec.json.decode(f"[{','.join(lines)}]", type=kind)
+    return rows
+
+
+def _parts(table_source: TableSource, runs: Mapping[str, RunRow], limits: Limits) -> dict[str, DataFrame]:
+    table, events = table_source.table, table_source.events
+    starts = _of_run({name: run.start_us for name, run in runs.items()})
+    ends = _of_run({name: run.end_us for name, run in runs.items()})
+    lives = _lanes(table("lives"), limits)
+    shown = lives.select("run", "uuid")
+    migrations = table("migrations").withColumn("type", F.coalesce("type", F.lit("unknown")))
+    splits = table_source.kept("splits", lambda: METRICS["splits"].make(table_source))
+    measured = summary(table_source, "run").withColumnRenamed("by", "run")
     return {
-        place.name.removeprefix(RUN_PREFIX): join(("quarterdeck", "console", "--replay", str(place)))
-        for place in sorted(places)
+        "lives": lives.select("run", "of", "member", "lanes", _life()),
+        "views": _thinned(table("views").join(shown, ["run", "uuid"], "left_semi"), limits),
+        "suspicions": _pairs(_with_durations(table("suspicions"), table("lives"), ends), limits),
+        "migrations": _first(migrations, _slowest_first(), limits.migrations, _migration(starts)),
+        "outcomes": _counted(migrations, "type", "outcome"),
+        "claims": _first(table("claims"), ["started_at", "uuid", "claim"], limits.rows, _claim(starts)),
+        "merges": _first(table("merges"), ["left_at", "uuid"], limits.rows, _merge()),
+        "faults": _first(
+            table("faults"), ["from_at", "fault", "member", "source", "target"], limits.faults, _as_they_are(FaultRow)
+        ),
+        "kinds": _counted(events.select("run", F.col("event.kind").alias("kind")), "kind"),
+        "splits": _first(splits, ["from_at"], limits.rows, _split()),
+        "metrics": _first(measured, ["metric", "kind"], limits.metrics, _as_they_are(Metric, bins=F.array())),
+        "bins": _bins(samples(table_source)),
     }
+
+
+def _of_run(values: Mapping[str, int]) -> Column:
+    """The value that belongs to the run of a row."""
+    return F.create_map(*(F.lit(part) for pair in values.items() for part in pair))[F.col("run")]
+
+
+def _as_they_are(part: type, **others: Column) -> Column:
+    """A part whose fields have the names of columns, but for `others`."""
+    return _part(**{name: F.col(name) for name in get_type_hints(part)} | others)
+
+
+def _part(**columns: Column) -> Column:
+    """The part of a row, by the names that its fields have in the model."""
+    return F.struct(*(column.alias(name) for name, column in columns.items())).alias("part")
+
+
+def _text(name: str) -> Column:
+    return F.coalesce(name, F.lit(""))
+
+
+def _counted(rows: DataFrame, *fields: str) -> DataFrame:
+    """How many rows of each run are alike in these fields."""
+    part = _part(**{name: F.col(name) for name in (*fields, "times")})
+    return rows.groupBy("run", *fields).agg(_times()).select("run", part)
+
+
+def _times() -> Column:
+    return F.count("*").alias("times")
+
+
+def _first(rows: DataFrame, order: Sequence[str | Column], most: int, part: Column) -> DataFrame:
+    """The first rows of each run, each as a `part`, with `of`: how many there are."""
+    of_run = Window.partitionBy("run")
+    ranked = rows.withColumns({"_place": F.row_number().over(of_run.orderBy(*order)), "of": F.count("*").over(of_run)})
+    return ranked.where(F.col("_place") <= most).select("run", "of", part)
+
+
+def _slowest_first() -> list[Column]:
+    open_first = F.when(F.col("outcome") == "open", 0).otherwise(1)
+    took = F.coalesce("decided_at", "finished_at") - F.col("started_at")
+    return [open_first, took.desc_nulls_last(), F.col("migration_id")]
+
+
+def _lanes(lives: DataFrame, limits: Limits) -> DataFrame:
+    """The lives of the members that came first."""
+    of_member, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
+    in_lane = lives.withColumns(
+        {
+            "_came": F.min("started_at").over(of_member),
+            "_place": F.row_number().over(of_member.orderBy("started_at", "uuid")),
+            "of": F.count("*").over(of_member),
+        }
+    )
+    lanes = in_lane.withColumn("lane", F.dense_rank().over(of_run.orderBy("_came", "member")))
+    counted = lanes.withColumn("lanes", F.max("lane").over(of_run))
+    return counted.where((F.col("lane") <= limits.lanes) & (F.col("_place") <= limits.lives))
+
+
+def _thinned(views: DataFrame, limits: Limits) -> DataFrame:
+    """Each list of a lane that has few; else the last one in each of `limits.marks` equal spans of the run's time."""
+    of_lane, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
+    measured = views.withColumns(
+        {
+            "_start": F.min("at").over(of_run),
+            "_span": F.max("at").over(of_run) - F.min("at").over(of_run) + 1,
+            "of": F.count("*").over(of_lane),
+            "_place": F.row_number().over(of_lane.orderBy("at", "seq")),
+        }
+    )
+    in_time = F.floor((F.col("at") - F.col("_start")) / F.col("_span") * limits.marks)
+    binned = measured.withColumn("_bin", F.when(F.col("of") > limits.marks, in_time).otherwise(F.col("_place")))
+    fields = ("version", "lineage", "master", "members")
+    last = F.max_by(F.struct("at", *fields), "seq").alias("last")
+    spans = binned.groupBy("run", "member", "uuid", "_bin").agg(
+        last, F.count("*").alias("installs"), F.max("of").alias("of")
+    )
+    addresses = F.transform(F.slice("last.members", 1, limits.names), lambda member: member["address"])
+    at, own = F.col("last.at"), ("version", "lineage", "master")
+    part = _part(
+        uuid=F.col("uuid"),
+        start_us=at,
+        end_us=at,  # not known yet
+        **{name: F.col(f"last.{name}") for name in own},
+        members=addresses,
+        size=F.size("last.members"),
+        installs=F.col("installs"),
+    )
+    return spans.select("run", "of", "member", part)
+
+
+def _with_durations(suspicions: DataFrame, lives: DataFrame, ends: Column) -> DataFrame:
+    """What was never cleared lasted until the suspecting life or the journal ended."""
+    ended = lives.select("run", "uuid", "ended_at")
+    until = F.coalesce("cleared_at", "ended_at", ends)
+    return suspicions.join(ended, ["run", "uuid"], "left").withColumn(
+        "suspected_us", F.greatest(until - F.col("raised_at"), F.lit(0))
+    )
+
+
+def _pairs(suspicions: DataFrame, limits: Limits) -> DataFrame:
+    pairs = suspicions.groupBy("run", F.col("member").alias("observer"), "suspect").agg(
+        _times(), F.sum("suspected_us").alias("suspected_us"), F.count_if(F.col("cleared_at").isNull()).alias("open")
+    )
+    order = [F.col("times").desc(), F.col("observer"), F.col("suspect")]
+    return _first(pairs, order, limits.suspicions, _as_they_are(Suspicion))
+
+
+def _bins(measured: DataFrame) -> DataFrame:
+    """Histograms of whatever is measured in microseconds; what took less than one counts as one."""
+    place = F.floor(F.log10(F.greatest("value", F.lit(1.0))) * BINS_PER_DECADE + ROUNDING)
+    taken = measured.where("unit = 'us' and value is not null")
+    return _counted(taken.withColumn("bin", place), "metric", "kind", "bin")
+
+
+# Columns of tables as fields of the model
+
+
+def _life() -> Column:
+    return _part(
+        uuid=F.col("uuid"),
+        address=_text("address"),
+        start_us=F.col("started_at"),
+        end_us=F.col("ended_at"),
+        end=_text("end"),
+    )
+
+
+def _migration(run_starts: Column) -> Column:
+    return _as_they_are(
+        Migration,
+        source=_text("source"),
+        destination=_text("destination"),
+        start_us=F.coalesce("started_at", run_starts),
+        copied_us=F.col("copied_at"),
+        end_us=F.coalesce("decided_at", "finished_at"),
+        reason=_text("reason"),
+    )
+
+
+def _claim(run_starts: Column) -> Column:
+    return _as_they_are(
+        Claim,
+        start_us=F.coalesce("started_at", run_starts),
+        end_us=F.col("ended_at"),
+        left_out=F.coalesce("left_out", F.array().cast("array<string>")),
+        reason=_text("reason"),
+    )
+
+
+def _merge() -> Column:
+    texts = {name: _text(name) for name in ("target", "from_lineage", "to_lineage")}
+    return _as_they_are(Merge, **texts, start_us=F.col("left_at"), end_us=F.col("joined_at"))
+
+
+def _split() -> Column:
+    return _part(
+        number=F.lit(0),  # given when they are in order
+        start_us=F.col("from_at"),
+        end_us=F.col("to_at"),
+        lasted_us=F.col("lasted_us"),
+        healed_us=F.col("healed_at"),
+        sides=F.col("sides"),
+    )

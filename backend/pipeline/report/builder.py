@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable, Sequence
 
+from quarterdeck.backend.pipeline.audit_input import AuditInput
+from quarterdeck.backend.pipeline.audit_result import AuditResult, QuarantinedLine
 from quarterdeck.backend.pipeline.report.limits import Limits
 from quarterdeck.backend.pipeline.report.model import (
-    BadLine,
     Cut,
     Event,
     IndexLine,
-    NotJudged,
     Problem,
     Report,
     RuleCount,
@@ -22,96 +20,69 @@ from quarterdeck.backend.pipeline.report.model import (
 )
 from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
 from quarterdeck.backend.pipeline.report.run_sections import RunSections
-from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.rules.finding import Finding, replay_command
 
 VIOLATION = "violation"
 
 
-class ReportedLine(Protocol):
-    """A quarantined line of an audit."""
-
-    @property
-    def file(self) -> object: ...
-    @property
-    def line(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-
-
-class ReportedUnjudged(Protocol):
-    """What an audit did not judge."""
-
-    @property
-    def rules(self) -> tuple[str, ...]: ...
-    @property
-    def why(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class AuditSummary:
-    """What the audit itself has to say."""
-
-    sources: Sequence[str]
-    counts: Mapping[str, int]
-    findings: Sequence[Finding]
-    bad_lines: Sequence[ReportedLine] = ()
-    judged: Sequence[str] = ()
-    not_judged: Sequence[ReportedUnjudged] = ()
-    incomplete: Mapping[str, str] | None = None
-    """By run."""
-    commands: Mapping[str, str] | None = None
-    """By run: what opens it in the console."""
-
-
-def build_report(rows: Rows, audited: AuditSummary, limits: Limits) -> Report:
-    """The report; its size is bounded by `limits`."""
+def build_report(rows: Rows, result: AuditResult, source: AuditInput, limits: Limits) -> Report:
+    """The report on `source`, of which `result` is the audit; its size is bounded by `limits`."""
     by_run: dict[str, list[Finding]] = {}
-    for finding in audited.findings:
+    for finding in result.findings:
         by_run.setdefault(finding.run, []).append(finding)
     shown = rows.runs[: limits.sections]
     runs = [
-        _run(number, row, rows, by_run.get(row.run, []), audited, limits) for number, row in enumerate(shown, start=1)
+        _run(number, row, rows, by_run.get(row.run, []), result, source, limits)
+        for number, row in enumerate(shown, start=1)
     ]
     numbers = {run.run: run.number for run in runs}
-    incomplete = audited.incomplete or {}
     index = tuple(
-        _index_line(row, by_run.get(row.run, []), numbers.get(row.run), row.run in incomplete) for row in rows.runs
+        _index_line(row, by_run.get(row.run, []), numbers.get(row.run), row.run in result.incomplete)
+        for row in rows.runs
     )
     bad = tuple(
-        BadLine(_short(str(one.file), limits), _short(one.line, limits), one.reason)
-        for one in audited.bad_lines[: limits.problems]
+        QuarantinedLine(_short(one.file, limits), _short(one.line, limits), one.reason)
+        for one in result.problems[: limits.problems]
     )
+    violations = _violations(result.findings)
     return Report(
-        verdict=_verdict(audited.findings, bool(audited.incomplete)),
-        sources=tuple(audited.sources),
-        counts=dict(audited.counts),
-        violations=_of_severity(audited.findings, VIOLATION),
-        warnings=len(audited.findings) - _of_severity(audited.findings, VIOLATION),
-        rules=_rules(audited.findings),
-        judged=tuple(audited.judged),
-        not_judged=tuple(NotJudged(tuple(one.rules), one.why) for one in audited.not_judged),
+        verdict=_verdict(result.findings, bool(result.incomplete)),
+        sources=tuple(map(str, source.paths)),
+        counts=dict(result.counts),
+        violations=violations,
+        warnings=len(result.findings) - violations,
+        rules=_rules(result.findings),
+        judged=result.rules,
+        not_judged=result.not_judged,
         index=index,
-        index_cut=Cut(len(index), max(audited.counts.get("runs", 0), len(index))),
+        index_cut=Cut(len(index), max(result.counts.get("runs", 0), len(index))),
         runs=tuple(runs),
         bad_lines=bad,
-        bad_lines_cut=Cut(len(bad), max(audited.counts.get("quarantined", 0), len(audited.bad_lines))),
+        bad_lines_cut=Cut(len(bad), max(result.counts.get("quarantined", 0), len(result.problems))),
     )
 
 
 def _run(
-    number: int, row: RunRow, rows: Rows, findings: Sequence[Finding], audited: AuditSummary, limits: Limits
+    number: int,
+    row: RunRow,
+    rows: Rows,
+    findings: Sequence[Finding],
+    result: AuditResult,
+    source: AuditInput,
+    limits: Limits,
 ) -> Run:
     problems = tuple(_problem(one, limits) for one in findings[: limits.findings])
     parts = RunSections(row, rows, limits)
+    directory = source.run_directories.get(row.run)
     return Run(
         number=number,
         run=row.run,
-        verdict=_verdict(findings, row.run in (audited.incomplete or {})),
+        verdict=_verdict(findings, row.run in result.incomplete),
         start_us=row.start_us,
         end_us=row.end_us,
         events=row.events,
-        command=(audited.commands or {}).get(row.run, ""),
-        incomplete=(audited.incomplete or {}).get(row.run, ""),
+        command="" if directory is None else replay_command(directory),
+        incomplete=result.incomplete.get(row.run, ""),
         rules=_rules(findings),
         problems=problems,
         problems_cut=Cut(len(problems), len(findings)),
@@ -159,7 +130,7 @@ def _problem(finding: Finding, limits: Limits) -> Problem:
 
 
 def _index_line(row: RunRow, findings: Sequence[Finding], section: int | None, incomplete: bool) -> IndexLine:
-    violations = _of_severity(findings, VIOLATION)
+    violations = _violations(findings)
     return IndexLine(
         row.run,
         _verdict(findings, incomplete),
@@ -183,11 +154,11 @@ def _verdict(findings: Sequence[Finding], incomplete: bool) -> Verdict:
     """Of what is not there nobody can say that it is sound."""
     if not findings:
         return "doubtful" if incomplete else "sound"
-    return "violated" if _of_severity(findings, VIOLATION) else "doubtful"
+    return "violated" if _violations(findings) else "doubtful"
 
 
-def _of_severity(findings: Iterable[Finding], severity: str) -> int:
-    return sum(one.severity == severity for one in findings)
+def _violations(findings: Iterable[Finding]) -> int:
+    return sum(one.severity == VIOLATION for one in findings)
 
 
 def _short(text: str, limits: Limits) -> str:

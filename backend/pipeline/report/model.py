@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from quarterdeck.backend.pipeline.audit_result import NotJudged, QuarantinedLine
+
 FORMAT = 1
 """Of the JSON; grows when a field goes away or changes its meaning."""
 
@@ -295,14 +297,6 @@ class Run:
 
 
 @dataclass(frozen=True)
-class NotJudged:
-    """Rules about which nothing can be said."""
-
-    rules: tuple[str, ...]
-    why: str
-
-
-@dataclass(frozen=True)
 class IndexLine:
     """A run in the index. `section`: the number of its section, None where it has none."""
 
@@ -314,15 +308,6 @@ class IndexLine:
     span_us: int
     violations: int
     warnings: int
-
-
-@dataclass(frozen=True)
-class BadLine:
-    """A line of a journal that is no record, or contradicts one."""
-
-    file: str
-    line: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -343,6 +328,6 @@ class Report:
     index: tuple[IndexLine, ...]
     index_cut: Cut
     runs: tuple[Run, ...]
-    bad_lines: tuple[BadLine, ...]
+    bad_lines: tuple[QuarantinedLine, ...]
     bad_lines_cut: Cut
     format: int = field(default=FORMAT)

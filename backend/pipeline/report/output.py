@@ -11,7 +11,7 @@ import msgspec
 from quarterdeck.backend.pipeline.report.model import Report
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
 
-FORMS = (".html", ".md", ".json")
+FORMATS = (".html", ".md", ".json")
 READABLE = 0o644
 """A report is for others too; what `mkstemp` makes is not."""
 
@@ -24,8 +24,8 @@ def check_destination(path: Path) -> None:
     """To be asked before long work: raises `ReportRefused`, or `PipelineMissing`, where `write_report` could not succeed."""
     if find_spec("jinja2") is None:
         raise PipelineMissing()
-    if path.suffix.lower() not in FORMS:
-        raise ReportRefused(f"{path}: a report is a file that ends with {', '.join(FORMS)}")
+    if path.suffix.lower() not in FORMATS:
+        raise ReportRefused(f"{path}: a report is a file that ends with {', '.join(FORMATS)}")
     if path.is_dir():
         raise ReportRefused(f"{path} is a directory; name a file")
     if not path.parent.is_dir():
@@ -33,7 +33,7 @@ def check_destination(path: Path) -> None:
 
 
 def as_bytes(report: Report, form: str) -> bytes:
-    """The report in one of `FORMS`."""
+    """The report in one of `FORMATS`."""
     if form == ".json":
         return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
     if form == ".md":

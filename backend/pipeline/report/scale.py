@@ -8,7 +8,7 @@ from dataclasses import dataclass
 SECOND_US = 1_000_000
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 """Seconds between two ticks where that is a second or more."""
-MOST_TICKS = 10
+MAX_TICKS = 10
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Scale:
 
 
 def _step_us(span_us: int) -> int:
-    wanted_us = max(span_us, 1) / MOST_TICKS
+    wanted_us = max(span_us, 1) / MAX_TICKS
     if wanted_us > STEPS[-1] * SECOND_US:
         return int(-(-wanted_us // (STEPS[-1] * SECOND_US))) * STEPS[-1] * SECOND_US
     if wanted_us > SECOND_US / 2:

@@ -35,6 +35,15 @@ DISTURBANCES = (
     "link-changed",
 )
 
+TABLE_CHANGED = "table-changed"
+TABLE_ROW_COLUMNS = ("run", "member", "uuid", "seq", "at", "place", "witness")
+"""Those of the event in a row of `Evidence.table_rows`."""
+
+_STARTED = (
+    "struct<wanted: bigint, unavoidable: boolean,"
+    " witness: struct<uuid: string, seq: bigint, member: string, at: bigint, version: bigint>>"
+)
+
 FAULTS_OF_MEMBERS = ("process-killed", "process-paused", "process-resumed")
 
 
@@ -86,10 +95,8 @@ class Evidence:
 
     @cached_property
     def table_rows(self) -> DataFrame:
-        """See `tables.changed_rows`."""
-        from quarterdeck.backend.pipeline.rules.invariants.tables import changed_rows
-
-        return self.keep(changed_rows(self))
+        """One row for each partition in each change of a table: see `_table_rows`."""
+        return self.keep(_table_rows(self))
 
     @cached_property
     def lives(self) -> DataFrame:
@@ -120,6 +127,45 @@ def within_incarnation(*more: str) -> WindowSpec:
 
 def running_window(window: WindowSpec) -> WindowSpec:
     return window.rowsBetween(Window.unboundedPreceding, 0)
+
+
+def _table_rows(evidence: Evidence) -> DataFrame:
+    """One row for each partition in each change of a table: its version and holders, those it had `before` at the same life, and
+    the migration of it that this life `started` last. A change of no partition has one row without any of these."""
+    holders = F.transform(
+        F.slice("line", 3, 1_000),
+        lambda place: F.when(place >= 0, F.get("all_holders", place.cast("int"))["uuid"]),
+    )
+    changes = (
+        evidence.of_kinds(TABLE_CHANGED, fields=("rows", "holders", "table_version", "author", "cause"))
+        .withColumnRenamed("holders", "all_holders")
+        .withColumn("latest", F.coalesce(F.lag("witness").over(within_incarnation()), "witness"))
+        .select("*", F.posexplode_outer("rows").alias("line_number", "line"))
+        .select(
+            *(*TABLE_ROW_COLUMNS, "latest", "line_number"),
+            *("table_version", "author", "cause"),
+            F.get("line", 0).cast("int").alias("partition"),
+            F.when(
+                F.col("line").isNotNull(), F.struct(F.get("line", 1).alias("version"), holders.alias("holders"))
+            ).alias("row"),
+            F.lit(None).cast(_STARTED).alias("starts"),
+        )
+    )
+    starts = evidence.of_kinds("migration-started", fields=("partition", "replicas_wanted", "unavoidable")).select(
+        *("run", "member", "uuid", "seq", "at", "place"),
+        F.lit(-1).alias("line_number"),
+        F.col("partition").cast("int").alias("partition"),
+        F.struct(F.col("replicas_wanted").alias("wanted"), "unavoidable", "witness").alias("starts"),
+    )
+    of_partition = Window.partitionBy(*INCARNATION_KEY, "partition").orderBy("place", "line_number")
+    earlier = of_partition.rowsBetween(Window.unboundedPreceding, -1)
+    both = changes.unionByName(starts, allowMissingColumns=True).withColumns(
+        {
+            "before": F.last("row", ignorenulls=True).over(earlier),
+            "started": F.last("starts", ignorenulls=True).over(earlier),
+        }
+    )
+    return both.where("starts is null").drop("starts")
 
 
 def _lives(evidence: Evidence) -> DataFrame:

@@ -80,11 +80,16 @@ def severity_of(violation: Violation) -> str:
     return "warning" if is_gap else "violation"
 
 
-def linked(finding: Finding, place: Path) -> Finding:
-    """The finding with the command that shows its moment in the console, from the journal at `place`."""
-    moment = f"{finding.at / SECOND_US:.6f}".rstrip("0").rstrip(".")
-    link = shlex.join(("quarterdeck", "console", "--replay", str(place), "--at", moment))
+def linked(finding: Finding, path: Path | None) -> Finding:
+    """The finding with the command that shows its moment in the console, from the journal at `path`, if there is one."""
+    link = "" if path is None else replay_command(path, finding.at)
     return msgspec.structs.replace(finding, link=link)
+
+
+def replay_command(path: Path, at_us: int | None = None) -> str:
+    """The command that replays the journal at `path` in the console, from the beginning or at a moment."""
+    moment = () if at_us is None else ("--at", f"{at_us / SECOND_US:.6f}".rstrip("0").rstrip("."))
+    return shlex.join(("quarterdeck", "console", "--replay", str(path), *moment))
 
 
 def members_of(witnesses: Iterable[Witness]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ OLDEST_VERSION_OF_AOT = 25
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java speaks of archives on stdout, where data goes."""
 
-MOST_SECONDS_TO_WRITE = 60
+MAX_SECONDS_TO_WRITE = 60
 SECONDS_UNTIL_LEFTOVER = 3_600
 
 
@@ -75,7 +75,7 @@ def _keep(building: Path, archive: Path) -> None:
     gateway.shutdown()
     process.stdin.close()  # which tells Java to end
     try:
-        complete = process.wait(MOST_SECONDS_TO_WRITE) == 0
+        complete = process.wait(MAX_SECONDS_TO_WRITE) == 0
     except subprocess.TimeoutExpired:
         complete = False
     if complete and building.exists():

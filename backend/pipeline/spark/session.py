@@ -40,7 +40,7 @@ PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
     "throughput": "",
 }
 
-MOST_SECONDS_TO_END = 2.0
+MAX_SECONDS_TO_END = 2.0
 """A process that breaks off its connections is gone soon after, if it is going."""
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
@@ -197,7 +197,7 @@ def _java_ended() -> bool:
     if process is None:
         return False
     with suppress(subprocess.TimeoutExpired):
-        process.wait(MOST_SECONDS_TO_END)
+        process.wait(MAX_SECONDS_TO_END)
     return process.returncode is not None
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -26,12 +25,8 @@ FEW_EVENTS = {
 
 
 def is_small(size_bytes: int) -> bool:
+    """Whether one task reads so much."""
     return size_bytes <= SMALL_BYTES
-
-
-def size_of(files: Iterable[Path]) -> int:
-    """Bytes."""
-    return sum(file.stat().st_size for file in files)
 
 
 @contextmanager
@@ -55,6 +50,6 @@ def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
                 spark.conf.set(name, old)
 
 
-def kept(table: DataFrame, size_bytes: int) -> DataFrame:
+def persisted(table: DataFrame, size_bytes: int) -> DataFrame:
     """`table`, computed once. Where there is little, at once, and without its plan, which would cost more than the rows do."""
     return table.localCheckpoint() if is_small(size_bytes) else table.persist(StorageLevel.DISK_ONLY)

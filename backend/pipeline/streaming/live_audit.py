@@ -22,10 +22,10 @@ SETTLE_SECONDS = 0.5
 """So long a record waits at least. A writer puts its lines into a file within a few hundredths of a second, and more slowly only
 where the machine is overloaded."""
 
-MOST_RUNS_IN_MEMORY = 32
+MAX_RUNS_IN_MEMORY = 32
 """Runs that wait for nothing are put aside beyond this number."""
 
-MOST_PROBLEMS_TOLD = 20
+MAX_PROBLEMS_PRINTED = 20
 
 
 class Line(NamedTuple):
@@ -130,7 +130,7 @@ class LiveAudit:
 
     def _problem(self, text: str) -> None:
         self.problems += 1
-        if self.problems <= MOST_PROBLEMS_TOLD:
+        if self.problems <= MAX_PROBLEMS_PRINTED:
             self._say(text)
 
     @staticmethod
@@ -195,7 +195,7 @@ class LiveAudit:
 
     def _put_aside(self) -> None:
         for run in [run for run in self._runs if run not in self._changed][
-            : max(0, len(self._runs) - MOST_RUNS_IN_MEMORY)
+            : max(0, len(self._runs) - MAX_RUNS_IN_MEMORY)
         ]:
             self._consumed.keep(self._runs.pop(run))
 

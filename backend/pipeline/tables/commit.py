@@ -68,7 +68,7 @@ def read_manifest(store: Path, maker: str = PIPELINE) -> Manifest | None:
 
 
 @contextmanager
-def opened(store: Path, tables: tuple[str, ...], maker: str = PIPELINE) -> Iterator[Path]:
+def open_for_build(store: Path, tables: tuple[str, ...], maker: str = PIPELINE) -> Iterator[Path]:
     """A directory to build in, while nobody else writes into `store`; what an earlier writer left is seen to first.
 
     Raises `StoreRefused` when the place holds something else, or is being written.

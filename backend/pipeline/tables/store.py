@@ -19,13 +19,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
+from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.spark.tuning import is_small, kept, size_of, tuned
+from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze, commit
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 from quarterdeck.backend.pipeline.tables.columns import TEXT, schema
 from quarterdeck.backend.pipeline.tables.commit import Manifest, Order
-from quarterdeck.backend.pipeline.tables.journal_sources import Sources, sources_of
 from quarterdeck.backend.pipeline.tables.registry import TABLES
 
 RECORDS_PER_FILE = 2_000_000
@@ -52,7 +52,7 @@ SCHEMAS: dict[str, StructType] = {
 }
 """All tables of a store, by name."""
 
-FORM = sha256("".join(f"{name} {one.simpleString()}\n" for name, one in SCHEMAS.items()).encode()).hexdigest()[:16]
+FORMAT = sha256("".join(f"{name} {one.simpleString()}\n" for name, one in SCHEMAS.items()).encode()).hexdigest()[:16]
 """Names the form of the tables: a store of another form is made anew from the lines that it keeps."""
 
 
@@ -74,10 +74,10 @@ def update_store(spark: SparkSession, paths: Sequence[Path], store: Path) -> Sto
     are all as they were, or all as they should be.
     """
     with tempfile.TemporaryDirectory(prefix="quarterdeck-tables-") as staging:
-        sources_of(paths, Path(staging), {})  # a wrong path is told before anything is made
-        with commit.opened(store, tuple(SCHEMAS)) as building:
-            manifest = commit.read_manifest(store) or Manifest(FORM, {})
-            return _fold(spark, store, building, manifest, sources_of(paths, Path(staging), manifest.files))
+        found = resolve_input(paths, Path(staging), "journal")
+        with commit.open_for_build(store, tuple(SCHEMAS)) as building:
+            manifest = commit.read_manifest(store) or Manifest(FORMAT, {})
+            return _fold(spark, store, building, manifest, found.without(manifest.files))
 
 
 def read_table(spark: SparkSession, store: Path, name: str) -> DataFrame:
@@ -96,32 +96,33 @@ def _read(spark: SparkSession, table: Path, wanted: StructType) -> DataFrame:
     return spark.read.schema(wanted).parquet(str(table)).select(wanted.names)
 
 
-def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, sources: Sources) -> StoreUpdate:
-    is_other_form = manifest.form != FORM
+def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, new_input: AuditInput) -> StoreUpdate:
+    is_other_form = manifest.form != FORMAT
     known = len(manifest.files)
-    if not sources.read and not is_other_form:
+    if not new_input.files and not is_other_form:
         return StoreUpdate(0, known, (), 0, 0)
-    new = _new_lines(spark, sources)
-    with tuned(spark, size_of(sources.read)):
+    new = _new_lines(spark, new_input)
+    with tuned(spark, new_input.size_bytes):
         touched = set() if new is None else _runs(new)
         if commit.directories_by_run(store / "quarantine"):
             touched |= _runs(
-                _read(spark, store / "quarantine", QUARANTINE).join(_names(spark, sources), "file", "left_semi")
+                _read(spark, store / "quarantine", QUARANTINE).join(_names(spark, new_input), "file", "left_semi")
             )
     if is_other_form:
         touched |= {run for name in ("events", "quarantine") for run in commit.directories_by_run(store / name)}
-    size_bytes = size_of(sources.read) + text_bytes(store, touched)
+    size_bytes = new_input.size_bytes + text_bytes(store, touched)
     with tuned(spark, size_bytes):
-        made = _make(spark, building, _lines(spark, store, sources, new, touched), size_bytes)
+        made = _make(spark, building, _lines(spark, store, new_input, new, touched), size_bytes)
+    stamps = {str(file.place): file.stamp for file in new_input.files if not file.is_open}
     order = Order(
         tuple(sorted(touched)),
         tuple(SCHEMAS),
-        Manifest(FORM, {**manifest.files, **sources.stamps}),
+        Manifest(FORMAT, {**manifest.files, **stamps}),
     )
     commit.commit(store, building, order)
     if NO_RUN not in commit.directories_by_run(store / "events"):
         touched.discard(NO_RUN)  # stray lines make no run
-    return StoreUpdate(len(sources.read), known, tuple(sorted(touched)), *made)
+    return StoreUpdate(len(new_input.files), known, tuple(sorted(touched)), *made)
 
 
 def text_bytes(store: Path, runs: Collection[str] | None = None) -> int:
@@ -133,21 +134,21 @@ def _runs(rows: DataFrame) -> set[str]:
     return {row.run for row in rows.select("run").distinct().collect()}
 
 
-def _new_lines(spark: SparkSession, sources: Sources) -> DataFrame | None:
+def _new_lines(spark: SparkSession, new_input: AuditInput) -> DataFrame | None:
     """Columns raw, file, record, reason and run of all lines that are new."""
-    if not sources.read:
+    if not new_input.files:
         return None
-    lines = bronze.read_lines(spark, [str(file) for file in sources.read]).withColumn("file", _path("file"))
-    copies = {str(copy): str(place) for copy, place in sources.read.items() if copy != place}
+    lines = bronze.read_lines(spark, [str(file) for file in new_input.read]).withColumn("file", _path("file"))
+    copies = {str(file.read): str(file.place) for file in new_input.files if file.is_open}
     if copies:
         names = F.create_map(*(F.lit(part) for pair in copies.items() for part in pair))
         lines = lines.withColumn("file", F.coalesce(names[F.col("file")], "file"))
     return bronze.named(lines).withColumn("run", _run_of_line())
 
 
-def _names(spark: SparkSession, sources: Sources) -> DataFrame:
+def _names(spark: SparkSession, new_input: AuditInput) -> DataFrame:
     """The files that are read, also under the names that they had while they were open: then their lines were the same."""
-    places = sorted(sources.read.values())
+    places = sorted(file.place for file in new_input.files)
     opened = [place.parent.parent / OPEN_DIRECTORY / f"{place.stem}{OPEN_SUFFIX}" for place in places]
     return spark.createDataFrame([(str(place),) for place in (*places, *opened)], "file string")
 
@@ -162,14 +163,16 @@ def _run_of_line() -> Column:
     return F.coalesce("record.run", F.when(directory != "", directory), F.lit(NO_RUN))
 
 
-def _lines(spark: SparkSession, store: Path, sources: Sources, new: DataFrame | None, touched: set[str]) -> DataFrame:
+def _lines(
+    spark: SparkSession, store: Path, new_input: AuditInput, new: DataFrame | None, touched: set[str]
+) -> DataFrame:
     """All lines of the touched runs, kept and new. What was wrong in a file that is read again is forgotten."""
     parts = [] if new is None else [new]
     for name, columns in (("events", EVENTS), ("quarantine", QUARANTINE)):
         if runs := set(commit.directories_by_run(store / name)) & touched:
             table = _read(spark, store / name, columns).where(F.col("run").isin(*sorted(runs)))
             if name == "quarantine":
-                table = table.join(_names(spark, sources), "file", "left_anti")
+                table = table.join(_names(spark, new_input), "file", "left_anti")
             parts.append(bronze.named(bronze.parse_lines(table.select("run", "raw", "file"))))
     return reduce(DataFrame.unionByName, parts)
 
@@ -177,7 +180,7 @@ def _lines(spark: SparkSession, store: Path, sources: Sources, new: DataFrame | 
 def _make(spark: SparkSession, building: Path, lines: DataFrame, size_bytes: int) -> tuple[int, int]:
     """Write all tables of these lines into `building`; how many records and how many quarantined lines there are."""
     small = is_small(size_bytes)
-    ranked = kept(bronze.ranked(lines.coalesce(1) if small else lines), size_bytes)
+    ranked = persisted(bronze.ranked(lines.coalesce(1) if small else lines), size_bytes)
     try:
         records = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
         of_lines = ranked.where("place = 1").select(*records, "raw", "file")

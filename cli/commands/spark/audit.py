@@ -13,7 +13,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.audit import AuditResult
+    from quarterdeck.backend.pipeline.audit_result import AuditResult
 
 COLUMNS = ("severity", "rule", "run", "at_seconds", "members", "detail")
 LINES_OF_INCOMPLETE = 5
@@ -46,14 +46,14 @@ def audit(
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline import audit as pipeline
     from quarterdeck.backend.pipeline.rules.names import UnknownRule
-    from quarterdeck.backend.pipeline.spark.requirements import SparkUnreachable
+    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
 
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, pipeline.PipelineMissing, OSError)
+    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, PipelineMissing, OSError)
     with (
-        reporting(report, paths, source=source.value) as tell,
+        reporting(report) as write_report,
         failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
         failing_as(ExitCode.BAD_INPUT, *bad),
     ):
@@ -65,13 +65,13 @@ def audit(
             master=master,
             remote=remote,
             bound_us=None if bound is None else round(bound * 1_000_000),
-            then=tell,
+            then=write_report,
         )
     if output.is_flat:
         rows = ({**msgspec.to_builtins(one), "at_seconds": f"{one.at / 1e6:.3f}"} for one in result.findings)
         write_rows(rows, (*COLUMNS, "link") if output is Format.CSV else COLUMNS, output)
     else:
-        write_document(msgspec.to_builtins(result, enc_hook=str), output)
+        write_document(msgspec.to_builtins(result), output)
     violations = sum(finding.severity == "violation" for finding in result.findings)
     _narrate(result, violations)
     if violations:

@@ -13,7 +13,8 @@ from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.audit import AuditResult, Source
+    from quarterdeck.backend.pipeline.audit_lines import InputLines
+    from quarterdeck.backend.pipeline.audit_result import AuditResult
 
 ReportOption = Annotated[
     Path | None,
@@ -22,15 +23,13 @@ ReportOption = Annotated[
 
 
 @contextmanager
-def reporting(
-    file: Path | None, paths: list[Path], *, source: Source = "auto"
-) -> Iterator[Callable[[AuditResult], None]]:
-    """Audit in the block, and call what it gives with the result while Spark runs. Without a `file` that does nothing.
+def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, InputLines], None]]:
+    """Audit in the block, and call what it gives with the result and the lines. Without a `file` that does nothing.
 
     Raises `CommandFailed` before the block where the report could not be written anyway.
     """
     if file is None:
-        yield lambda result: None
+        yield lambda result, lines: None
         return
     from quarterdeck.backend.pipeline.report.output import ReportRefused, check_destination, write_report
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
@@ -40,10 +39,10 @@ def reporting(
         with needing_packages():
             from quarterdeck.backend.pipeline.report.audit_report import report_on
 
-    def tell(result: AuditResult) -> None:
-        report = report_on(paths, result, source=source)
+    def write(result: AuditResult, lines: InputLines) -> None:
+        report = report_on(lines, result)
         with failing_as(ExitCode.BAD_INPUT, ReportRefused, OSError, about="--report"):
             write_report(report, file)
         say(f"report: {file}")
 
-    yield tell
+    yield write

@@ -68,7 +68,7 @@ def print_metrics(
 ) -> None:
     """Measure what journals tell: how long faults went unnoticed, members disagreed, data was out of reach."""
     from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.pipeline.metrics.measuring import MOST_ROWS, TABLE_NAMES, measure
+    from quarterdeck.backend.pipeline.metrics.measuring import MAX_ROWS, TABLE_NAMES, measure
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
     from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
@@ -86,7 +86,7 @@ def print_metrics(
         output,
     )
     if measured.is_cut:
-        say(f"there are more; these are the first {MOST_ROWS} rows")
+        say(f"there are more; these are the first {MAX_ROWS} rows")
     if measured.quarantined:
         say(f"{measured.quarantined} lines are no records and were left out")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import SparkSession
 
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.logs.log_tables import COVERAGE, QUARANTINE, read_product_logs
 from quarterdeck.backend.pipeline.schemas import RECORD
@@ -21,7 +21,7 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
     unknown = "Nov 21, 2026 12:30:00 PM com.hazelcast.X\nINFO: [10.77.0.9]:5701 [dev] [5.3.8] odd\n"
     odd.write_text("stray\n" + (DATA / "migrations" / "h5.log").read_text() + unknown)
     plain = read_logs([DATA, odd])
-    logs = read_product_logs(spark, [DATA, odd], split_bytes=12_000)
+    logs = read_product_logs(spark, log_files([DATA, odd]), split_bytes=12_000)
     try:
         assert [field.name for field in logs.records.schema] == [field.name for field in RECORD]
         assert logs.quarantine.schema == QUARANTINE and logs.coverage.schema == COVERAGE

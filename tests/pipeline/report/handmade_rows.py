@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.pipeline.report.builder import AuditSummary, build_report
+from pathlib import Path
+
+from quarterdeck.backend.pipeline.audit_input import AuditInput
+from quarterdeck.backend.pipeline.audit_result import AuditResult
+from quarterdeck.backend.pipeline.report.builder import build_report
 from quarterdeck.backend.pipeline.report.limits import Limits
-from quarterdeck.backend.pipeline.report.model import Report
-from quarterdeck.backend.pipeline.report.rows import (
-    BinRow,
-    ClaimRow,
-    FaultRow,
-    KindRow,
-    LifeRow,
-    MergeRow,
-    MetricRow,
-    MigrationRow,
-    OutcomeRow,
-    Rows,
-    RunRow,
-    SideRow,
-    SplitRow,
-    SuspicionRow,
-    ViewRow,
+from quarterdeck.backend.pipeline.report.model import (
+    Claim,
+    KindCount,
+    Life,
+    Merge,
+    Metric,
+    Migration,
+    Outcome,
+    Report,
+    Side,
+    Split,
+    Suspicion,
+    View,
 )
+from quarterdeck.backend.pipeline.report.rows import BinRow, FaultRow, Row, Rows, RunRow
 from quarterdeck.backend.pipeline.rules.finding import Finding, Witness
 
 SECOND_US = 1_000_000
@@ -30,27 +31,34 @@ SECOND_US = 1_000_000
 def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int = 3) -> Rows:
     """One run in which there is one of everything, all of it called `name`; `of` is how many there were."""
     lists = [
-        ViewRow(run, name, "u1", at * SECOND_US, at + 1, f"{name}/1", name, [name], 1, 1 + (of > 1), max(of, views))
+        Row(
+            run=run,
+            of=max(of, views),
+            member=name,
+            part=View("u1", at * SECOND_US, 0, at + 1, f"{name}/1", name, (name,), 1, 1 + (of > 1)),
+        )
         for at in range(views)
     ]
-    metric = MetricRow(run, name, name, "us", 9, 1, of, 5.0, 10.0, 20.0, 15.0, 20.0, 30.0, 40.0)
+    life = Life("u1", name, 0, 9 * SECOND_US, "merged")
+    migration = Migration(name, 3, "MOVE", name, name, 1, 2, 3, "rolled-back", 5, 1, name)
+    claim = Claim(name, 1, 2, "abandoned", 3, None, 1, 0, 0, (name,), name)
+    metric = Metric(name, name, "us", 9, 1, 5.0, 10.0, 20.0, 15.0, 20.0, 30.0, 40.0, ())
+    link = FaultRow("link", 5, source=name, target=name, delay=2_000, loss=0.5, dropped_kinds=[name])
+    split = Split(0, 1, 3, 2, 2, (Side(f"{name}/1", name, (name,)), Side(name, name, (name,))))
     return Rows(
         runs=[RunRow(run, 0, 10 * SECOND_US, 100, of)],
-        lives=[LifeRow(run, name, "u1", 0, 1, of, of, name, 9 * SECOND_US, "merged")],
+        lives=[Row(run=run, of=of, member=name, lanes=of, part=life)],
         views=lists,
-        suspicions=[SuspicionRow(run, name, name, 2, 3 * SECOND_US, 1, of)],
-        migrations=[MigrationRow(run, name, "rolled-back", 1, of, 3, "MOVE", name, name, 1, 2, 3, 4, 5, name)],
-        outcomes=[OutcomeRow(run, "MOVE", "rolled-back", 1)],
-        claims=[ClaimRow(run, name, "abandoned", 1, 0, 0, of, 1, 2, 3, None, None, [name], name)],
-        merges=[MergeRow(run, name, 1, of, name, f"{name}/1", name, None)],
-        faults=[
-            FaultRow(run, "kill", 5, of, member=name),
-            FaultRow(run, "link", 5, of, source=name, target=name, delay=2_000, loss=0.5, dropped_kinds=[name]),
-        ],
-        kinds=[KindRow(run, name, 4)],
-        splits=[SplitRow(run, 1, 2, [SideRow(name, f"{name}/1", [name]), SideRow(name, name, [name])], of, 3, 2, 1)],
-        metrics=[metric],
-        bins=[BinRow(run, name, name, 3, 4), BinRow(run, name, name, 5, 5)],
+        suspicions=[Row(run=run, of=of, part=Suspicion(name, name, 2, 3 * SECOND_US, 1))],
+        migrations=[Row(run=run, of=of, part=migration)],
+        outcomes=[Row(run=run, part=Outcome("MOVE", "rolled-back", 1))],
+        claims=[Row(run=run, of=of, part=claim)],
+        merges=[Row(run=run, of=of, part=Merge(name, name, f"{name}/1", name, 1, None))],
+        faults=[Row(run=run, of=of, part=part) for part in (FaultRow("kill", 5, member=name), link)],
+        kinds=[Row(run=run, part=KindCount(name, 4))],
+        splits=[Row(run=run, of=of, part=split)],
+        metrics=[Row(run=run, of=of, part=metric)],
+        bins=[Row(run=run, part=BinRow(name, name, place, times)) for place, times in ((3, 4), (5, 5))],
     )
 
 
@@ -63,4 +71,5 @@ def finding(run: str = "one", name: str = "athens", severity: str = "violation")
 
 
 def report_of(rows: Rows, *findings: Finding, limits: Limits | None = None, **counts: int) -> Report:
-    return build_report(rows, AuditSummary(["/a/journal"], counts, findings), limits or Limits())
+    source = AuditInput("journal", (Path("/a/journal"),), ())
+    return build_report(rows, AuditResult(findings, counts, ()), source, limits or Limits())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,14 @@ from pyspark.sql import SparkSession
 
 from quarterdeck.backend.core.events import ClaimFinished, ListInstalled, MemberMerging
 from quarterdeck.backend.core.partitions.events import MigrationStarted
-from quarterdeck.backend.pipeline.audit import AuditResult, audit
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.audit_input import resolve_input
+from quarterdeck.backend.pipeline.audit_lines import InputLines, reading
+from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.limits import Limits
 from quarterdeck.backend.pipeline.report.model import Report
-from quarterdeck.backend.pipeline.report.output import FORMS, ReportRefused, check_destination, write_report
+from quarterdeck.backend.pipeline.report.output import FORMATS, ReportRefused, check_destination, write_report
 from quarterdeck.cli.commands.spark.audit_report import reporting
 from quarterdeck.cli.exits import CommandFailed
 from tests.pipeline.report.recorded_run import OLD_VERSION, RUN, everything, planted, written
@@ -32,9 +37,19 @@ def audited(spark: SparkSession, root: Path) -> AuditResult:
     return audit([root])
 
 
+def read(spark: SparkSession, root: Path) -> AbstractContextManager[InputLines]:
+    return reading(spark, resolve_input([root], root))
+
+
 @pytest.fixture(scope="module")
-def report(audited: AuditResult, root: Path) -> Report:
-    return report_on([root], audited)
+def lines(spark: SparkSession, root: Path) -> Iterator[InputLines]:
+    with read(spark, root) as lines:
+        yield lines
+
+
+@pytest.fixture(scope="module")
+def report(audited: AuditResult, lines: InputLines) -> Report:
+    return report_on(lines, audited)
 
 
 def test_it_tells_what_happened(report: Report) -> None:
@@ -76,9 +91,9 @@ def test_the_planted_violation_and_how_to_see_it(report: Report, root: Path) -> 
 
 
 @pytest.mark.long
-def test_it_is_small_however_much_there_was(audited: AuditResult, root: Path) -> None:
+def test_it_is_small_however_much_there_was(audited: AuditResult, lines: InputLines) -> None:
     few = Limits(lanes=2, marks=3, migrations=4, faults=2, metrics=5, findings=1, suspicions=2)
-    (run,) = report_on([root], audited, limits=few).runs
+    (run,) = report_on(lines, audited, few).runs
     assert [lane.member for lane in run.lanes] == ["athens", "byzantium"]
     assert run.lanes_cut.left_out == 3
     assert all(lane.shortened and len(lane.views) <= few.marks for lane in run.lanes)
@@ -89,10 +104,10 @@ def test_it_is_small_however_much_there_was(audited: AuditResult, root: Path) ->
 
 
 def test_all_forms_are_written_whole(report: Report, tmp_path: Path) -> None:
-    for form in FORMS:
+    for form in FORMATS:
         write_report(report, tmp_path / f"out{form}")
         assert "delphi" in (tmp_path / f"out{form}").read_text(encoding="utf-8")
-    assert len(list(tmp_path.iterdir())) == len(FORMS)
+    assert len(list(tmp_path.iterdir())) == len(FORMATS)
 
 
 @pytest.mark.parametrize(
@@ -101,18 +116,18 @@ def test_all_forms_are_written_whole(report: Report, tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_told_before_the_audit(tmp_path: Path, name: str, told: str) -> None:
     with pytest.raises(ReportRefused, match=told):
         check_destination(tmp_path / name)
-    with pytest.raises(CommandFailed, match=told), reporting(tmp_path / name, [tmp_path]):
+    with pytest.raises(CommandFailed, match=told), reporting(tmp_path / name):
         raise AssertionError("the audit would have begun")
 
 
 @pytest.mark.long
 def test_the_command_lines_side(
-    audited: AuditResult, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    audited: AuditResult, lines: InputLines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with reporting(None, [root]) as tell:
-        tell(audited)
-    with reporting(tmp_path / "out.json", [root]) as tell:
-        tell(audited)
+    with reporting(None) as write:
+        write(audited, lines)
+    with reporting(tmp_path / "out.json") as write:
+        write(audited, lines)
     assert RUN in (tmp_path / "out.json").read_text(encoding="utf-8")
     assert capsys.readouterr().err == f"report: {tmp_path / 'out.json'}\n"
 
@@ -126,6 +141,7 @@ def test_runs_with_violations_come_first(spark: SparkSession, root: Path, audite
     doubtful, violated = replace(one, run="b", severity="warning"), replace(one, run="c", severity="violation")
     result = replace(audited, findings=(violated, doubtful))
     few = Limits(index=2, sections=1, lanes=1, marks=2, migrations=1, metrics=1)
-    report = report_on([several], result, limits=few)
+    with read(spark, several) as lines:
+        report = report_on(lines, result, few)
     assert [line.run for line in report.index] == ["c", "b"]
     assert [run.run for run in report.runs] == ["c"]

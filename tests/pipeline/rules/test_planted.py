@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.pipeline.audit import AuditResult, Finding, audit
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.audit_result import AuditResult
+from quarterdeck.backend.pipeline.rules.finding import Finding
 from quarterdeck.backend.pipeline.rules.names import LOCAL_INVARIANTS, NAMES
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED

@@ -271,7 +271,7 @@ def test_a_torn_end_of_the_account_and_of_the_findings_is_forgotten(tmp_path: Pa
 
 
 def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quarterdeck.backend.pipeline.streaming.live_audit.MOST_RUNS_IN_MEMORY", 2)
+    monkeypatch.setattr("quarterdeck.backend.pipeline.streaming.live_audit.MAX_RUNS_IN_MEMORY", 2)
     reader = Reader(tmp_path)
     halves: list[tuple[Path, list[Record]]] = []
     for number in range(5):

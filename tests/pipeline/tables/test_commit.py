@@ -101,8 +101,8 @@ def test_interrupted_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    with commit.opened(tmp_path / "store", TABLES):
-        with pytest.raises(StoreRefused, match="somebody else"), commit.opened(tmp_path / "store", TABLES):
+    with commit.open_for_build(tmp_path / "store", TABLES):
+        with pytest.raises(StoreRefused, match="somebody else"), commit.open_for_build(tmp_path / "store", TABLES):
             pass
     assert not (tmp_path / "store").exists()  # nothing was made, so nothing is left
 
@@ -111,9 +111,12 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     photo = tmp_path / "mine" / "views" / "photo.jpg"
     photo.parent.mkdir(parents=True)
     photo.touch()
-    with pytest.raises(StoreRefused, match="no table of this pipeline"), commit.opened(tmp_path / "mine", TABLES):
+    with (
+        pytest.raises(StoreRefused, match="no table of this pipeline"),
+        commit.open_for_build(tmp_path / "mine", TABLES),
+    ):
         pass
-    with pytest.raises(StoreRefused, match="not a directory"), commit.opened(photo, TABLES):
+    with pytest.raises(StoreRefused, match="not a directory"), commit.open_for_build(photo, TABLES):
         pass
     assert [path for path in (tmp_path / "mine").rglob("*") if path.is_file()] == [photo]
     (tmp_path / "torn").mkdir()

@@ -1,7 +1,8 @@
-"""Files in byte ranges, each read by itself: whatever the ranges are, every line is told once and no message is cut.
+"""Files in byte ranges, each read by itself: whatever the ranges are, every line is read once and no message is cut.
 
-A reader of a range begins `LOOK_BACK` bytes before it, to learn which messages are open where it begins, and goes on behind its
-end until its own last messages are complete. It tells the messages, and the strays, whose first byte lies within the range.
+The reader of a range begins `LOOK_BACK_BYTES` before it, to learn which messages are open where it begins, and goes on behind
+its end until its own last messages are complete. It gives the messages, and the lines that belong to none, whose first byte
+lies within the range.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import BinaryIO
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
-    LOOK_BACK,
-    REACH,
+    LOOK_BACK_BYTES,
+    MAX_MESSAGE_BYTES,
     Clock,
     Message,
     MessageAssembler,
     UnassignedLine,
 )
 
-MOST_LINE = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 """Bytes of one line that are read; the rest of it is passed over."""
 ENDLESS = 1 << 62
 
@@ -80,11 +81,11 @@ def _found(
     source: BinaryIO, split: Split, assembly: MessageAssembler, tally: Tally
 ) -> Iterator[Message | UnassignedLine]:
     number = 0
-    began = max(0, split.start - LOOK_BACK)
+    began = max(0, split.start - LOOK_BACK_BYTES)
     for offset, line in _lines(source, began):
         if offset >= split.end:
             own = [place for place in assembly.open_offsets() if split.start <= place < split.end]
-            if not own or offset - max(own) > REACH:
+            if not own or offset - max(own) > MAX_MESSAGE_BYTES:
                 break
         elif offset >= split.start:
             tally.lines += 1
@@ -100,9 +101,9 @@ def _lines(source: BinaryIO, began: int) -> Iterator[tuple[int, bytes]]:
     if began:
         source.seek(began - 1)
         offset = began - 1 + _passed_over(source)
-    while line := source.readline(MOST_LINE):
+    while line := source.readline(MAX_LINE_BYTES):
         length = len(line)
-        if length == MOST_LINE and not line.endswith(b"\n"):
+        if length == MAX_LINE_BYTES and not line.endswith(b"\n"):
             length += _passed_over(source)
         yield offset, line
         offset += length
@@ -111,7 +112,7 @@ def _lines(source: BinaryIO, began: int) -> Iterator[tuple[int, bytes]]:
 def _passed_over(source: BinaryIO) -> int:
     """Skip to behind the next end of line; how many bytes that was."""
     passed = 0
-    while piece := source.readline(MOST_LINE):
+    while piece := source.readline(MAX_LINE_BYTES):
         passed += len(piece)
         if piece.endswith(b"\n"):
             break

@@ -1,8 +1,9 @@
 """Lines to messages: each line goes to exactly one message, or stands alone.
 
-A message owns the lines that follow its first one in the same stream, up to the next beginning of a message there, but none that
-lies more than `REACH` bytes behind its first. Nor does anything else that earlier lines tell reach farther. So whoever knows
-`LOOK_BACK` bytes before a place knows whose lines stand there: a file may be cut anywhere and read in parts (see `splits`).
+A message owns the lines that follow its first one in the same stream, up to the next beginning of a message there, but none
+that lies more than `MAX_MESSAGE_BYTES` behind its first. Nothing else that earlier lines say reaches farther. So whoever knows
+the `LOOK_BACK_BYTES` before a place knows whose lines stand there: a file may be cut anywhere and read in parts (see
+`file_splits`).
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, str
 from quarterdeck.backend.hazelcast.logs.lines.layout import MessageHead, parse_head, second_half
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, to_utc, with_year
 
-REACH = 1 << 20
+MAX_MESSAGE_BYTES = 1 << 20
 """Bytes."""
-LOOK_BACK = 2 * REACH
-"""Bytes: the first line of a message may itself have learnt something from a line `REACH` before it."""
-MOST_TEXT = 1 << 18
+LOOK_BACK_BYTES = 2 * MAX_MESSAGE_BYTES
+"""Bytes: the first line of a message may itself have learnt something from a line `MAX_MESSAGE_BYTES` before it."""
+MAX_MESSAGE_CHARACTERS = 1 << 18
 """Characters of a message that are kept; what is longer is counted, not kept."""
 
 
@@ -110,10 +111,12 @@ class MessageAssembler:
         stream = carried.stream
         if carried.wrapped:
             self._last_wrapped = (offset, stream)
-        elif self._last_wrapped and offset - self._last_wrapped[0] < REACH and not carried.text[:1].isdigit():
+        elif (
+            self._last_wrapped and offset - self._last_wrapped[0] < MAX_MESSAGE_BYTES and not carried.text[:1].isdigit()
+        ):
             stream = self._last_wrapped[1]  # a line that lost what carries it, as copies from a terminal do
         pieces = self._pieces.get(stream)
-        if pieces is not None and (not carried.wrapped or offset - pieces.offset >= REACH // 2):
+        if pieces is not None and (not carried.wrapped or offset - pieces.offset >= MAX_MESSAGE_BYTES // 2):
             yield from self._joined(stream, pieces)
             pieces = None
         if pieces is None and not carried.partial:
@@ -121,7 +124,7 @@ class MessageAssembler:
             return
         if pieces is None:
             self._pieces[stream] = pieces = _PartialLine(offset, number, carried, [], 0)
-        pieces.texts.append(carried.text[: max(0, MOST_TEXT - pieces.size)])
+        pieces.texts.append(carried.text[: max(0, MAX_MESSAGE_CHARACTERS - pieces.size)])
         pieces.size += len(carried.text)
         if not carried.partial:
             yield from self._joined(stream, pieces)
@@ -143,7 +146,7 @@ class MessageAssembler:
         self, stream: str, offset: int, number: int, carried: EnvelopedLine, count: int
     ) -> Iterator[Message | UnassignedLine]:
         standing = self._open.get(stream)
-        if standing is not None and offset - standing.offset > REACH:
+        if standing is not None and offset - standing.offset > MAX_MESSAGE_BYTES:
             del self._open[stream]
             yield self._closed(stream, standing)
             standing = None
@@ -162,7 +165,7 @@ class MessageAssembler:
                 _keep(opened, further)
         elif standing is None:
             text = f"{first}\n{further}" if further else first
-            yield UnassignedLine(offset, number, text[:MOST_TEXT], NO_HEAD if text.strip() else "", count)
+            yield UnassignedLine(offset, number, text[:MAX_MESSAGE_CHARACTERS], NO_HEAD if text.strip() else "", count)
         elif standing.awaits:
             standing.awaits = False
             standing.head = second_half(standing.head, first)
@@ -187,7 +190,7 @@ class MessageAssembler:
         """The time of a message; one without is held to have been said when the message before it was."""
         if stamp is None:
             said, utc, dateless = self._last_times.get(stream, (0, None, False))
-            return (utc, dateless) if offset - said < REACH else (None, False)
+            return (utc, dateless) if offset - said < MAX_MESSAGE_BYTES else (None, False)
         known = collected.us if collected is not None and collected.zoned else None
         dateless = stamp.lacks == "date" and known is None
         if dateless:
@@ -208,6 +211,6 @@ class MessageAssembler:
 
 
 def _keep(one: _OpenMessage, text: str) -> None:
-    if one.kept < MOST_TEXT:
-        one.rest.append(text[: MOST_TEXT - one.kept])
+    if one.kept < MAX_MESSAGE_CHARACTERS:
+        one.rest.append(text[: MAX_MESSAGE_CHARACTERS - one.kept])
         one.kept += len(text) + 1

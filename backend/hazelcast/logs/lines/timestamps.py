@@ -17,7 +17,7 @@ DAY_US = 86_400 * SECOND_US
 _HALF_HOUR_US = 1800 * SECOND_US
 _CLOCKS_APART_US = 60 * SECOND_US
 """By how much a line may seem to be collected before it was said."""
-_MOST_OFFSET_US = 15 * 3600 * SECOND_US
+_MAX_OFFSET_US = 15 * 3600 * SECOND_US
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -184,7 +184,7 @@ def to_utc(stamp: LogTime, zone: tzinfo | None, collected: int | None) -> int:
         return stamp.us - _offset_us(zone, stamp.us // (60 * SECOND_US))
     if collected is not None and stamp.lacks == "":
         offset = -((collected + _CLOCKS_APART_US - stamp.us) // _HALF_HOUR_US) * _HALF_HOUR_US
-        if abs(offset) <= _MOST_OFFSET_US:
+        if abs(offset) <= _MAX_OFFSET_US:
             return stamp.us - offset
     return stamp.us
 

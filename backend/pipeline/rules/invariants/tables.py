@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.rules.evidence import INCARNATION_KEY, Evidence, running_window, within_incarnation
+from quarterdeck.backend.pipeline.rules.evidence import (
+    INCARNATION_KEY,
+    TABLE_CHANGED,
+    TABLE_ROW_COLUMNS,
+    Evidence,
+    running_window,
+    within_incarnation,
+)
 from quarterdeck.backend.pipeline.rules.registry import findings, first_of, found, rule
 from quarterdeck.backend.simulation.invariants.table_invariants import (
     Replicas,
@@ -14,62 +21,14 @@ from quarterdeck.backend.simulation.invariants.table_invariants import (
     TableMonotone,
 )
 
-CHANGED = "table-changed"
-RECORD = ("run", "member", "uuid", "seq", "at", "place", "witness")
 
-
-def changed_rows(evidence: Evidence) -> DataFrame:
-    """One row for each partition in each change of a table: its version and holders, those it had `before` at the same life, and
-    the migration of it that this life `started` last. A change of no partition has one row without any of these."""
-    holders = F.transform(
-        F.slice("line", 3, 1_000),
-        lambda place: F.when(place >= 0, F.get("all_holders", place.cast("int"))["uuid"]),
-    )
-    changes = (
-        evidence.of_kinds(CHANGED, fields=("rows", "holders", "table_version", "author", "cause"))
-        .withColumnRenamed("holders", "all_holders")
-        .withColumn("latest", F.coalesce(F.lag("witness").over(within_incarnation()), "witness"))
-        .select("*", F.posexplode_outer("rows").alias("line_number", "line"))
-        .select(
-            *(*RECORD, "latest", "line_number"),
-            *("table_version", "author", "cause"),
-            F.get("line", 0).cast("int").alias("partition"),
-            F.when(
-                F.col("line").isNotNull(), F.struct(F.get("line", 1).alias("version"), holders.alias("holders"))
-            ).alias("row"),
-            F.lit(None).cast(_STARTED).alias("starts"),
-        )
-    )
-    starts = evidence.of_kinds("migration-started", fields=("partition", "replicas_wanted", "unavoidable")).select(
-        *("run", "member", "uuid", "seq", "at", "place"),
-        F.lit(-1).alias("line_number"),
-        F.col("partition").cast("int").alias("partition"),
-        F.struct(F.col("replicas_wanted").alias("wanted"), "unavoidable", "witness").alias("starts"),
-    )
-    of_partition = Window.partitionBy(*INCARNATION_KEY, "partition").orderBy("place", "line_number")
-    earlier = of_partition.rowsBetween(Window.unboundedPreceding, -1)
-    both = changes.unionByName(starts, allowMissingColumns=True).withColumns(
-        {
-            "before": F.last("row", ignorenulls=True).over(earlier),
-            "started": F.last("starts", ignorenulls=True).over(earlier),
-        }
-    )
-    return both.where("starts is null").drop("starts")
-
-
-_STARTED = (
-    "struct<wanted: bigint, unavoidable: boolean,"
-    " witness: struct<uuid: string, seq: bigint, member: string, at: bigint, version: bigint>>"
-)
-
-
-@rule(TableMonotone.name, kinds=(CHANGED,))
+@rule(TableMonotone.name, kinds=(TABLE_CHANGED,))
 def versions_that_do_not_add_up(evidence: Evidence) -> DataFrame:
     """P1: for each change, the first partition that does not grow, or else a sum that is not the table's version."""
     version, before = F.col("row.version"), F.col("before.version")
     back = F.when(version <= before, F.struct("line_number", "partition", before.alias("before"), version.alias("now")))
     changes = (
-        evidence.table_rows.groupBy(*RECORD, "latest", "table_version")
+        evidence.table_rows.groupBy(*TABLE_ROW_COLUMNS, "latest", "table_version")
         .agg(F.min(back).alias("back"), F.sum(version - F.coalesce(before, F.lit(0))).alias("grown"))
         .withColumn("total", F.coalesce(F.sum("grown").over(running_window(within_incarnation())), F.lit(0)))
     )
@@ -85,7 +44,7 @@ def versions_that_do_not_add_up(evidence: Evidence) -> DataFrame:
     return findings(changes, F.when(wrong.isNotNull(), found(TableMonotone.name, wrong, *witnesses)))
 
 
-@rule(Replicas.name, kinds=(CHANGED,))
+@rule(Replicas.name, kinds=(TABLE_CHANGED,))
 def replicas_taken_away(evidence: Evidence) -> DataFrame:
     """P6: what a master's own migrations did to a partition."""
     has, had = _replicas("row"), _replicas("before")
@@ -97,7 +56,7 @@ def replicas_taken_away(evidence: Evidence) -> DataFrame:
     return findings(fewer, found(Replicas.name, sentence, started["witness"], F.col("witness")))
 
 
-@rule(TableContent.name, kinds=(CHANGED,))
+@rule(TableContent.name, kinds=(TABLE_CHANGED,))
 def versions_of_two_contents(evidence: Evidence) -> DataFrame:
     """P2: only versions that have several contents are looked at row by row, of which a sound journal has few."""
     rows = evidence.table_rows.where("row is not null").join(evidence.divided, ["run"], "left")
@@ -131,15 +90,15 @@ def versions_of_two_contents(evidence: Evidence) -> DataFrame:
     return findings(named, found(TableContent.name, sentence, F.col("witness"), F.col("own")))
 
 
-@rule(TableAuthor.name, kinds=(CHANGED,))
+@rule(TableAuthor.name, kinds=(TABLE_CHANGED,))
 def tables_of_strangers(evidence: Evidence) -> DataFrame:
     """P3: the master of a life is that of its list, or one that it has promised to follow since."""
     kind = F.col("kind")
-    followed = F.when(kind != CHANGED, F.struct("master", "witness"))
+    followed = F.when(kind != TABLE_CHANGED, F.struct("master", "witness"))
     changes = (
-        evidence.of_kinds(CHANGED, "list-installed", "master-changed", fields=("master", "author"))
+        evidence.of_kinds(TABLE_CHANGED, "list-installed", "master-changed", fields=("master", "author"))
         .withColumn("followed", F.last(followed, ignorenulls=True).over(running_window(within_incarnation())))
-        .where(kind == CHANGED)
+        .where(kind == TABLE_CHANGED)
     )
     author = evidence.lives.select(
         "run", F.col("uuid").alias("author"), F.col("label").alias("author_label"), "address", "has_address", "born"

@@ -1,0 +1,39 @@
+"""What an audit says: its findings, what it counted, and what it could not judge. Imports no Spark."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from quarterdeck.backend.pipeline.rules.finding import Finding
+
+
+class QuarantinedLine(Struct, frozen=True):
+    """A line that is no record, or contradicts one."""
+
+    file: str
+    line: str
+    reason: str
+
+
+class NotJudged(Struct, frozen=True):
+    """Rules about which nothing can be said, and why."""
+
+    rules: tuple[str, ...]
+    why: str
+
+
+class AuditResult(Struct, frozen=True):
+    """What an audit says of everything that it was given."""
+
+    findings: tuple[Finding, ...]
+    """Violations first, then by run and time."""
+    counts: dict[str, int]
+    """How many files, lines, records, runs, lives, duplicates, quarantined lines (of these contradicting: records, but not the
+    first of their identity), views and suspicions there are; and findings, where there are more than are listed."""
+    problems: tuple[QuarantinedLine, ...]
+    """The first of the quarantined lines."""
+    rules: tuple[str, ...] = ()
+    """Those that were judged."""
+    not_judged: tuple[NotJudged, ...] = ()
+    incomplete: dict[str, str] = {}
+    """By run, what its journal lacks; a finding that needs the whole journal is only a warning there."""
