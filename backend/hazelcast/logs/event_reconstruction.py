@@ -1,19 +1,18 @@
-"""What one member's sayings make of its incarnations: records of the same kinds as our own journals have.
+"""Makes records of what one member logged in all its incarnations; they are of the same kinds as in our own journals.
 
 What a log does not tell, and what stands there instead:
 
 * `Member.join_version` is 0 and `Member.zone` empty: printed lists have neither.
 * `ListInstalled.lineage` is the uuid of the list's first member. The product has no lineages, but its master is always the first
-  of the list, and an incarnation that has become master stays it until it ends, for it can only cease by a merge, which
-  gives it a new uuid. So the lists of one lineage are exactly those that one master made, and `author` is that master.
-* Lists printed without a version (before 3.9) count from 1 within an incarnation, in a lineage of that incarnation
-alone: nothing is concluded
-  from comparing them with those of others.
+  of the list, and an incarnation that has become master stays it until it ends, for it can only cease by a merge, which gives
+  it a new uuid. So the lists of one lineage are exactly those that one master made, and `author` is that master.
+* Lists printed without a version (before 3.9) count from 1 within an incarnation, in a lineage of its own: nothing is
+  concluded from comparing them with those of others.
 * An incarnation that never printed its uuid gets one that begins with ``unknown-``, the same in every reading of the same lines.
-  Where a member comes back under a uuid that it had before (persistence), its records go on in the same incarnation,
-  and the lineages that it names get ``#2``.
-* `MemberStarted.join_list` is empty. `ExplicitSuspicionReceived.heeded` is whether the suspicion follows as the next thing said.
-* Nothing is recorded of partition tables and single migrations: no line tells a table's version.
+  Where a member comes back under a uuid that it had before (persistence), its records go on in the same incarnation, and the
+  lineages that it names get ``#2``.
+* `MemberStarted.join_list` is empty. `ExplicitSuspicionReceived.heeded` is whether the suspicion is logged next.
+* Nothing is recorded of partition tables and single migrations: no message names the version of a table.
 """
 
 from __future__ import annotations
@@ -35,152 +34,152 @@ from quarterdeck.backend.core.events import (
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.hazelcast.logs.incarnation_state import IncarnationState
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LifecycleReached,
-    ListPrinted,
+    LoggedLifecycle,
+    LoggedMemberList,
+    LoggedMergeOrder,
+    LoggedShutdown,
+    LoggedStart,
+    LoggedUuidReset,
     MemberMention,
-    MergeOrdered,
     ParsedMessage,
-    ProcessStarting,
-    ShutdownBegun,
-    UuidReset,
 )
 
 UNKNOWN_UUID_PREFIX = "unknown-"
 MAX_PENDING_EVENTS = 4096
-"""Events of a life that wait for its uuid."""
+"""Events of an incarnation that wait for its uuid."""
 
 
 class EventReconstruction:
-    """Takes what one member says, in order, and gives records. Call `end` when nothing more comes."""
+    """Takes what one member logged, in order, and gives records. Call `end` when nothing more comes."""
 
     def __init__(self, run: str, member: str, run_began_us: int) -> None:
         self._run = run
         self._member = member
         self._began = run_began_us
-        self._lives = 0
+        self._incarnations = 0
         self._seen: Counter[str] = Counter()
         self._seqs: Counter[str] = Counter()
         self._now = 0
         self._utc = 0
         self._uuid = ""
-        self._waiting: list[tuple[int, int, Event]] = []
+        self._pending: list[tuple[int, int, Event]] = []
         self._state = IncarnationState(Address(member))
-        self._told_start = False
+        self._start_emitted = False
         self._merging_to: Address | None = None
         self._stopping = ""
-        self._anything = False
+        self._is_speaking = False
         self._next_uuid = ""
 
     def take(self, at_us: int, utc: int, parsed: ParsedMessage) -> Iterator[Record]:
-        """What was said at `utc`; `at_us` is the same without the steps back of a clock. Both in microseconds since 1970."""
+        """What was logged at `utc`; `at_us` is the same without the steps back of a clock. Both in microseconds since 1970."""
         self._now, self._utc = max(self._now, at_us - self._began), utc
         for event in self._state.resolve_pending_suspicion(parsed):
-            yield from self._tell(event)
+            yield from self._emit(event)
         match parsed:
-            case ProcessStarting():
+            case LoggedStart():
                 yield from self._start("")
-            case LifecycleReached(state="STARTING"):
-                if not self._told_start or self._uuid:
+            case LoggedLifecycle(state="STARTING"):
+                if not self._start_emitted or self._uuid:
                     yield from self._start("")
-            case LifecycleReached(state="SHUTTING_DOWN"):
+            case LoggedLifecycle(state="SHUTTING_DOWN"):
                 self._stopping = self._stopping or "asked to shut down"
-            case LifecycleReached(state="SHUTDOWN"):
+            case LoggedLifecycle(state="SHUTDOWN"):
                 self._stopping = self._stopping or "shut down"
                 yield from self._stop()
-            case ShutdownBegun(reason=reason):
+            case LoggedShutdown(reason=reason):
                 self._stopping = self._stopping or reason
-            case MergeOrdered(target=target):
+            case LoggedMergeOrder(target=target):
                 self._merging_to = target
-            case UuidReset(previous=previous, next=following):
+            case LoggedUuidReset(previous=previous, next=following):
                 if not self._uuid and not self._next_uuid:
-                    yield from self._named(previous)
+                    yield from self._learn_uuid(previous)
                 yield from self._change_uuid(following)
-            case ListPrinted():
+            case LoggedMemberList():
                 yield from self._list(parsed)
             case _:
                 for event in self._state.take(parsed):
-                    yield from self._tell(event)
-        self._anything = True
+                    yield from self._emit(event)
+        self._is_speaking = True
 
     def end(self) -> Iterator[Record]:
-        """Nothing more is known of the member: the last incarnation is told to its end."""
+        """Nothing more is known of the member: the last incarnation gets its end."""
         for event in self._state.resolve_pending_suspicion(None):
-            yield from self._tell(event)
+            yield from self._emit(event)
         yield from self._close()
 
-    # Lives
+    # Incarnations
 
     def _start(self, merged_from: str) -> Iterator[Record]:
-        if self._anything:
+        if self._is_speaking:
             yield from self._close()
-        self._told_start = True
-        yield from self._tell(MemberStarted(self._state.address, False, (), merged_from))
+        self._start_emitted = True
+        yield from self._emit(MemberStarted(self._state.address, False, (), merged_from))
 
     def _stop(self) -> Iterator[Record]:
         if self._stopping:
-            yield from self._tell(MemberStopped(self._stopping))
+            yield from self._emit(MemberStopped(self._stopping))
         self._stopping = ""
 
     def _close(self) -> Iterator[Record]:
         """The incarnation is over; what waits for its uuid will not learn it any more."""
         yield from self._stop()
-        if self._waiting:
-            yield from self._named(self._next_uuid or self._made_up())
-        self._lives += 1
+        if self._pending:
+            yield from self._learn_uuid(self._next_uuid or self._substitute_uuid())
+        self._incarnations += 1
         self._uuid = self._next_uuid = ""
-        self._told_start = self._anything = False
+        self._start_emitted = self._is_speaking = False
         self._merging_to = None
         self._state = IncarnationState(self._state.address)
 
-    def _made_up(self) -> str:
-        text = f"{self._run}\n{self._member}\n{self._lives}"
+    def _substitute_uuid(self) -> str:
+        text = f"{self._run}\n{self._member}\n{self._incarnations}"
         return f"{UNKNOWN_UUID_PREFIX}{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
 
-    def _named(self, uuid: str) -> Iterator[Record]:
-        """The uuid of the incarnation is known: what has waited for it can be told."""
+    def _learn_uuid(self, uuid: str) -> Iterator[Record]:
+        """The uuid of the incarnation is known: what has waited for it can be recorded."""
         self._uuid = uuid
         self._seen[uuid] += 1
         self._state.reuse_count = self._seen[uuid]
-        waiting, self._waiting = self._waiting, []
-        for now, utc, event in waiting:
+        pending, self._pending = self._pending, []
+        for now, utc, event in pending:
             yield self._record(now, utc, event)
 
     def _change_uuid(self, uuid: str) -> Iterator[Record]:
-        """The process goes on as another life: after a merge, or because its data was thrown away."""
+        """The process goes on as another incarnation: after a merge, or because its data was thrown away."""
         before, target = self._uuid or self._next_uuid, self._merging_to
         if target is not None:
-            yield from self._tell(MemberMerging(target, uuid))
+            yield from self._emit(MemberMerging(target, uuid))
         elif before:
-            yield from self._tell(MemberStopped("its uuid was reset"))
+            yield from self._emit(MemberStopped("its uuid was reset"))
         yield from self._close()
         yield from self._start(before if target is not None else "")
         self._next_uuid = uuid
 
     # Lists
 
-    def _list(self, printed: ListPrinted) -> Iterator[Record]:
+    def _list(self, printed: LoggedMemberList) -> Iterator[Record]:
         this = next((member for member in printed.members if member.this), None)
         if this is not None:
             self._state.address = this.address
             yield from self._identify(this)
         members = tuple(self._listed(member) for member in printed.members)
-        version, lineage = self._state.place_of(printed.version, members, self._uuid or self._next_uuid)
+        version, lineage = self._state.version_and_lineage_of(printed.version, members, self._uuid or self._next_uuid)
         if not self._state.is_new(lineage, version, members):
             return
         master = members[0].address
         cause = self._state.cause_of(members)
         if self._state.master != master:
-            yield from self._tell(MasterChanged(master, self._state.reason_for(master)))
+            yield from self._emit(MasterChanged(master, self._state.reason_for(master)))
         self._state.install(lineage, version, members)
-        yield from self._tell(ListInstalled(version, lineage, master, members, master, cause))
+        yield from self._emit(ListInstalled(version, lineage, master, members, master, cause))
 
     def _identify(self, this: MemberMention) -> Iterator[Record]:
-        uuid = this.uuid or self._next_uuid or self._uuid or self._made_up()
+        uuid = this.uuid or self._next_uuid or self._uuid or self._substitute_uuid()
         if self._uuid and uuid != self._uuid and this.uuid:
             yield from self._change_uuid(uuid)
         if not self._uuid:
-            self._waiting = [(now, utc, _with_lite(event, this.lite)) for now, utc, event in self._waiting]
-            yield from self._named(uuid)
+            self._pending = [(now, utc, _with_lite(event, this.lite)) for now, utc, event in self._pending]
+            yield from self._learn_uuid(uuid)
 
     def _listed(self, member: MemberMention) -> Member:
         uuid = member.uuid
@@ -190,13 +189,13 @@ class EventReconstruction:
 
     # Records
 
-    def _tell(self, event: Event) -> Iterator[Record]:
+    def _emit(self, event: Event) -> Iterator[Record]:
         if self._uuid:
             yield self._record(self._now, self._utc, event)
             return
-        self._waiting.append((self._now, self._utc, event))
-        if len(self._waiting) > MAX_PENDING_EVENTS:
-            yield from self._named(self._next_uuid or self._made_up())
+        self._pending.append((self._now, self._utc, event))
+        if len(self._pending) > MAX_PENDING_EVENTS:
+            yield from self._learn_uuid(self._next_uuid or self._substitute_uuid())
 
     def _record(self, now: int, utc: int, event: Event) -> Record:
         self._seqs[self._uuid] += 1

@@ -1,4 +1,4 @@
-"""What a member believes while it lives, as far as its log has told, and the events that follow from each saying."""
+"""What a member believes during one incarnation, as far as its log tells, and the events that follow from each message."""
 
 from __future__ import annotations
 
@@ -27,76 +27,77 @@ from quarterdeck.backend.core.events import (
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    ClaimAsking,
-    ClaimBegun,
-    Claimed,
-    DetectorFired,
-    HeartbeatsReset,
-    JoinAsked,
-    JoinGivenUp,
-    LifecycleReached,
-    ListRefused,
-    MastershipAccepted,
+    LoggedClaimAcceptance,
+    LoggedClaimFinish,
+    LoggedClaimRequest,
+    LoggedClaimStart,
+    LoggedClockJump,
+    LoggedDetection,
+    LoggedDisconnectionReport,
+    LoggedExplicitSuspicion,
+    LoggedJoinFailure,
+    LoggedJoinRequest,
+    LoggedLifecycle,
+    LoggedListRejection,
+    LoggedMergeAbandonment,
+    LoggedMergeStart,
+    LoggedMergeVerdict,
+    LoggedPartitionLoss,
+    LoggedRemoval,
+    LoggedStateChange,
+    LoggedSuspicion,
+    LoggedSuspicionCleared,
     MemberMention,
-    MergeBegun,
-    MergeGivenUp,
-    MergeJudged,
     ParsedMessage,
-    PartitionGone,
-    Removing,
-    StateChanging,
-    Suspected,
-    SuspectsReported,
-    SuspicionAsked,
-    SuspicionLifted,
 )
 
 _EXPLICIT = "explicit suspicion"
 
 
 def lineage_of(master_uuid: str, reuse_count: int) -> str:
-    """The lineage of the lists that a master made, for an incarnation that goes on under its uuid for the
-    `reuse_count`-th time."""
+    """The lineage of the lists that a master made, for the `reuse_count`-th incarnation under its uuid."""
     return master_uuid if reuse_count == 1 else f"{master_uuid}#{reuse_count}"
 
 
 class IncarnationState:
-    """One incarnation's list, master and suspicions."""
+    """The list, the master and the suspicions of one incarnation."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self.reuse_count = 1
-        """For which time the incarnation goes on under its uuid."""
+        """The how-manieth incarnation under its uuid this is."""
         self.master: Address | None = None
         self._members: tuple[Member, ...] = ()
-        self._place: tuple[str, int] | None = None
+        self._version_of_list: tuple[str, int] | None = None
         self._suspects: dict[tuple[Address, str], str] = {}
         self._hint = ""
         self._master_reason = ""
         self._asked_by: Address | None = None
-        self._asked: tuple[Address, ...] = ()
+        self._claim_asked: tuple[Address, ...] = ()
         self._merge_target: Address | None = None
         self._last_verdicts: dict[Address, MergeVerdict] = {}
         self._join_asks: dict[Address, int] = {}
 
     # Lists
 
-    def place_of(self, version: int | None, members: tuple[Member, ...], own_uuid: str) -> tuple[int, str]:
+    def version_and_lineage_of(
+        self, version: int | None, members: tuple[Member, ...], own_uuid: str
+    ) -> tuple[int, str]:
         """Version and lineage of a list."""
         if version is not None:
             return version, lineage_of(members[0].uuid, self.reuse_count)
         lineage = f"unversioned/{own_uuid}"
-        before = self._place[1] if self._place and self._place[0] == lineage else 0
+        before = self._version_of_list[1] if self._version_of_list and self._version_of_list[0] == lineage else 0
         same = members == self._members and before
         return (before if same else before + 1), lineage
 
     def is_new(self, lineage: str, version: int, members: tuple[Member, ...]) -> bool:
         """The product prints a list again now and then; only one that says something else is a new one."""
-        return self._place != (lineage, version) or self._members != members
+        return self._version_of_list != (lineage, version) or self._members != members
 
     def install(self, lineage: str, version: int, members: tuple[Member, ...]) -> None:
-        """The member now has this list."""
-        self._place = (lineage, version)
+        """The member has this list from now on."""
+        self._version_of_list = (lineage, version)
         self._members = members
         self.master = members[0].address
         self._hint = self._master_reason = ""
@@ -114,24 +115,24 @@ class IncarnationState:
         return "; ".join([*([self._hint] if self._hint else []), *changes]) or "another version of the same members"
 
     def reason_for(self, master: Address) -> str:
-        """Why the member follows `master`, as its log said it before."""
+        """In words, why the member follows `master` now."""
         return self._master_reason or f"{master} is the first of the list"
 
     @property
     def _is_master(self) -> bool:
         return self.master is not None and self.master == self.address
 
-    # Sayings
+    # Messages
 
     def resolve_pending_suspicion(self, parsed: ParsedMessage | None) -> Iterator[Event]:
-        """A request to be suspected is heeded when the suspicion is the next that is said."""
+        """A request to be suspected is heeded if the suspicion is what the log says next."""
         if self._asked_by is None:
             return
         sender, self._asked_by = self._asked_by, None
         match parsed:
-            case Suspected(suspect=suspect, reason=reason) if suspect.address == sender and reason == _EXPLICIT:
+            case LoggedSuspicion(suspect=suspect, reason=reason) if suspect.address == sender and reason == _EXPLICIT:
                 heeded = True
-            case Removing(member=member) if member.address == sender:
+            case LoggedRemoval(member=member) if member.address == sender:
                 heeded = True
             case _:
                 heeded = False
@@ -141,99 +142,99 @@ class IncarnationState:
     def take(self, parsed: ParsedMessage) -> Iterator[Event]:
         """The events that `parsed` makes."""
         match parsed:
-            case DetectorFired(suspect=suspect, reason=reason):
-                if self._is_master:  # others say of the suspicion itself
+            case LoggedDetection(suspect=suspect, reason=reason):
+                if self._is_master:  # the others log the suspicion itself
                     yield from self._suspect(suspect, reason)
-            case Suspected(suspect=suspect, reason=reason):
+            case LoggedSuspicion(suspect=suspect, reason=reason):
                 yield from self._suspect(suspect, reason)
-            case SuspicionLifted(suspect=suspect, reason=reason):
-                place = self._whole(suspect)
+            case LoggedSuspicionCleared(suspect=suspect, reason=reason):
+                place = self._identity_of(suspect)
                 self._suspects.pop(place, None)
                 yield SuspicionCleared(*place, reason)
-            case SuspicionAsked(sender=sender):
+            case LoggedExplicitSuspicion(sender=sender):
                 self._asked_by = sender
-            case Removing(member=member, reason=reason):
+            case LoggedRemoval(member=member, reason=reason):
                 yield from self._remove(member, reason)
-            case SuspectsReported(reporter=reporter, suspects=suspects):
+            case LoggedDisconnectionReport(reporter=reporter, suspects=suspects):
                 yield DisconnectionReported(reporter.address, tuple(one.address for one in suspects))
-            case ListRefused(sender=sender, reason=reason):
+            case LoggedListRejection(sender=sender, reason=reason):
                 yield ListRejected(0, sender, reason)
-            case JoinAsked(master=master):
+            case LoggedJoinRequest(master=master):
                 self._join_asks[master] = self._join_asks.get(master, 0) + 1
                 yield JoinRequested(master, self._join_asks[master])
-            case JoinGivenUp(reason=reason):
+            case LoggedJoinFailure(reason=reason):
                 yield JoinFailed({self.address: reason})
-            case ClaimBegun() | ClaimAsking() | Claimed() | MastershipAccepted():
+            case LoggedClaimStart() | LoggedClaimRequest() | LoggedClaimFinish() | LoggedClaimAcceptance():
                 yield from self._claim(parsed)
-            case MergeJudged() | MergeBegun() | MergeGivenUp() | LifecycleReached():
+            case LoggedMergeVerdict() | LoggedMergeStart() | LoggedMergeAbandonment() | LoggedLifecycle():
                 yield from self._merge(parsed)
-            case StateChanging(state=state, reason=reason):
+            case LoggedStateChange(state=state, reason=reason):
                 yield ClusterStateChanged(state, reason)
-            case HeartbeatsReset(gap_us=gap):
+            case LoggedClockJump(gap_us=gap):
                 yield ObserverPaused(gap)
-            case PartitionGone(partition=partition):
+            case LoggedPartitionLoss(partition=partition):
                 yield PartitionLost(partition, ALL_LOST)
             case _:
                 pass
 
     def _suspect(self, suspect: MemberMention, reason: str) -> Iterator[Event]:
-        place = self._whole(suspect)
+        place = self._identity_of(suspect)
         if place not in self._suspects:
             self._suspects[place] = reason
             yield SuspicionRaised(*place, reason)
 
     def _remove(self, member: MemberMention, reason: str) -> Iterator[Event]:
-        place = self._whole(member)
+        place = self._identity_of(member)
         known = reason or self._suspects.get(place, "")
-        if reason:  # announced; the removal itself is told by the next line
+        if reason:  # announced; the next message is the removal itself
             self._suspects[place] = reason
             return
         self._suspects.pop(place, None)
         self._hint = f"the master removed {place[0]}"
         yield MemberRemoved(*place, known)
 
-    def _whole(self, member: MemberMention) -> tuple[Address, str]:
-        """Address and uuid; a uuid that is not said is that of the list."""
+    def _identity_of(self, member: MemberMention) -> tuple[Address, str]:
+        """Address and uuid of a member; where the message names no uuid, the one on the list."""
         if member.uuid:
             return member.address, member.uuid
         listed = (one.uuid for one in self._members if one.address == member.address)
         return member.address, next(listed, "")
 
-    def _claim(self, parsed: ClaimBegun | ClaimAsking | Claimed | MastershipAccepted) -> Iterator[Event]:
+    def _claim(self, parsed: ParsedMessage) -> Iterator[Event]:
         match parsed:
-            case ClaimBegun():
+            case LoggedClaimStart():
                 self._hint = "mastership claimed"
                 if self.master != self.address:
                     self.master = self.address
                     yield MasterChanged(self.address, "it claims mastership")
-            case ClaimAsking(version=version, suspected=suspected, asked=asked):
-                self._asked = _addresses(asked)
+            case LoggedClaimRequest(version=version, suspected=suspected, asked=asked):
+                self._claim_asked = _addresses(asked)
                 yield ClaimStarted(version, _addresses(suspected), _addresses(asked))
-            case Claimed(version=version, members=members):
+            case LoggedClaimFinish(version=version, members=members):
                 staying = tuple(one.address for one in members)
                 uuid = next((one.uuid for one in members if one.address == self.address), "")
-                left_out = tuple(one for one in self._asked if one not in staying)
+                left_out = tuple(one for one in self._claim_asked if one not in staying)
                 yield ClaimFinished(version, lineage_of(uuid, self.reuse_count), staying[1:], left_out)
-            case MastershipAccepted(claimant=claimant):
+            case LoggedClaimAcceptance(claimant=claimant):
                 self._hint = f"the mastership of {claimant} accepted"
                 if self.master != claimant:
                     self.master = claimant
                     yield MasterChanged(claimant, "its mastership is accepted")
 
-    def _merge(self, parsed: MergeJudged | MergeBegun | MergeGivenUp | LifecycleReached) -> Iterator[Event]:
+    def _merge(self, parsed: ParsedMessage) -> Iterator[Event]:
         match parsed:
-            case MergeJudged(remote=remote, decision=decision, rule=rule, why=why):
+            case LoggedMergeVerdict(remote=remote, decision=decision, rule=rule, why=why):
                 verdict = MergeVerdict(remote, decision, rule, why)
                 if self._last_verdicts.get(remote) != verdict:
                     self._last_verdicts[remote] = verdict
                     yield verdict
-            case MergeBegun(target=target):
+            case LoggedMergeStart(target=target):
                 self._merge_target = target
                 yield MergeStarted(target, tuple(member.address for member in self._members))
-            case MergeGivenUp(reason=reason) if self._merge_target is not None:
+            case LoggedMergeAbandonment(reason=reason) if self._merge_target is not None:
                 yield MergeAbandoned(self._merge_target, reason)
                 self._merge_target = None
-            case LifecycleReached(state="MERGE_FAILED") if self._merge_target is not None:
+            case LoggedLifecycle(state="MERGE_FAILED") if self._merge_target is not None:
                 yield MergeAbandoned(self._merge_target, "the merge failed")
             case _:
                 pass

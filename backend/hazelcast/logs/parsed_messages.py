@@ -1,4 +1,7 @@
-"""What a message of the product can say, as far as our events have a word for it. Everything else it says is only `NoEvent`."""
+"""What a message of the product means, as far as our events have a word for it; everything else is `NoEvent`.
+
+Each class is named after the event that it becomes. `incarnation_state` and `event_reconstruction` make these events.
+"""
 
 from __future__ import annotations
 
@@ -28,136 +31,173 @@ class NoEvent(Struct, frozen=True):
     """A message that is understood and makes no event."""
 
 
-class ProcessStarting(Struct, frozen=True):
-    """The first that a process says."""
+class LoggedStart(Struct, frozen=True):
+    """The first message of a process: a member starts."""
 
 
-class LifecycleReached(Struct, frozen=True):
+class LoggedLifecycle(Struct, frozen=True):
+    """The member has reached a state of its life."""
+
     state: str
     """STARTING, STARTED, SHUTTING_DOWN, SHUTDOWN, MERGING, MERGED, MERGE_FAILED and whatever else there may be."""
 
 
-class ShutdownBegun(Struct, frozen=True):
-    """The process is going to end; it may not live to say SHUTDOWN."""
+class LoggedShutdown(Struct, frozen=True):
+    """The process is going to end; it may not live to log SHUTDOWN."""
 
     reason: str
 
 
-class JoinGivenUp(Struct, frozen=True):
+class LoggedJoinFailure(Struct, frozen=True):
+    """The member gives up to join."""
+
     reason: str
 
 
-class JoinAsked(Struct, frozen=True):
+class LoggedJoinRequest(Struct, frozen=True):
+    """The member asks a master to let it in."""
+
     master: Address
 
 
-class UuidReset(Struct, frozen=True):
+class LoggedUuidReset(Struct, frozen=True):
+    """The member takes a new uuid: it merges, or its data was thrown away."""
+
     previous: str
     next: str
 
 
-class ListPrinted(Struct, frozen=True):
+class LoggedMemberList(Struct, frozen=True):
     """A block ``Members {size:3, ver:3} […]``; the text of before 3.9 has no version."""
 
     version: int | None
     members: tuple[MemberMention, ...]
 
 
-class ListRefused(Struct, frozen=True):
+class LoggedListRejection(Struct, frozen=True):
+    """The member does not accept a member list."""
+
     sender: Address
     reason: str
 
 
-class Removing(Struct, frozen=True):
+class LoggedRemoval(Struct, frozen=True):
+    """The master removes a member; with a reason, it is going to."""
+
     member: MemberMention
     reason: str = ""
 
 
-class DetectorFired(Struct, frozen=True):
+class LoggedDetection(Struct, frozen=True):
+    """The failure detector of the master suspects a member."""
+
     suspect: MemberMention
     reason: str
 
 
-class Suspected(Struct, frozen=True):
+class LoggedSuspicion(Struct, frozen=True):
+    """A member is suspected."""
+
     suspect: MemberMention
     reason: str
 
 
-class SuspicionLifted(Struct, frozen=True):
+class LoggedSuspicionCleared(Struct, frozen=True):
+    """A member is not suspected any more."""
+
     suspect: MemberMention
     reason: str
 
 
-class SuspicionAsked(Struct, frozen=True):
-    """Somebody asks to be suspected: it does not know us."""
+class LoggedExplicitSuspicion(Struct, frozen=True):
+    """A member asks to be suspected: it does not know this one."""
 
     sender: Address
 
 
-class SuspectsReported(Struct, frozen=True):
+class LoggedDisconnectionReport(Struct, frozen=True):
+    """A member reports to the master whom it cannot reach."""
+
     reporter: MemberMention
     suspects: tuple[MemberMention, ...]
 
 
-class ClaimBegun(Struct, frozen=True):
-    pass
+class LoggedClaimStart(Struct, frozen=True):
+    """The member claims the mastership."""
 
 
-class ClaimAsking(Struct, frozen=True):
+class LoggedClaimRequest(Struct, frozen=True):
+    """The claimant asks the others for their lists."""
+
     version: int
     members: tuple[MemberMention, ...]
     suspected: tuple[MemberMention, ...]
     asked: tuple[MemberMention, ...]
 
 
-class Claimed(Struct, frozen=True):
+class LoggedClaimFinish(Struct, frozen=True):
+    """The claimant has become master."""
+
     version: int
     members: tuple[MemberMention, ...]
 
 
-class MastershipAccepted(Struct, frozen=True):
+class LoggedClaimAcceptance(Struct, frozen=True):
+    """The member accepts another one's claim."""
+
     claimant: Address
 
 
-class MergeJudged(Struct, frozen=True):
+class LoggedMergeVerdict(Struct, frozen=True):
+    """The decision which of two clusters merges into the other."""
+
     remote: Address
     decision: Literal["local-merges", "remote-merges", "cannot-merge"]
     rule: str
     why: str
 
 
-class MergeBegun(Struct, frozen=True):
-    """The losing master sets out."""
+class LoggedMergeStart(Struct, frozen=True):
+    """The master of the smaller cluster begins to merge it."""
 
     target: Address
 
 
-class MergeOrdered(Struct, frozen=True):
+class LoggedMergeOrder(Struct, frozen=True):
     """This member is told to merge."""
 
     target: Address
 
 
-class MergeGivenUp(Struct, frozen=True):
+class LoggedMergeAbandonment(Struct, frozen=True):
+    """The merge is given up."""
+
     reason: str
 
 
-class StateChanging(Struct, frozen=True):
+class LoggedStateChange(Struct, frozen=True):
+    """The cluster changes its state."""
+
     state: ClusterState
     reason: str
 
 
-class HeartbeatsReset(Struct, frozen=True):
+class LoggedClockJump(Struct, frozen=True):
+    """The clock jumped, so that heartbeats count from now."""
+
     gap_us: int
 
 
-class PartitionGone(Struct, frozen=True):
+class LoggedPartitionLoss(Struct, frozen=True):
+    """All replicas of a partition are lost."""
+
     partition: int
 
 
 ParsedMessage = (
-    NoEvent | ProcessStarting | LifecycleReached | ShutdownBegun | JoinGivenUp | JoinAsked | UuidReset | ListPrinted | ListRefused
-    | Removing | DetectorFired | Suspected | SuspicionLifted | SuspicionAsked | SuspectsReported | ClaimBegun | ClaimAsking
-    | Claimed | MastershipAccepted | MergeJudged | MergeBegun | MergeOrdered | MergeGivenUp | StateChanging | HeartbeatsReset
-    | PartitionGone
+    NoEvent | LoggedStart | LoggedLifecycle | LoggedShutdown | LoggedJoinFailure | LoggedJoinRequest | LoggedUuidReset
+    | LoggedMemberList | LoggedListRejection | LoggedRemoval | LoggedDetection | LoggedSuspicion
+    | LoggedSuspicionCleared | LoggedExplicitSuspicion | LoggedDisconnectionReport | LoggedClaimStart
+    | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedMergeVerdict | LoggedMergeStart
+    | LoggedMergeOrder | LoggedMergeAbandonment | LoggedStateChange | LoggedClockJump | LoggedPartitionLoss
 )  # fmt: skip

@@ -10,17 +10,14 @@ from pathlib import Path
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits
+from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.split_parser import (
-    AMBIGUOUS_MEMBER,
     EventMessage,
     LogOptions,
-    LogSet,
-    MemberMessage,
     QuarantinedMessage,
     SplitSummary,
     parse_split,
-    total_counts,
 )
 
 SPLIT_BYTES = 32 << 20

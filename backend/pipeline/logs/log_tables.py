@@ -24,17 +24,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split, plan_splits
+from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
 from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES, records_of
 from quarterdeck.backend.hazelcast.logs.split_parser import (
-    AMBIGUOUS_MEMBER,
     EventMessage,
     LogOptions,
-    LogSet,
-    MemberMessage,
     QuarantinedMessage,
     SplitSummary,
     parse_split,
-    total_counts,
 )
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task

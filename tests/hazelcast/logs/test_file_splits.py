@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.hazelcast.logs.lines import file_splits, message_assembly
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import Tally, carried, plan_splits, read_split
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import SplitCounts, plan_splits, read_split
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
+from quarterdeck.backend.hazelcast.logs.log_set import split_offsets
 from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
 from tests.thoroughness import examples
 
@@ -42,18 +43,18 @@ LINES = st.lists(
 
 def everything(file: Path, split_bytes: int) -> tuple[list[tuple[object, ...]], int]:
     """All that is found, in order, and the number of lines that it stands for."""
-    tallies = []
+    counted: list[SplitCounts] = []
     found: list[tuple[object, ...]] = []
     plan = plan_splits([file], split_bytes)
     for split in plan:
-        tally = Tally()
-        before = sum(one.lines for one in tallies)
-        for one in read_split(split, UTC, tally):
+        counts = SplitCounts()
+        before = sum(one.lines for one in counted)
+        for one in read_split(split, UTC, counts):
             dated = isinstance(one, Message) and not one.dateless
             time = one.utc if dated and isinstance(one, Message) else None
             found.append((one.offset, before + one.number, one.lines, one.text, type(one).__name__, time))
-        tallies.append(tally)
-    return sorted(found, key=str), sum(one.lines for one in tallies)
+        counted.append(counts)
+    return sorted(found, key=str), sum(one.lines for one in counted)
 
 
 @settings(max_examples=examples(300))
@@ -119,13 +120,13 @@ def test_times_without_a_date_go_over_midnight_and_over_splits(tmp_path: Path) -
     file = tmp_path / "h.log"
     file.write_text("".join(f"{hour:02}:00:00,000 {said}\n" for hour in hours))
     for split_bytes in (1 << 20, 90):
-        summaries = [Tally() for _ in plan_splits([file], split_bytes)]
+        summaries = [SplitCounts() for _ in plan_splits([file], split_bytes)]
         times = []
-        for split, tally in zip(plan_splits([file], split_bytes), summaries, strict=True):
+        for split, counts in zip(plan_splits([file], split_bytes), summaries, strict=True):
             times.append(
-                [one.utc for one in read_split(split, UTC, tally) if isinstance(one, Message) and one.utc is not None]
+                [one.utc for one in read_split(split, UTC, counts) if isinstance(one, Message) and one.utc is not None]
             )
-        shifts = carried(summaries, 0, 0)
+        shifts = split_offsets(summaries, 0, 0)
         whole = [
             (utc + shift.dateless_us) // 3_600_000_000
             for some, shift in zip(times, shifts, strict=True)

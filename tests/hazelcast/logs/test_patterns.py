@@ -1,4 +1,4 @@
-"""What the product says, in the words of its releases from 3.5 to 5.x, and what it means."""
+"""What the product logs, in the words of its releases from 3.5 to 5.x, and what it means."""
 
 import pytest
 from hypothesis import given
@@ -7,31 +7,31 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    ClaimAsking,
-    ClaimBegun,
-    Claimed,
-    DetectorFired,
-    HeartbeatsReset,
-    LifecycleReached,
-    ListPrinted,
-    ListRefused,
-    MastershipAccepted,
+    LoggedClaimAcceptance,
+    LoggedClaimFinish,
+    LoggedClaimRequest,
+    LoggedClaimStart,
+    LoggedClockJump,
+    LoggedDetection,
+    LoggedDisconnectionReport,
+    LoggedExplicitSuspicion,
+    LoggedLifecycle,
+    LoggedListRejection,
+    LoggedMemberList,
+    LoggedMergeAbandonment,
+    LoggedMergeOrder,
+    LoggedMergeStart,
+    LoggedMergeVerdict,
+    LoggedPartitionLoss,
+    LoggedRemoval,
+    LoggedShutdown,
+    LoggedStart,
+    LoggedStateChange,
+    LoggedSuspicion,
+    LoggedSuspicionCleared,
+    LoggedUuidReset,
     MemberMention,
-    MergeBegun,
-    MergeGivenUp,
-    MergeJudged,
-    MergeOrdered,
     NoEvent,
-    PartitionGone,
-    ProcessStarting,
-    Removing,
-    ShutdownBegun,
-    StateChanging,
-    Suspected,
-    SuspectsReported,
-    SuspicionAsked,
-    SuspicionLifted,
-    UuidReset,
 )
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 
@@ -52,65 +52,68 @@ INFO1 = (
 INFO2 = f"MemberInfo{{address=[127.0.0.1]:5702, uuid={U2}, liteMember=true, memberListJoinVersion=2}}"
 INFO3 = f"MemberInfo{{address=[127.0.0.1]:5703, uuid='{U3}', liteMember=false, memberListJoinVersion=3}}"
 
-SAYINGS: list[tuple[str, Struct]] = [
+MESSAGES: list[tuple[str, Struct]] = [
     (
         f"\n\nMembers {{size:2, ver:4}} [\n\t{M1}\n\t{M2} this lite\n]\n",
-        ListPrinted(4, (MemberMention(ONE, U1), MemberMention(TWO, U2, True, True))),
+        LoggedMemberList(4, (MemberMention(ONE, U1), MemberMention(TWO, U2, True, True))),
     ),
     (
         f"\n\nMembers {{size:2, ver:2}} [\n        {M1} lite\n        {M2} this\n]\n",
-        ListPrinted(2, (MemberMention(ONE, U1, True), MemberMention(TWO, U2, False, True))),
+        LoggedMemberList(2, (MemberMention(ONE, U1, True), MemberMention(TWO, U2, False, True))),
     ),
-    ("\n\nMembers [1] {\n\tMember [127.0.0.1]:5701 this\n}", ListPrinted(None, (MemberMention(ONE, "", False, True),))),
+    ("\n\nMembers [1] {\n\tMember [127.0.0.1]:5701 this\n}", LoggedMemberList(None, (MemberMention(ONE, "", False, True),))),
     (
         f"\n\nMembers [2] {{\n\t{M1}\n\t{M2} this\n}}\n",
-        ListPrinted(None, (MemberMention(ONE, U1), MemberMention(TWO, U2, False, True))),
+        LoggedMemberList(None, (MemberMention(ONE, U1), MemberMention(TWO, U2, False, True))),
     ),
     (
         f"Members {{size:1, ver:1}} [\n\tMember [fe80:0:0:0:42:acff:fe11:2%eth0]:5701 - {U1} this\n]\nHazelcast 4",
-        ListPrinted(1, (MemberMention(Address("[fe80:0:0:0:42:acff:fe11:2%eth0]:5701"), U1, False, True),)),
+        LoggedMemberList(1, (MemberMention(Address("[fe80:0:0:0:42:acff:fe11:2%eth0]:5701"), U1, False, True),)),
     ),
-    ("[127.0.0.1]:5701 is STARTING", LifecycleReached("STARTING")),
-    ("Address[127.0.0.1]:5712 is MERGING", LifecycleReached("MERGING")),
-    ("[127.0.0.1]:5701 is SHUTTING_DOWN", LifecycleReached("SHUTTING_DOWN")),
-    ("[127.0.0.1]:5701 is MERGE_FAILED", LifecycleReached("MERGE_FAILED")),
-    ("Hazelcast Platform 5.3.8 (20240717) starting at [10.77.0.4]:5701", ProcessStarting()),
-    ("Hazelcast 3.9.4 (20180321 - b29f549) starting at [192.168.1.8]:5701", ProcessStarting()),
-    ("Running shutdown hook... Current node state: ACTIVE", ShutdownBegun("the process was told to end")),
-    (f"Resetting local member UUID. Previous: {U1}, new: {U2}", UuidReset(U1, U2)),
-    (f"{M1} is suspected to be dead for reason: No connection", Suspected(MemberMention(ONE, U1), "No connection")),
-    (f"{M1} is suspected to be dead", Suspected(MemberMention(ONE, U1), "")),
+    ("[127.0.0.1]:5701 is STARTING", LoggedLifecycle("STARTING")),
+    ("Address[127.0.0.1]:5712 is MERGING", LoggedLifecycle("MERGING")),
+    ("[127.0.0.1]:5701 is SHUTTING_DOWN", LoggedLifecycle("SHUTTING_DOWN")),
+    ("[127.0.0.1]:5701 is MERGE_FAILED", LoggedLifecycle("MERGE_FAILED")),
+    ("Hazelcast Platform 5.3.8 (20240717) starting at [10.77.0.4]:5701", LoggedStart()),
+    ("Hazelcast 3.9.4 (20180321 - b29f549) starting at [192.168.1.8]:5701", LoggedStart()),
+    ("Running shutdown hook... Current node state: ACTIVE", LoggedShutdown("the process was told to end")),
+    (f"Resetting local member UUID. Previous: {U1}, new: {U2}", LoggedUuidReset(U1, U2)),
+    (f"{M1} is suspected to be dead for reason: No connection", LoggedSuspicion(MemberMention(ONE, U1), "No connection")),
+    (f"{M1} is suspected to be dead", LoggedSuspicion(MemberMention(ONE, U1), "")),
     (
         "[127.0.0.1]:5701 is suspected to be dead for reason: explicit suspicion",
-        Suspected(MemberMention(ONE), "explicit suspicion"),
+        LoggedSuspicion(MemberMention(ONE), "explicit suspicion"),
     ),
-    (f"{M1} is suspected to be dead for reason: {JOINED_AGAIN}", Suspected(MemberMention(ONE, U1), JOINED_AGAIN)),
-    (FIRED, DetectorFired(MemberMention(TWO, U2), FIRED)),
+    (f"{M1} is suspected to be dead for reason: {JOINED_AGAIN}", LoggedSuspicion(MemberMention(ONE, U1), JOINED_AGAIN)),
+    (FIRED, LoggedDetection(MemberMention(TWO, U2), FIRED)),
     (
         "Removing Member [127.0.0.1]:5702 because it has not sent any heartbeats for 15000 ms.",
-        DetectorFired(
+        LoggedDetection(
             MemberMention(TWO), "Removing Member [127.0.0.1]:5702 because it has not sent any heartbeats for 15000 ms."
         ),
     ),
-    (f"Removed suspicion of {M2}. Reason: Valid heartbeat", SuspicionLifted(MemberMention(TWO, U2), "Valid heartbeat")),
-    ("Removed suspicion from [127.0.0.1]:5702. Reason: Valid heartbeat", SuspicionLifted(MemberMention(TWO), "Valid heartbeat")),
-    ("Received suspicion request from: [127.0.0.1]:5703", SuspicionAsked(THREE)),
-    (f"Removing {M3}", Removing(MemberMention(THREE, U3))),
+    (f"Removed suspicion of {M2}. Reason: Valid heartbeat", LoggedSuspicionCleared(MemberMention(TWO, U2), "Valid heartbeat")),
+    (
+        "Removed suspicion from [127.0.0.1]:5702. Reason: Valid heartbeat",
+        LoggedSuspicionCleared(MemberMention(TWO), "Valid heartbeat"),
+    ),
+    ("Received suspicion request from: [127.0.0.1]:5703", LoggedExplicitSuspicion(THREE)),
+    (f"Removing {M3}", LoggedRemoval(MemberMention(THREE, U3))),
     (
         f"Removing {M3} because it has disconnected from some of the members!",
-        Removing(MemberMention(THREE, U3), f"Removing {M3} because it has disconnected from some of the members"),
+        LoggedRemoval(MemberMention(THREE, U3), f"Removing {M3} because it has disconnected from some of the members"),
     ),
     (
         f"Received suspected members: [{M2}, {M3}] from {M1}",
-        SuspectsReported(MemberMention(ONE, U1), (MemberMention(TWO, U2), MemberMention(THREE, U3))),
+        LoggedDisconnectionReport(MemberMention(ONE, U1), (MemberMention(TWO, U2), MemberMention(THREE, U3))),
     ),
-    (f"Received suspected members: [] from {M2}", SuspectsReported(MemberMention(TWO, U2), ())),
-    (f"Not updating members because caller: [127.0.0.1]:5701 {NOT_MASTER}", ListRefused(ONE, NOT_MASTER)),
-    ("Starting mastership claim process...", ClaimBegun()),
+    (f"Received suspected members: [] from {M2}", LoggedDisconnectionReport(MemberMention(TWO, U2), ())),
+    (f"Not updating members because caller: [127.0.0.1]:5701 {NOT_MASTER}", LoggedListRejection(ONE, NOT_MASTER)),
+    ("Starting mastership claim process...", LoggedClaimStart()),
     (
         f"Local MembersView{{version=5, members=[{INFO1}, {INFO2}, {INFO3}]}} with suspected members: [{M1}] "
         f"and initial addresses to ask: [{M3}]",
-        ClaimAsking(
+        LoggedClaimRequest(
             5,
             (MemberMention(ONE, U1), MemberMention(TWO, U2, True), MemberMention(THREE, U3)),
             (MemberMention(ONE, U1),),
@@ -120,34 +123,34 @@ SAYINGS: list[tuple[str, Struct]] = [
     (
         "Local MembersView{version=3, members=[MemberInfo{address=[127.\n0.0.1]:5701, uuid=" + U1 + ", cpMemberUUID=null, "
         f"liteMe\nmber=false, memberListJoinVersion=1}}]}} with suspected members: [] and initial addresses to ask\n: [{M2}]",
-        ClaimAsking(3, (MemberMention(ONE, U1),), (), (MemberMention(TWO, U2),)),
+        LoggedClaimRequest(3, (MemberMention(ONE, U1),), (), (MemberMention(TWO, U2),)),
     ),
     (
         f"Mastership is claimed with: MembersView{{version=6, members=[{INFO2}, {INFO3}]}}",
-        Claimed(6, (MemberMention(TWO, U2, True), MemberMention(THREE, U3))),
+        LoggedClaimFinish(6, (MemberMention(TWO, U2, True), MemberMention(THREE, U3))),
     ),
     (
         f"Mastership of [127.0.0.1]:5702 is accepted. Response: MembersView{{version=5, members=[{INFO2}]}}",
-        MastershipAccepted(TWO),
+        LoggedClaimAcceptance(TWO),
     ),
-    ("[127.0.0.1]:5702 is merging [tcp/ip] to [127.0.0.1]:5701", MergeBegun(ONE)),
-    ("Address[127.0.0.1]:5702 is merging [multicast] to Address[127.0.0.1]:5701", MergeBegun(ONE)),
-    ("[127.0.0.1]:5702 is merging to [127.0.0.1]:5701, because: instructed by master [127.0.0.1]:5702", MergeOrdered(ONE)),
+    ("[127.0.0.1]:5702 is merging [tcp/ip] to [127.0.0.1]:5701", LoggedMergeStart(ONE)),
+    ("Address[127.0.0.1]:5702 is merging [multicast] to Address[127.0.0.1]:5701", LoggedMergeStart(ONE)),
+    ("[127.0.0.1]:5702 is merging to [127.0.0.1]:5701, because: instructed by master [127.0.0.1]:5702", LoggedMergeOrder(ONE)),
     (
         "Could not change cluster state to FROZEN in time. Postponing merge process until next attempt.",
-        MergeGivenUp("Could not change cluster state to FROZEN in time. Postponing merge process until next attempt."),
+        LoggedMergeAbandonment("Could not change cluster state to FROZEN in time. Postponing merge process until next attempt."),
     ),
     (
         "Changing cluster state from ClusterState{state=ACTIVE, lock=LockGuard{lockOwner=[127.0.0.1]:5702, lockOwnerId='x', "
         "lockExpiryTime=1795263451144}} to ClusterStateChange{type=class com.hazelcast.cluster.ClusterState, newState=FROZEN}, "
         "initiator: [127.0.0.1]:5702, transient: false",
-        StateChanging("FROZEN", "changed from ACTIVE, initiated by [127.0.0.1]:5702"),
+        LoggedStateChange("FROZEN", "changed from ACTIVE, initiated by [127.0.0.1]:5702"),
     ),
     (
         "Resetting heartbeat timestamps because of huge system clock jump! Clock-Jump: -289351 ms, Heartbeat-Timeout: 60000 ms",
-        HeartbeatsReset(289_351_000),
+        LoggedClockJump(289_351_000),
     ),
-    ("partitionId=271 is completely lost!", PartitionGone(271)),
+    ("partitionId=271 is completely lost!", LoggedPartitionLoss(271)),
 ]  # fmt: skip
 
 
@@ -180,12 +183,12 @@ JUDGEMENTS = [
 @pytest.mark.parametrize(("text", "remote", "decision", "rule"), JUDGEMENTS)
 def test_a_judgement_keeps_its_words(text: str, remote: Address, decision: str, rule: str) -> None:
     matched = match_message(text)
-    assert matched is not None and isinstance(matched.parsed, MergeJudged)
+    assert matched is not None and isinstance(matched.parsed, LoggedMergeVerdict)
     assert (matched.parsed.remote, matched.parsed.decision, matched.parsed.rule) == (remote, decision, rule)
     assert matched.parsed.why == text
 
 
-@pytest.mark.parametrize(("text", "parsed"), SAYINGS)
+@pytest.mark.parametrize(("text", "parsed"), MESSAGES)
 def test_a_message_means_one_thing(text: str, parsed: Struct) -> None:
     matched = match_message(text)
     assert matched is not None
@@ -234,7 +237,7 @@ def test_what_is_unknown_or_cut_short_says_nothing(text: str) -> None:
 
 
 PIECES = st.sampled_from(
-    [text for text, _ in SAYINGS]
+    [text for text, _ in MESSAGES]
     + [M1, INFO1, "Members {size:2, ver:2} [", "]", "\n", "MembersView{version=", "[", "}", " is merging to "]
 )
 

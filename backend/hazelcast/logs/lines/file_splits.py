@@ -8,17 +8,16 @@ lies within the range.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO
 
-from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
     LOOK_BACK_BYTES,
     MAX_MESSAGE_BYTES,
-    Clock,
+    ClockContext,
     Message,
     MessageAssembler,
     UnassignedLine,
@@ -41,7 +40,7 @@ class Split:
 
 
 @dataclass(slots=True)
-class Tally:
+class SplitCounts:
     """What a reading of a split counted: lines that begin in it, and the midnights among times without a date."""
 
     lines: int = 0
@@ -65,20 +64,23 @@ def plan_splits(files: Iterable[Path], bytes_each: int) -> list[Split]:
     return splits
 
 
-def read_split(split: Split, zone: tzinfo | None, tally: Tally) -> Iterator[Message | UnassignedLine]:
-    """Every message and stray of `split`; the numbers count from its first line. `tally` is complete at the end."""
-    assembly = MessageAssembler(Clock(zone, split.modified_us))
+def read_split(split: Split, zone: tzinfo | None, counts: SplitCounts) -> Iterator[Message | UnassignedLine]:
+    """Every message of `split`, and every line that belongs to none. Numbers count from its first line.
+
+    `counts` is complete at the end.
+    """
+    assembly = MessageAssembler(ClockContext(zone, split.modified_us))
     with _opened(split.file) as source:
-        for found in _found(source, split, assembly, tally):
+        for found in _found(source, split, assembly, counts):
             if split.start <= found.offset < split.end:
                 if isinstance(found, Message) and found.dateless and found.utc is not None:
-                    tally.first_dateless = found.utc if tally.first_dateless is None else tally.first_dateless
-                    tally.last_dateless = found.utc
+                    counts.first_dateless = found.utc if counts.first_dateless is None else counts.first_dateless
+                    counts.last_dateless = found.utc
                 yield found
 
 
 def _found(
-    source: BinaryIO, split: Split, assembly: MessageAssembler, tally: Tally
+    source: BinaryIO, split: Split, assembly: MessageAssembler, counts: SplitCounts
 ) -> Iterator[Message | UnassignedLine]:
     number = 0
     began = max(0, split.start - LOOK_BACK_BYTES)
@@ -88,7 +90,7 @@ def _found(
             if not own or offset - max(own) > MAX_MESSAGE_BYTES:
                 break
         elif offset >= split.start:
-            tally.lines += 1
+            counts.lines += 1
         yield from assembly.take(offset, number if offset >= split.start else -1, line.decode("utf-8", "replace"))
         if offset >= split.start:
             number += 1
@@ -123,37 +125,3 @@ def _opened(file: str) -> BinaryIO:
     if file.endswith(".gz"):
         return gzip.open(file, "rb")  # type: ignore[return-value]  # a GzipFile reads like any binary file
     return Path(file).open("rb")
-
-
-# What the splits of one file know together
-
-
-@dataclass(frozen=True)
-class Carry:
-    """What comes before a split: `lines` lines, and what its times without a date need to be whole."""
-
-    lines: int
-    dateless_us: int
-
-
-def carried(tallies: Sequence[Tally], first_day_us: int | None, modified_us: int) -> list[Carry]:
-    """For the splits of one file, in order, what each has to add to its numbers and times.
-
-    `first_day_us` is the midnight before the first message; where it is None, the last message is held to have been said
-    on the day on which the file was last written.
-    """
-    day = 86_400 * SECOND_US
-    lines = 0
-    last: int | None = None
-    shifts: list[tuple[int, int]] = []
-    shift = 0
-    for tally in tallies:
-        if tally.first_dateless is not None and last is not None:
-            shift = -((tally.first_dateless - (last - day // 2)) // day) * day
-        shifts.append((lines, shift))
-        lines += tally.lines
-        if tally.last_dateless is not None:
-            last = tally.last_dateless + shift
-    if first_day_us is None:
-        first_day_us = (modified_us - (last or 0)) // day * day if last is not None else 0
-    return [Carry(before, first_day_us + us) for before, us in shifts]

@@ -26,7 +26,7 @@ MAX_MESSAGE_CHARACTERS = 1 << 18
 
 
 @dataclass(frozen=True)
-class Clock:
+class ClockContext:
     """What is known of times that lack something."""
 
     zone: tzinfo | None = None
@@ -92,7 +92,7 @@ NO_HEAD = "no message before it that it could go on with"
 class MessageAssembler:
     """Takes the lines of a file in order and gives messages and strays, each when it is complete."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: ClockContext) -> None:
         self._clock = clock
         self._open: dict[str, _OpenMessage] = {}
         self._pieces: dict[str, _PartialLine] = {}

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    JoinAsked,
-    JoinGivenUp,
-    LifecycleReached,
-    ListPrinted,
-    ListRefused,
+    LoggedJoinFailure,
+    LoggedJoinRequest,
+    LoggedLifecycle,
+    LoggedListRejection,
+    LoggedMemberList,
+    LoggedRemoval,
+    LoggedShutdown,
+    LoggedStart,
+    LoggedUuidReset,
     MemberMention,
     NoEvent,
     ParsedMessage,
-    ProcessStarting,
-    Removing,
-    ShutdownBegun,
-    UuidReset,
 )
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     ADDRESS,
@@ -26,7 +26,7 @@ from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     address,
     known,
     log_pattern,
-    named,
+    mentioned_member,
 )
 
 _BLOCK = re.compile(
@@ -43,46 +43,46 @@ def _list(found: re.Match[str]) -> ParsedMessage:
         raise PatternMismatch("a member list without its end")
     members: list[MemberMention] = []
     for entry in _ENTRY.finditer(block["body"]):
-        members.append(named(entry["member"]))
+        members.append(mentioned_member(entry["member"]))
     if len(members) != int(block["size"] or block["old_size"]) or not members:
         raise PatternMismatch("a member list whose size is not that of its lines")
     version = block["version"]
     if not version and not any(member.this for member in members):
         return NoEvent()  # as clients in the same process print it
-    return ListPrinted(int(version) if version else None, tuple(members))
+    return LoggedMemberList(int(version) if version else None, tuple(members))
 
 
 def _removal(found: re.Match[str]) -> ParsedMessage:
-    return Removing(named(found[1]), (found[2] or "").removeprefix(" because ").strip())
+    return LoggedRemoval(mentioned_member(found[1]), (found[2] or "").removeprefix(" because ").strip())
 
 
 PATTERNS: list[LogPattern] = [
     log_pattern("membership", "Members ", r"\s*Members (?:\{size:|\[\d)", _list),
-    log_pattern("life", " is ", rf"({ADDRESS}) is ([A-Z][A-Z_]+)\.?\s*$", lambda found: LifecycleReached(found[2])),
-    log_pattern("life", " starting at ", rf"[^\n]*\d[^\n]* starting at {ADDRESS}", lambda _: ProcessStarting()),
+    log_pattern("life", " is ", rf"({ADDRESS}) is ([A-Z][A-Z_]+)\.?\s*$", lambda found: LoggedLifecycle(found[2])),
+    log_pattern("life", " starting at ", rf"[^\n]*\d[^\n]* starting at {ADDRESS}", lambda _: LoggedStart()),
     log_pattern(
         "life", "Resetting local member UUID",
         rf"Resetting local member UUID\. Previous: ({UUID}), new: ({UUID})",
-        lambda found: UuidReset(found[1].lower(), found[2].lower()),
+        lambda found: LoggedUuidReset(found[1].lower(), found[2].lower()),
     ),
     log_pattern(
-        "life", "Running shutdown hook", r"Running shutdown hook", lambda _: ShutdownBegun("the process was told to end")
+        "life", "Running shutdown hook", r"Running shutdown hook", lambda _: LoggedShutdown("the process was told to end")
     ),
-    log_pattern("life", "Terminating forcefully", r"Terminating forcefully", lambda _: ShutdownBegun("terminated by force")),
+    log_pattern("life", "Terminating forcefully", r"Terminating forcefully", lambda _: LoggedShutdown("terminated by force")),
     log_pattern(
-        "life", "will shutdown", r"This (?:member|node) will shutdown because (.*)", lambda found: ShutdownBegun(found[1][:300])
+        "life", "will shutdown", r"This (?:member|node) will shutdown because (.*)", lambda found: LoggedShutdown(found[1][:300])
     ),
     log_pattern(
         "joining", "ould not join", r"(?:Could not join (?:the )?cluster|Node could not join cluster)[^\n]*",
-        lambda found: JoinGivenUp(found[0][:300]),
+        lambda found: LoggedJoinFailure(found[0][:300]),
     ),
     log_pattern(
         "joining", "oin request to ", rf"Sending join ?[Rr]equest to ({ADDRESS})",
-        lambda found: JoinAsked(address(found[1])),
+        lambda found: LoggedJoinRequest(address(found[1])),
     ),
     log_pattern(
         "joining", "Sending joinRequest ", rf"Sending joinRequest ({ADDRESS})",
-        lambda found: JoinAsked(address(found[1])),
+        lambda found: LoggedJoinRequest(address(found[1])),
     ),
     log_pattern(
         "membership", "Removing ", rf"Removing (Member {ADDRESS}(?: - {UUID})?(?: lite)?)( because [^\n]*)?\.?\s*$", _removal
@@ -90,12 +90,12 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "membership", "Not updating members because caller",
         rf"Not updating members because caller: ({ADDRESS}) (is not known master: [^\n]*)",
-        lambda found: ListRefused(address(found[1]), found[2]),
+        lambda found: LoggedListRejection(address(found[1]), found[2]),
     ),
     log_pattern(
         "membership", "Not updating members received",
         rf"Not updating members received from caller: ({ADDRESS}) (because [^\n]*)",
-        lambda found: ListRefused(address(found[1]), found[2].strip()),
+        lambda found: LoggedListRejection(address(found[1]), found[2].strip()),
     ),
     known(
         "life",

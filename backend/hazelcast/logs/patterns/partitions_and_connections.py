@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.hazelcast.logs.parsed_messages import HeartbeatsReset, PartitionGone, Subject
+from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedClockJump, LoggedPartitionLoss, Subject
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import LogPattern, known, log_pattern
 
 PATTERNS: list[LogPattern] = [
     log_pattern(
         "clock", "Resetting heartbeat timestamps",
         r"Resetting heartbeat timestamps[^\n]*?Clock-Jump: ?([+-]?\d{1,15}) ms",
-        lambda found: HeartbeatsReset(abs(int(found[1])) * 1000),
+        lambda found: LoggedClockJump(abs(int(found[1])) * 1000),
     ),
     log_pattern(
         "partitions", "is completely lost",
         r"partitionId=(\d{1,6}) is completely lost",
-        lambda found: PartitionGone(int(found[1])),
+        lambda found: LoggedPartitionLoss(int(found[1])),
     ),
     known(
         "clock",

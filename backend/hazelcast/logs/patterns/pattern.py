@@ -55,10 +55,10 @@ def known(subject: Subject, beginnings: str) -> LogPattern:
 
 def address(text: str) -> Address:
     """The address in a piece that `ADDRESS` or `MEMBER` matched. Raises `PatternMismatch`."""
-    return named(text).address
+    return mentioned_member(text).address
 
 
-def named(text: str) -> MemberMention:
+def mentioned_member(text: str) -> MemberMention:
     """The member in a piece that `MEMBER` matched. Raises `PatternMismatch`."""
     found = _MEMBER.match(text)
     member = _named(found) if found else None

@@ -7,13 +7,13 @@ from typing import Literal, cast
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    MergeBegun,
-    MergeGivenUp,
-    MergeJudged,
-    MergeOrdered,
+    LoggedMergeAbandonment,
+    LoggedMergeOrder,
+    LoggedMergeStart,
+    LoggedMergeVerdict,
+    LoggedStateChange,
     NoEvent,
     ParsedMessage,
-    StateChanging,
 )
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import ADDRESS, LogPattern, address, known, log_pattern
 
@@ -41,7 +41,7 @@ def _rule(why: str) -> str:
 
 def _judged(decision: Literal["local-merges", "remote-merges", "cannot-merge"], found: re.Match[str]) -> ParsedMessage:
     why = found["why"].strip(" ,")
-    return MergeJudged(address(found["remote"]), decision, _rule(why), found[0].strip())
+    return LoggedMergeVerdict(address(found["remote"]), decision, _rule(why), found[0].strip())
 
 
 def _state(found: re.Match[str]) -> ParsedMessage:
@@ -50,7 +50,7 @@ def _state(found: re.Match[str]) -> ParsedMessage:
         return NoEvent()
     before, after = found["before"], cast(ClusterState, name)
     initiator = f", initiated by {found['initiator']}" if found["initiator"] else ""
-    return StateChanging(after, f"changed from {before}{initiator}")
+    return LoggedStateChange(after, f"changed from {before}{initiator}")
 
 
 PATTERNS: list[LogPattern] = [
@@ -82,7 +82,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "merge", " is merging to ",
         rf"{ADDRESS} is merging to ({ADDRESS}),? because ?: instructed by master {ADDRESS}",
-        lambda found: MergeOrdered(address(found[1])),
+        lambda found: LoggedMergeOrder(address(found[1])),
     ),
     log_pattern(
         "merge", " is merging to ",
@@ -92,22 +92,22 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "merge", " is merging [",
         rf"{ADDRESS} is merging \[[^\]]*\] to ({ADDRESS})",
-        lambda found: MergeBegun(address(found[1])),
+        lambda found: LoggedMergeStart(address(found[1])),
     ),
     log_pattern(
         "merge", "to FROZEN",
         r"(Could not change cluster state to FROZEN[^\n]*)",
-        lambda found: MergeGivenUp(found[1]),
+        lambda found: LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(
         "merge", "Reverting cluster state back",
         r"(Reverting cluster state back to [^\n]*)",
-        lambda found: MergeGivenUp(found[1]),
+        lambda found: LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(
         "merge", "Cannot start merge",
         r"((?:Cannot start merge|Aborting merge|Merge is aborted)[^\n]*)",
-        lambda found: MergeGivenUp(found[1]),
+        lambda found: LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(
         "state", "Changing cluster state from ",

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    ClaimAsking,
-    ClaimBegun,
-    Claimed,
-    DetectorFired,
-    MastershipAccepted,
+    LoggedClaimAcceptance,
+    LoggedClaimFinish,
+    LoggedClaimRequest,
+    LoggedClaimStart,
+    LoggedDetection,
+    LoggedDisconnectionReport,
+    LoggedExplicitSuspicion,
+    LoggedRemoval,
+    LoggedSuspicion,
+    LoggedSuspicionCleared,
     ParsedMessage,
-    Removing,
-    Suspected,
-    SuspectsReported,
-    SuspicionAsked,
-    SuspicionLifted,
 )
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     ADDRESS,
@@ -24,8 +24,8 @@ from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     address,
     known,
     log_pattern,
+    mentioned_member,
     mentioned_members,
-    named,
     view,
 )
 
@@ -35,62 +35,62 @@ def _asking(found: re.Match[str]) -> ParsedMessage:
     version, members = view(text)
     behind = text.rpartition("]}")[2]
     suspected, _, asked = behind.partition("initial addresses to ask")
-    return ClaimAsking(version, members, mentioned_members(suspected), mentioned_members(asked))
+    return LoggedClaimRequest(version, members, mentioned_members(suspected), mentioned_members(asked))
 
 
 def _claimed(found: re.Match[str]) -> ParsedMessage:
     version, members = view(found.string)
-    return Claimed(version, members)
+    return LoggedClaimFinish(version, members)
 
 
 PATTERNS: list[LogPattern] = [
     log_pattern(
         "suspicion", "is suspected to be dead",
         rf"({MEMBER}) is suspected to be dead(?: for reason: ([^\n]*))?",
-        lambda found: Suspected(named(found[1]), found[2] or ""),
+        lambda found: LoggedSuspicion(mentioned_member(found[1]), found[2] or ""),
     ),
     log_pattern(
         "suspicion", "because it has not sent any heartbeats",
         rf"Suspecting ({MEMBER}) (because it has not sent any heartbeats [^\n]*)",
-        lambda found: DetectorFired(named(found[1]), found[0]),
+        lambda found: LoggedDetection(mentioned_member(found[1]), found[0]),
     ),
     log_pattern(
         "suspicion", "because it has not sent any ",
         rf"Removing ({MEMBER}) (because it has not sent any (?:heartbeats|master confirmation)[^\n]*)",
-        lambda found: DetectorFired(named(found[1]), found[0]),
+        lambda found: LoggedDetection(mentioned_member(found[1]), found[0]),
     ),
     log_pattern(
         "suspicion", "could not ping ",
         rf"{ADDRESS} could not ping (?:reach )?({ADDRESS})",
-        lambda found: DetectorFired(named(found[1]), found[0]),
+        lambda found: LoggedDetection(mentioned_member(found[1]), found[0]),
     ),
     log_pattern(
         "suspicion", "Removed suspicion ",
         rf"Removed suspicion (?:of|from) ({MEMBER})\. Reason: ([^\n]*)",
-        lambda found: SuspicionLifted(named(found[1]), found[2]),
+        lambda found: LoggedSuspicionCleared(mentioned_member(found[1]), found[2]),
     ),
     log_pattern(
         "suspicion", "eceived suspicion request from",
         rf"Received suspicion request from:? ({MEMBER})",
-        lambda found: SuspicionAsked(address(found[1])),
+        lambda found: LoggedExplicitSuspicion(address(found[1])),
     ),
-    log_pattern("claim", "Starting mastership claim", r"Starting mastership claim process", lambda _: ClaimBegun()),
+    log_pattern("claim", "Starting mastership claim", r"Starting mastership claim process", lambda _: LoggedClaimStart()),
     log_pattern("claim", "with suspected members", r"Local MembersView\{", _asking),
     log_pattern("claim", "Mastership is claimed with", r"Mastership is claimed with: ", _claimed),
     log_pattern(
         "claim", "Mastership of ",
         rf"Mastership of ({MEMBER}) is accepted",
-        lambda found: MastershipAccepted(address(found[1])),
+        lambda found: LoggedClaimAcceptance(address(found[1])),
     ),
     log_pattern(
         "disconnection", "Received suspected members",
         rf"Received suspected members: (\[.*\]) from ({MEMBER})\s*$",
-        lambda found: SuspectsReported(named(found[2]), mentioned_members(found[1])),
+        lambda found: LoggedDisconnectionReport(mentioned_member(found[2]), mentioned_members(found[1])),
     ),
     log_pattern(
         "disconnection", "because it has disconnected from some",
         rf"Removing ({MEMBER}) (because it has disconnected from some of the members)",
-        lambda found: Removing(named(found[1]), found[0]),
+        lambda found: LoggedRemoval(mentioned_member(found[1]), found[0]),
     ),
     known(
         "suspicion",

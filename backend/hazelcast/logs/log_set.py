@@ -1,0 +1,169 @@
+"""All log files together: line numbers, members and times that only become known when every split has been parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from pathlib import Path
+
+from msgspec import Struct
+
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import SplitCounts
+from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, parse_time, to_utc
+from quarterdeck.backend.hazelcast.logs.split_parser import (
+    EventMessage,
+    LogOptions,
+    SplitSummary,
+    StreamState,
+    zone_of,
+)
+
+AMBIGUOUS_MEMBER = "it does not say which member speaks, and several speak in this file"
+
+
+class MemberMessage(Struct, frozen=True):
+    """A message of one member of one run, with everything that gives it its place among the others."""
+
+    run: str
+    member: str
+    at_us: int
+    utc: int
+    file_us: int
+    file: str
+    offset: int
+    logger: str
+    text: str
+
+
+class LogSet:
+    """The summaries of all splits, put together: line numbers, members, times without a date.
+
+    Raises `ValueError` for an option that is wrong.
+    """
+
+    def __init__(self, summaries: Sequence[SplitSummary], options: LogOptions) -> None:
+        self._options = options
+        self._zone = zone_of(options) or UTC
+        self._first_day_us = _first_day_us(options)
+        self._offsets: dict[tuple[str, int], SplitOffset] = {}
+        self._highs: dict[tuple[str, int, str, str], int] = {}
+        self._members: dict[tuple[str, str | None], str | None] = {}
+        self._file_us: dict[str, int] = {}
+        self._run_us: dict[str, int] = {}
+        by_file: dict[str, list[SplitSummary]] = {}
+        for summary in sorted(summaries, key=lambda one: (one.file, one.index)):
+            by_file.setdefault(summary.file, []).append(summary)
+        for file, parts in by_file.items():
+            self._add_file(file, parts)
+
+    def _add_file(self, file: str, parts: list[SplitSummary]) -> None:
+        day = LogTime(0)
+        counts = [SplitCounts(part.lines, part.first_dateless, part.last_dateless) for part in parts]
+        local_us = parts[0].modified_us - (to_utc(day, self._zone, None) - day.us)
+        for part, offset in zip(parts, split_offsets(counts, self._first_day_us, local_us), strict=True):
+            self._offsets[file, part.index] = offset
+        firsts: list[int] = []
+        streams: dict[str, StreamState] = {}
+        for part in parts:
+            if part.first_dateless is not None:
+                firsts.append(self._dated(part.first_dateless, self._offsets[file, part.index]))
+            for stream, state in part.streams.items():
+                known = streams.setdefault(stream, StreamState())
+                for member, last_us in known.lasts_us.items():
+                    self._highs[file, part.index, stream, member] = last_us
+                known.add(state)
+        firsts += [state.first_us for state in streams.values() if state.first_us is not None]
+        self._file_us[file] = min(firsts, default=0)
+        run = self.run_of(file)
+        self._run_us[run] = min(self._run_us.get(run, self._file_us[file]), self._file_us[file])
+        whole = StreamState()
+        for stream, state in streams.items():
+            self._members[file, stream] = state.only_name
+            whole.add(state)
+        nobody = not whole.members and not whole.self_addresses
+        self._members[file, None] = _label(file) if nobody else whole.only_name
+
+    def _dated(self, us: int, offset: SplitOffset) -> int:
+        return to_utc(LogTime(us + offset.dateless_us), self._zone, None)
+
+    def run_of(self, file: str) -> str:
+        """The run to which the messages of a file belong."""
+        return self._options.run or Path(file).parent.name or "logs"
+
+    def run_began_us(self, run: str) -> int:
+        """The earliest time in the run: where its clock begins."""
+        return self._run_us.get(run, 0)
+
+    def line_number(self, file: str, index: int, number: int) -> int:
+        """The number of a line in its file, from 1."""
+        return self._offsets[file, index].lines + number + 1
+
+    def place(self, file: str, index: int, message: EventMessage) -> MemberMessage | None:
+        """Where a message belongs; None when its line does not say who speaks and several members speak in the file."""
+        member = message.member or self._members.get((file, message.stream)) or self._members.get((file, None))
+        if not member:
+            return None
+        if message.dateless:
+            utc = at = self._dated(message.utc, self._offsets[file, index])
+        else:
+            utc, at = (
+                message.utc,
+                max(message.high, self._highs.get((file, index, message.stream, message.member), message.high)),
+            )
+        run, began = self.run_of(file), self._file_us[file]
+        return MemberMessage(run, member, at, utc, began, file, message.offset, message.logger, message.text)
+
+
+class SplitOffset(Struct, frozen=True):
+    """What comes before a split: `lines` lines, and what its times without a date need to be whole."""
+
+    lines: int
+    dateless_us: int
+
+
+def split_offsets(splits: Sequence[SplitCounts], first_day_us: int | None, modified_us: int) -> list[SplitOffset]:
+    """For the splits of one file, in order, what each has to add to its numbers and times.
+
+    `first_day_us` is the midnight before the first message; where it is None, the last message is held to have been logged
+    on the day on which the file was last written.
+    """
+    lines = 0
+    last: int | None = None
+    shifts: list[tuple[int, int]] = []
+    shift = 0
+    for counts in splits:
+        if counts.first_dateless is not None and last is not None:
+            shift = -((counts.first_dateless - (last - DAY_US // 2)) // DAY_US) * DAY_US
+        shifts.append((lines, shift))
+        lines += counts.lines
+        if counts.last_dateless is not None:
+            last = counts.last_dateless + shift
+    if first_day_us is None:
+        first_day_us = (modified_us - (last or 0)) // DAY_US * DAY_US if last is not None else 0
+    return [SplitOffset(before, first_day_us + us) for before, us in shifts]
+
+
+def _first_day_us(options: LogOptions) -> int | None:
+    if not options.date:
+        return None
+    stamp = parse_time(f"{options.date} 00:00:00")
+    if stamp is None or stamp.lacks:
+        raise ValueError(f"date: {options.date!r} is no date; write 2026-11-21")
+    return stamp.us
+
+
+def _label(file: str) -> str:
+    """What people would call the member of a file that names nobody."""
+    name = Path(file).name.removesuffix(".gz")
+    return name.partition(".")[0] or name
+
+
+def total_counts(summaries: Sequence[SplitSummary]) -> Mapping[str, dict[str, tuple[int, int]]]:
+    """By file, for each kind of message, how many there are and how many lines they fill."""
+    totals: dict[str, dict[str, tuple[int, int]]] = {}
+    for summary in summaries:
+        counts = totals.setdefault(summary.file, {})
+        for what, (messages, lines) in summary.counts.items():
+            before = counts.get(what, (0, 0))
+            counts[what] = (before[0] + messages, before[1] + lines)
+    return totals
