@@ -28,7 +28,7 @@ _PLACE = re.compile(r'File ".*?((?:backend|tests)/[^"]+)", line (\d+), in (.*)')
 
 
 def attempt(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
-    """Run the errand. Whatever it raises and however long it takes becomes a row."""
+    """Carry out a planned run. Whatever it raises and however long it takes becomes a row."""
     began = time.process_time()
     try:
         with at_most(campaign.cpu_seconds):
@@ -45,7 +45,7 @@ def attempt(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     return msgspec.structs.replace(row, cpu_seconds=round(time.process_time() - began, 4))
 
 
-def lost(planned_run: PlannedRun, loss: LostRun) -> VerdictRow:
+def lost_row(planned_run: PlannedRun, loss: LostRun) -> VerdictRow:
     """The row of a run that did not come back."""
     signature = "timeout" if loss.verdict == "timeout" else f"died: {loss.how}"
     return VerdictRow(planned_run.variant, planned_run.seed, 0, loss.verdict, signature, error=loss.how)
@@ -57,7 +57,7 @@ def run_name(campaign: Campaign, planned_run: PlannedRun) -> str:
 
 
 def record(campaign: Campaign, planned_run: PlannedRun, writer: JournalWriter) -> None:
-    """Run the errand once more and write down what happens. Raises whatever it raises, in the end."""
+    """Carry out a planned run once more and write down what happens. Raises whatever it raises, in the end."""
     with at_most(campaign.cpu_seconds):
         _run(campaign, scenario_of(campaign, planned_run), planned_run, writer, run=writer.run)
 

@@ -53,9 +53,9 @@ class LostRun:
 
 
 def run_in_child(
-    planned_runs: Sequence[T], run: Callable[[T], bytes], lost: Callable[[T, LostRun], bytes], wall_seconds: float
+    planned_runs: Sequence[T], run: Callable[[T], bytes], lost_row: Callable[[T, LostRun], bytes], wall_seconds: float
 ) -> Iterator[bytes]:
-    """For each errand in order what `run` makes of it in a child process, or what `lost` says when it does not come back."""
+    """For each planned run in order, what `run` makes of it in a child process, or `lost_row` where it does not come back."""
     place = 0
     while place < len(planned_runs):
         child = _Child(planned_runs[place:], run)
@@ -64,7 +64,7 @@ def run_in_child(
                 answer = child.answer(wall_seconds)
                 place += 1
                 if isinstance(answer, LostRun):
-                    yield lost(planned_runs[place - 1], answer)
+                    yield lost_row(planned_runs[place - 1], answer)
                     break
                 yield answer
         finally:

@@ -13,13 +13,12 @@ from quarterdeck.backend.core.events import (
     Record,
     SuspicionRaised,
 )
-
-_SECOND_US = 1_000_000
+from quarterdeck.backend.core.properties import SECOND_US
 
 
 class DetectionTimes:
-    """Takes records as a journal does. `seconds` holds, for each life that was killed or paused, the time until somebody
-    suspected or removed it; lives that went on before are not counted."""
+    """Takes records as a journal does. `seconds` holds, for each incarnation that was killed or paused, the time until somebody
+    suspected or removed it; one that went on before is not counted."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -33,16 +32,17 @@ class DetectionTimes:
         """From the last fault or repair until the last change of a member list; None when nothing was done to the cluster."""
         if self._disturbed_us is None:
             return None
-        return max(0, self._listed_us - self._disturbed_us) / _SECOND_US
+        return max(0, self._listed_us - self._disturbed_us) / SECOND_US
 
     def append(self, record: Record) -> None:
+        """Take the next record of the run."""
         match record.event:
             case ListInstalled():
                 self._listed_us = record.at
             case SuspicionRaised(suspect_uuid=uuid) | MemberRemoved(removed_uuid=uuid):
                 since_us = self._since.pop(uuid, None)
                 if since_us is not None:
-                    self.seconds.append((record.at - since_us) / _SECOND_US)
+                    self.seconds.append((record.at - since_us) / SECOND_US)
             case MemberStarted():
                 self._lives[record.member] = record.uuid
             case ProcessKilled(target) | ProcessPaused(target):

@@ -12,9 +12,9 @@ from msgspec import Struct
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.campaign.comparison import VariantResult, compare_variants
-from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, investigate, ranked
+from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, count_failures, investigate
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds, in_order
-from quarterdeck.backend.pipeline.campaign.store import CampaignStore, opened
+from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_campaign
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import Attempt, run_waves
 
@@ -39,7 +39,7 @@ class Progress(Struct, frozen=True):
         return (self.runs - self.runs_before) / self.seconds if self.seconds else 0.0
 
 
-class Took(Struct, frozen=True):
+class Throughput(Struct, frozen=True):
     """What this driver did. Not the same at the next time."""
 
     runs: int
@@ -63,7 +63,7 @@ class Summary(Struct, frozen=True):
     """Ways of failing beyond those in `failures`."""
     settings: tuple[VariantResult, ...]
     """With a sweep, what is compared."""
-    took: Took
+    took: Throughput
     folder: str
 
     @property
@@ -80,26 +80,26 @@ def run_campaign(
     resume: bool = False,
     scenario_file: str = "",
     shrinks: bool = True,
-    tell: Callable[[Progress], None] = lambda progress: None,
-    warn: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_warning: Callable[[str], None] = lambda text: None,
     attempt: Attempt | None = None,
 ) -> Summary:
     """Run what `folder` does not hold yet, then look into what failed. Raises `CampaignRefused`, OSError, what Spark raises.
 
-    `tell` is called as waves come back, `warn` with what people should know besides. The summary is written to
+    `on_progress` is called as waves come back, `on_warning` with what people should know besides. The summary is written to
     ``summary.json`` too.
     """
     began = time.monotonic()
-    with opened(folder, campaign, resume=resume) as store:
+    with open_campaign(folder, campaign, resume=resume) as store:
         if store.code_changed:
-            warn(f"{folder} was begun with other code: what it found and what is found now may not fit together")
-        ran = _run_the_rest(spark, campaign, seeds, store, began, tell, attempt)
+            on_warning(f"{folder} was begun with other code: what it found and what is found now may not fit together")
+        ran = _run_the_rest(spark, campaign, seeds, store, began, on_progress, attempt)
         rows = [row for row in store.rows() if row.seed in seeds]
         took = time.monotonic() - began
-        ways = ranked(rows)
+        ways = count_failures(rows)
         failures = []
         for way in ways[:MAX_SIGNATURES]:
-            warn(f"looking into {way.first[0].signature}: {way.runs} runs")
+            on_warning(f"looking into {way.first[0].signature}: {way.runs} runs")
             failures.append(
                 investigate(
                     campaign,
@@ -123,7 +123,7 @@ def _run_the_rest(
     seeds: range,
     store: CampaignStore,
     began: float,
-    tell: Callable[[Progress], None],
+    on_progress: Callable[[Progress], None],
     attempt: Attempt | None,
 ) -> int:
     """Run what has not been run; how many that were."""
@@ -134,7 +134,7 @@ def _run_the_rest(
     whole = sum(expected_seconds(campaign, planned_run) for planned_run in left)
     ran, failed, spent = 0, 0, 0.0
     for rows in run_waves(spark, campaign, left, attempt) if left else ():
-        store.keep(rows)
+        store.append_rows(rows)
         ran += len(rows)
         new_failures = tuple(row for row in rows if row.verdict in FAILURES)
         failed += len(new_failures)
@@ -142,7 +142,9 @@ def _run_the_rest(
         share = spent / whole if whole else 1.0
         seconds = time.monotonic() - began
         left_seconds = seconds / share - seconds if share else None
-        tell(Progress(before + ran, before, len(planned_runs), failed, share, seconds, left_seconds, new_failures))
+        on_progress(
+            Progress(before + ran, before, len(planned_runs), failed, share, seconds, left_seconds, new_failures)
+        )
     return ran
 
 
@@ -171,7 +173,7 @@ def _summary(
         failures=tuple(failures),
         failures_left_out=left_out,
         settings=compare_variants(campaign, rows) if campaign.is_sweep else (),
-        took=Took(ran, round(wall_seconds, 1), round(ran / wall_seconds, 1) if wall_seconds else 0.0),
+        took=Throughput(ran, round(wall_seconds, 1), round(ran / wall_seconds, 1) if wall_seconds else 0.0),
         folder=str(folder),
     )
 

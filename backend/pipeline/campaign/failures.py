@@ -49,26 +49,26 @@ class Failure(Struct, frozen=True):
     """A small scenario that fails alike, or the whole one when its process did not survive."""
 
 
-class Ranked(Struct):
+class FailureCount(Struct):
     """Failures of one signature while they are counted; `first` are those of the smallest seeds, in that order."""
 
     runs: int
     first: list[VerdictRow]
 
 
-def ranked(rows: Iterable[VerdictRow]) -> list[Ranked]:
+def count_failures(rows: Iterable[VerdictRow]) -> list[FailureCount]:
     """The failures by signature, the most frequent first."""
-    ways: dict[tuple[str, str], Ranked] = {}
+    ways: dict[tuple[str, str], FailureCount] = {}
     for row in rows:
         if row.verdict in FAILURES:
-            way = ways.setdefault((row.verdict, row.signature), Ranked(0, []))
+            way = ways.setdefault((row.verdict, row.signature), FailureCount(0, []))
             way.runs += 1
             way.first = sorted((*way.first, row), key=_planned_run)[:MAX_SEEDS]
     return sorted(ways.values(), key=lambda way: (-way.runs, way.first[0].signature))
 
 
 def investigate(
-    campaign: Campaign, way: Ranked, *, journals: Path, failures: Path, scenario_file: str, shrinks: bool
+    campaign: Campaign, way: FailureCount, *, journals: Path, failures: Path, scenario_file: str, shrinks: bool
 ) -> Failure:
     """Record the first runs of this way of failing and write a scenario for it. What stands there already is kept.
 

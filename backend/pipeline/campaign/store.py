@@ -38,7 +38,7 @@ class StoredPlan(Struct, frozen=True):
 
 
 class CampaignStore:
-    """The folder of one campaign, opened with `opened`."""
+    """The folder of one campaign, opened with `open_campaign`."""
 
     def __init__(self, folder: Path, *, code_changed: bool) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class CampaignStore:
     def failures(self) -> Path:
         return self.folder / "failures"
 
-    def keep(self, rows: Sequence[VerdictRow]) -> None:
+    def append_rows(self, rows: Sequence[VerdictRow]) -> None:
         """Write the rows as one more chunk: when this returns they survive a kill. Raises OSError."""
         table = pa.Table.from_pylist(msgspec.to_builtins(rows), schema=to_arrow_schema(ROWS))
         building = self._verdicts / f"{_BUILDING}{self._next}"
@@ -87,7 +87,7 @@ class CampaignStore:
 
 
 @contextmanager
-def opened(folder: Path, campaign: Campaign, *, resume: bool) -> Iterator[CampaignStore]:
+def open_campaign(folder: Path, campaign: Campaign, *, resume: bool) -> Iterator[CampaignStore]:
     """The folder, made when it is not there, and nobody else's meanwhile. Raises `CampaignRefused` and OSError.
 
     With `resume` it may hold the same campaign already; its seeds may be others now.

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-Verdict = Literal["ok", "violation", "no-convergence", "expectation", "crash", "timeout", "died", "unknown"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-FAILURES: tuple[Verdict, ...] = ("violation", "no-convergence", "expectation", "crash", "timeout", "died")
+RunVerdict = Literal["ok", "violation", "no-convergence", "expectation", "crash", "timeout", "died", "unknown"]
+VERDICTS: tuple[RunVerdict, ...] = get_args(RunVerdict)
+FAILURES: tuple[RunVerdict, ...] = ("violation", "no-convergence", "expectation", "crash", "timeout", "died")
 
 
 class VerdictRow(Struct, frozen=True):
@@ -20,7 +20,7 @@ class VerdictRow(Struct, frozen=True):
     """Place among the settings that are compared, from 0; 0 without a sweep."""
     seed: int
     members: int
-    verdict: Verdict
+    verdict: RunVerdict
     signature: str = ""
     """Equal for failures that seem to have one cause; empty when nothing failed."""
     invariant: str = ""

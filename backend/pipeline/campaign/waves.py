@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from quarterdeck.backend.pipeline.campaign.attempt import attempt as attempt_once
-from quarterdeck.backend.pipeline.campaign.attempt import lost
+from quarterdeck.backend.pipeline.campaign.attempt import lost_row
 from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, run_in_child
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
@@ -160,7 +160,7 @@ def _work(
             answers = run_in_child(
                 tasks[number],
                 lambda planned_run: encode(attempt(planned_run)),
-                lambda planned_run, loss: encode(lost(planned_run, loss)),
+                lambda planned_run, loss: encode(lost_row(planned_run, loss)),
                 wall_seconds,
             )
             rows = [msgspec.structs.replace(decode(answer), attempt=tries) for answer in answers]

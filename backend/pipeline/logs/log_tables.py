@@ -1,8 +1,9 @@
-"""Logs of the product on Spark: files of any size, in splits over the executors, to the tables that our journals make.
+"""Logs of the product on Spark: files of any size, in splits over the executors, become the tables that our journals make.
 
-Three steps. Each split is heard by one task (`hearing`), and what matters is kept by Spark, on disk where memory is short. The
-driver puts the summaries of the splits together, a few numbers for each. Then the messages go to their members, sorted by Spark,
-and each member's story is told as its messages stream by (`story`): no step holds more than a message and a member's beliefs.
+Three steps. One task parses each split (`split_parser`), and Spark keeps what matters, on disk where memory is short. The
+driver puts the summaries of the splits together (`log_set`), a few numbers for each. Then Spark sorts the messages by member, and
+the records of each member are made as its messages stream by (`event_reconstruction`): no step holds more than a message and
+what one member believes.
 
 The files have to be readable under the same path for every executor.
 """
@@ -18,7 +19,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
@@ -39,15 +40,15 @@ from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 SOURCE_NAME = "quarterdeck-product-logs"
 _BATCH = 512
 
-FOUND = StructType(
+PARSED = StructType(
     [
         StructField("file", StringType()),
         StructField("split", IntegerType()),
         StructField("what", StringType()),
-        StructField("told", StringType()),
+        StructField("json", StringType()),
     ]
 )
-"""What the tasks give: a `EventMessage`, `QuarantinedMessage` or `SplitSummary`, as JSON, under its name."""
+"""What the tasks give: each an `EventMessage`, a `QuarantinedMessage` or a `SplitSummary`, as JSON, and the name of its class."""
 
 QUARANTINE = StructType(
     [
@@ -96,10 +97,11 @@ class ProductLogs:
     """Schema `QUARANTINE`: lines and messages that made no record because nobody knows what they mean."""
     coverage: DataFrame
     """Schema `COVERAGE`: how many messages and lines there are of each kind. The lines of a file are all its lines."""
-    _kept: DataFrame
+    _parsed: DataFrame
 
     def release(self) -> None:
-        self._kept.unpersist()
+        """Spark need not keep the parsed messages any more."""
+        self._parsed.unpersist()
 
 
 def read_product_logs(
@@ -114,17 +116,16 @@ def read_product_logs(
     spark.dataSource.register(ProductLogSource)
     work = _Work([str(file) for file in files], options, split_bytes)
     source = spark.read.format(SOURCE_NAME).option("work", msgspec.json.encode(work).decode())
-    kept = source.load().persist(StorageLevel.MEMORY_AND_DISK)
-    told = kept.where(F.col("what") == "SplitSummary").select("told").collect()
-    summaries = [msgspec.json.decode(row.told, type=SplitSummary) for row in told]
-    whole = LogSet(summaries, options)
-    heard = kept.where(F.col("what") == "EventMessage")
-    placed = heard.mapInArrow(_placing(whole), _PLACED)
+    parsed = source.load().persist(StorageLevel.MEMORY_AND_DISK)
+    rows = parsed.where(_is_a(SplitSummary)).select("json").collect()
+    summaries = [msgspec.json.decode(row.json, type=SplitSummary) for row in rows]
+    log_set = LogSet(summaries, options)
+    placed = parsed.where(_is_a(EventMessage)).mapInArrow(_place_messages(log_set), _PLACED)
     members = placed.where(F.col("member").isNotNull()).drop("number")
     in_order = members.repartition(_shuffles(spark), "run", "member").sortWithinPartitions(*_ORDER)
-    lines = in_order.mapInArrow(_telling(whole), StructType([StructField("raw", StringType())]))
+    lines = in_order.mapInArrow(_make_records(log_set), StructType([StructField("raw", StringType())]))
     records = lines.select(F.from_json("raw", RECORD).alias("record")).select("record.*")
-    aside = kept.where(F.col("what") == "QuarantinedMessage").mapInArrow(_keeping(whole), QUARANTINE)
+    quarantined = parsed.where(_is_a(QuarantinedMessage)).mapInArrow(_quarantined(log_set), QUARANTINE)
     nobody = placed.where(F.col("member").isNull()).select(
         "file", F.col("number").alias("line"), F.col("text").alias("raw"), F.lit(AMBIGUOUS_MEMBER).alias("reason")
     )
@@ -134,7 +135,12 @@ def read_product_logs(
         for what, (messages, numbers) in sorted(by_kind.items())
     ]
     coverage = spark.createDataFrame(counts, COVERAGE)
-    return ProductLogs(records, lines, aside.unionByName(nobody), coverage, kept)
+    return ProductLogs(records, lines, quarantined.unionByName(nobody), coverage, parsed)
+
+
+def _is_a(parsed: type) -> Column:
+    """Whether a row of schema `PARSED` is of this class."""
+    return F.col("what") == parsed.__name__
 
 
 def _shuffles(spark: SparkSession) -> int:
@@ -158,7 +164,7 @@ class ProductLogSource(DataSource):
         return SOURCE_NAME
 
     def schema(self) -> StructType:
-        return FOUND
+        return PARSED
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return _Reader(dict(self.options))
@@ -184,24 +190,24 @@ class _Reader(DataSourceReader):
             (split.file, split.index, type(found).__name__, _json(found))
             for found in parse_split(split, self._work.options)
         )
-        yield from _batches(rows, FOUND)
+        yield from _batches(rows, PARSED)
 
 
 def _json(found: EventMessage | QuarantinedMessage | SplitSummary) -> str:
     return msgspec.json.encode(found).decode()
 
 
-def _placing(whole: LogSet) -> Any:
+def _place_messages(log_set: LogSet) -> Any:
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = msgspec.json.Decoder(EventMessage)
 
         def rows() -> Iterator[tuple[Any, ...]]:
-            for file, index, told in _columns(batches, "file", "split", "told"):
-                heard = decoder.decode(told)
-                placed = whole.place(file, index, heard)
-                line = whole.line_number(file, index, heard.number)
+            for file, index, encoded in _columns(batches, "file", "split", "json"):
+                message = decoder.decode(encoded)
+                placed = log_set.place(file, index, message)
+                line = log_set.line_number(file, index, message.number)
                 if placed is None:
-                    yield None, None, None, None, None, file, heard.offset, heard.logger, heard.text, line
+                    yield None, None, None, None, None, file, message.offset, message.logger, message.text, line
                 else:
                     yield (*msgspec.structs.astuple(placed), line)
 
@@ -210,24 +216,24 @@ def _placing(whole: LogSet) -> Any:
     return place
 
 
-def _telling(whole: LogSet) -> Any:
+def _make_records(log_set: LogSet) -> Any:
     def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         names = [field.name for field in _PLACED.fields if field.name != "number"]
         placed = (MemberMessage(*row) for row in _columns(batches, *names))
-        rows = ((msgspec.json.encode(record).decode(),) for record in records_of(placed, whole))
+        rows = ((msgspec.json.encode(record).decode(),) for record in records_of(placed, log_set))
         yield from _batches(rows, StructType([StructField("raw", StringType())]))
 
     return tell
 
 
-def _keeping(whole: LogSet) -> Any:
+def _quarantined(log_set: LogSet) -> Any:
     def keep(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = msgspec.json.Decoder(QuarantinedMessage)
 
         def rows() -> Iterator[tuple[Any, ...]]:
-            for file, index, told in _columns(batches, "file", "split", "told"):
-                kept = decoder.decode(told)
-                yield file, whole.line_number(file, index, kept.number), kept.text, kept.reason
+            for file, index, encoded in _columns(batches, "file", "split", "json"):
+                message = decoder.decode(encoded)
+                yield file, log_set.line_number(file, index, message.number), message.text, message.reason
 
         yield from _batches(rows(), QUARANTINE)
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.metrics.settings import setting_count
-from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up
+from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import frozen, masters, running
 from quarterdeck.backend.pipeline.tables.columns import INDEX, NUMBER, RUN, TEXT, of_kind, schema, shaped
@@ -40,10 +40,10 @@ _FIRST_REPLICA = 2
 
 def availability(table_source: TableSource) -> DataFrame:
     """One row for each partition and each master that led with a table (schema `AVAILABILITY`)."""
-    rows = table_source.kept("rows", lambda: _rows(table_source))
-    counted = table_source.kept("replicas at once", lambda: _counted(table_source, rows))
-    ownerless = _summed(joined_up(counted, _OF_ONE, F.expr("owners = 0")), "without_owner")
-    fewer = _summed(joined_up(counted, _OF_ONE, F.expr("replicas < wanted")), "fewer_replicas")
+    rows = table_source.memoized("rows", lambda: _rows(table_source))
+    counted = table_source.memoized("replicas at once", lambda: _counted(table_source, rows))
+    ownerless = _summed(merge_adjacent(counted, _OF_ONE, F.expr("owners = 0")), "without_owner")
+    fewer = _summed(merge_adjacent(counted, _OF_ONE, F.expr("replicas < wanted")), "fewer_replicas")
     observed = counted.groupBy(*_OF_ONE, "member", "wanted").agg(F.sum(F.expr("to_at - from_at")).alias("observed_us"))
     whole = observed.join(ownerless, _OF_ONE, "left").join(fewer, _OF_ONE, "left").fillna(0)
     return shaped(whole.withColumnsRenamed({"uuid": "master_uuid", "member": "master"}), AVAILABILITY)
@@ -53,7 +53,7 @@ def _counted(table_source: TableSource, rows: DataFrame) -> DataFrame:
     """Stretches of each row in which the same holders are there: owners, replicas, wanted, member."""
     # A row without anybody still spans its time.
     spans = rows.select(*_OF_ONE, "from_at", "to_at", F.lit(1).alias("told"), *_none("owners", "replicas"))
-    counted = at_once(spans.unionByName(_there(table_source, rows)), _OF_ONE, "told", "owners", "replicas")
+    counted = concurrent_sums(spans.unionByName(_there(table_source, rows)), _OF_ONE, "told", "owners", "replicas")
     return counted.where("told > 0").join(_wanted(table_source, rows), _OF_ONE)
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from quarterdeck.backend.pipeline.metrics.settings import setting, setting_count, setting_us
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import running, view_spans
-from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, YES_NO, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import BOOLEAN, NUMBER, RUN, TEXT, of_kind, schema, shaped
 
 HOW = (
     ("no heartbeat for %", "heartbeat"),
@@ -42,7 +42,7 @@ DETECTION = schema(
     ("victim_uuid", TEXT, "its life"),
     ("observer", TEXT, "label of the member that should notice"),
     ("observer_uuid", TEXT, "its life"),
-    ("master", YES_NO, "whether that one was master: it suspects nobody, it removes at once"),
+    ("master", BOOLEAN, "whether that one was master: it suspects nobody, it removes at once"),
     ("how", TEXT, "heartbeat, connection, confirmation, report, disconnection, explicit, new-life, other-cluster, goodbye "
      "or other: the evidence"),
     ("detector", TEXT, "the observer's kind of failure detector, where known"),
@@ -66,7 +66,7 @@ def detection(table_source: TableSource) -> DataFrame:
 
     Left out are those who had the victim suspected already, and those whose own life ended before they could tell.
     """
-    expected = table_source.kept("expected", lambda: _expected(table_source))
+    expected = table_source.memoized("expected", lambda: _expected(table_source))
     noticed = expected.join(_noticings(table_source), ["run", "observer_uuid", "victim_uuid"])
     before = noticed.where("told_at < from_at and from_at < coalesce(untold_at, until_at)").select(*_KEY).distinct()
     first = (

@@ -77,7 +77,7 @@ def _of_few(spark: SparkSession, files: Sequence[Path]) -> tuple[TableSource, in
     from quarterdeck.backend.pipeline.metrics.table_source import TableSource
     from quarterdeck.backend.pipeline.tables import bronze
 
-    lines = bronze.named(bronze.read_lines(spark, [str(file) for file in files])).coalesce(1)
+    lines = bronze.with_run_name(bronze.read_lines(spark, [str(file) for file in files])).coalesce(1)
     ranked = bronze.ranked(lines).localCheckpoint()
     unfit = ranked.agg(F.count_if(bronze.is_quarantined()).alias("lines")).collect()[0]
     return TableSource(bronze.bronze(ranked).events), unfit.lines
@@ -93,7 +93,7 @@ def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[
     from quarterdeck.backend.pipeline.tables import bronze
 
     seen = Observation()
-    lines = bronze.ranked(bronze.named(bronze.read_lines(spark, [str(file) for file in files])))
+    lines = bronze.ranked(bronze.with_run_name(bronze.read_lines(spark, [str(file) for file in files])))
     counted = lines.observe(seen, F.count_if(bronze.is_quarantined()).alias("unfit"))
     bronze.bronze(counted).events.write.parquet(str(place), compression="zstd")
     return TableSource(spark.read.schema(RECORD).parquet(str(place))), int(seen.get["unfit"])

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from quarterdeck.backend.pipeline.metrics.settings import setting, setting_count, setting_us
-from quarterdeck.backend.pipeline.metrics.spans import without
+from quarterdeck.backend.pipeline.metrics.spans import subtract
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import frozen, running, view_spans
 from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, of_kind, schema, shaped
@@ -61,7 +61,7 @@ def _is_author(member: Column) -> Column:
 
 def _heartbeats(table_source: TableSource) -> DataFrame:
     """To all others on the list, or to as many as watch it on a ring, once in an interval."""
-    awake = without(
+    awake = subtract(
         view_spans(table_source).where("from_at < to_at"),
         frozen(table_source),
         ["run", "uuid"],

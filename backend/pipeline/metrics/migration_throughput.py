@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up
+from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.tables.columns import (
     AT,
@@ -56,9 +56,9 @@ def migration_rates(table_source: TableSource) -> DataFrame:
     spans = table.where("started_at is not null").select(
         "run", F.col("started_at").alias("from_at"), F.coalesce("decided_at", "run_ended_at").alias("to_at")
     )
-    counted = at_once(spans.withColumn("moving", F.lit(1)), ["run"], "moving")
+    counted = concurrent_sums(spans.withColumn("moving", F.lit(1)), ["run"], "moving")
     most = counted.groupBy("run").agg(F.max("moving").alias("most_at_once"))
-    busy = joined_up(counted, ["run"], F.expr("moving > 0"))
+    busy = merge_adjacent(counted, ["run"], F.expr("moving > 0"))
     busy = busy.groupBy("run").agg(F.sum(F.expr("to_at - from_at")).alias("busy_us"))
     totals = table.groupBy("run").agg(
         F.count_if(F.col("outcome") == "committed").alias("committed"),

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 
-def at_once(spans: DataFrame, keys: Sequence[str], *weights: str) -> DataFrame:
+def concurrent_sums(spans: DataFrame, keys: Sequence[str], *weights: str) -> DataFrame:
     """The sums of `weights` over the spans that last, by `keys`: one row for each stretch in which nothing changes.
 
     Stretches in which there is none are left out at both ends only. Spans without any length count for nothing.
@@ -30,7 +30,7 @@ def at_once(spans: DataFrame, keys: Sequence[str], *weights: str) -> DataFrame:
     return changes.withColumns({**sums, "to_at": F.lead("from_at").over(in_order)}).where("to_at is not null")
 
 
-def joined_up(stretches: DataFrame, keys: Sequence[str], wanted: Column) -> DataFrame:
+def merge_adjacent(stretches: DataFrame, keys: Sequence[str], wanted: Column) -> DataFrame:
     """The longest spans, by `keys`, throughout which `wanted` holds, of stretches that follow on one another."""
     in_order = Window.partitionBy(*keys).orderBy("from_at")
     breaks = F.when(F.lag("to_at").over(in_order) == F.col("from_at"), 0).otherwise(1)
@@ -43,7 +43,7 @@ def joined_up(stretches: DataFrame, keys: Sequence[str], wanted: Column) -> Data
     )
 
 
-def without(spans: DataFrame, holes: DataFrame, on: Sequence[str], keys: Sequence[str]) -> DataFrame:
+def subtract(spans: DataFrame, holes: DataFrame, on: Sequence[str], keys: Sequence[str]) -> DataFrame:
     """What is left of `spans` where no hole of the same `on` covers them. `keys` name a span among those of its time."""
     cut = F.struct(
         *(F.col(name).alias(f"_{name}") for name in on), F.col("from_at").alias("_from"), F.col("to_at").alias("_to")
@@ -59,5 +59,5 @@ def without(spans: DataFrame, holes: DataFrame, on: Sequence[str], keys: Sequenc
         F.lit(1).alias("_covered"),
     )
     whole = spans.select(*keys, "from_at", "to_at", F.lit(1).alias("_there"), F.lit(0).alias("_covered"))
-    counted = at_once(whole.unionByName(clipped), keys, "_there", "_covered")
-    return joined_up(counted, keys, F.expr("_there > 0 and _covered = 0"))
+    counted = concurrent_sums(whole.unionByName(clipped), keys, "_there", "_covered")
+    return merge_adjacent(counted, keys, F.expr("_there > 0 and _covered = 0"))

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
 from quarterdeck.backend.pipeline.metrics.fault_ends import fault_ends
-from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up
+from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import masters, view_spans
 from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, schema, shaped
@@ -35,7 +35,7 @@ SPLITS = schema(
 
 def splits(table_source: TableSource) -> DataFrame:
     """One row for each split brain (schema `SPLITS`). A frozen master leads nobody."""
-    windows = table_source.kept("windows of splits", lambda: _windows(table_source))
+    windows = table_source.memoized("windows of splits", lambda: _windows(table_source))
     key = (F.col("run"), F.col("from_at").alias("window_from"), F.col("to_at").alias("window_to"))
     sides = _sides(table_source, windows.select(*key))
     healed = (
@@ -61,8 +61,8 @@ def splits(table_source: TableSource) -> DataFrame:
 
 def _windows(table_source: TableSource) -> DataFrame:
     """Spans with more than one master: run, from_at, to_at, and whether they ended before the journal did."""
-    counted = at_once(masters(table_source).withColumn("masters", F.lit(1)), ["run"], "masters")
-    several = joined_up(counted, ["run"], F.expr("masters > 1"))
+    counted = concurrent_sums(masters(table_source).withColumn("masters", F.lit(1)), ["run"], "masters")
+    several = merge_adjacent(counted, ["run"], F.expr("masters > 1"))
     ended = F.col("to_at") < F.col("run_ended_at")
     return several.join(table_source.ends(), "run").select("run", "from_at", "to_at", ended.alias("ended"))
 

@@ -136,7 +136,7 @@ def _samples(table_source: TableSource) -> Iterator[DataFrame]:
         )
 
     def made(name: str) -> DataFrame:
-        return table_source.kept(name, lambda: METRICS[name].make(table_source))
+        return table_source.memoized(name, lambda: METRICS[name].make(table_source))
 
     noticed = made("detection")
     by_what = F.concat_ws(" ", "fault", F.coalesce("how", F.lit("unnoticed")))

@@ -33,9 +33,9 @@ class TableSource:
         """One of `TABLES`."""
         if self._read is not None:
             return self._read(name)
-        return self.kept(name, lambda: TABLES[name].make(self.events))
+        return self.memoized(name, lambda: TABLES[name].make(self.events))
 
-    def kept(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
+    def memoized(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
         """What `make` makes, and the same again for everybody who asks for `name`."""
         if name not in self._kept:
             self._kept[name] = make().localCheckpoint()
@@ -44,4 +44,4 @@ class TableSource:
     def ends(self) -> DataFrame:
         """Columns run, run_began_at and run_ended_at: the first and the last record of each run."""
         spans = (F.min("at").alias("run_began_at"), F.max("at").alias("run_ended_at"))
-        return self.kept("ends", lambda: self.events.groupBy("run").agg(*spans))
+        return self.memoized("ends", lambda: self.events.groupBy("run").agg(*spans))

@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.metrics.fault_ends import fault_ends
-from quarterdeck.backend.pipeline.metrics.spans import at_once, without
+from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, subtract
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import frozen, running, view_spans
-from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, YES_NO, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import BOOLEAN, NUMBER, RUN, TEXT, TEXTS, schema, shaped
 
 BURST_US = 5_000
 """What happens within so short a time is one disturbance: the links of a cut, for instance."""
@@ -22,7 +22,7 @@ VIEW_CONVERGENCE = schema(
     ("what", TEXTS, "what happened: started, stopped, killed, lost, paused, resumed, mended"),
     ("agreed_at", NUMBER, "when all running members held one list of just themselves; null if something came before"),
     ("took_us", NUMBER, "how long that took"),
-    ("overtaken", YES_NO, "whether the next disturbance came first; where not, the journal ended"),
+    ("overtaken", BOOLEAN, "whether the next disturbance came first; where not, the journal ended"),
     ("lineage", TEXT, "lineage of the list that they agreed on"),
     ("version", NUMBER, "its version"),
 )
@@ -34,11 +34,11 @@ def view_convergence(table_source: TableSource) -> DataFrame:
     """
     following = Window.partitionBy("run").orderBy("at")
     bursts = (
-        table_source.kept("bursts", lambda: _bursts(table_source))
+        table_source.memoized("bursts", lambda: _bursts(table_source))
         .withColumn("next_at", F.lead("first_at").over(following))
         .where("size(what) > 0")
     )
-    agreed = table_source.kept("agreements", lambda: agreements(table_source)).withColumnsRenamed(
+    agreed = table_source.memoized("agreements", lambda: agreements(table_source)).withColumnsRenamed(
         {"from_at": "begins", "to_at": "ends"}
     )
     in_time = (F.col("ends") > F.col("at")) & (F.col("next_at").isNull() | (F.col("begins") < F.col("next_at")))
@@ -64,10 +64,10 @@ def agreements(table_source: TableSource) -> DataFrame:
     still = frozen(table_source)
     view = ["run", "lineage", "version", "size"]
     held, ran = (spans.where("from_at < to_at") for spans in (view_spans(table_source), running(table_source)))
-    holding = table_source.kept("holding", lambda: without(held, still, ["run", "uuid"], [*view, "uuid"]))
-    awake = table_source.kept("awake", lambda: without(ran, still, ["run", "uuid"], ["run", "uuid"]))
-    complete = at_once(holding.withColumn("holders", F.lit(1)), view, "holders").where("holders = size")
-    alive = at_once(awake.withColumn("alive", F.lit(1)), ["run"], "alive").select(
+    holding = table_source.memoized("holding", lambda: subtract(held, still, ["run", "uuid"], [*view, "uuid"]))
+    awake = table_source.memoized("awake", lambda: subtract(ran, still, ["run", "uuid"], ["run", "uuid"]))
+    complete = concurrent_sums(holding.withColumn("holders", F.lit(1)), view, "holders").where("holders = size")
+    alive = concurrent_sums(awake.withColumn("alive", F.lit(1)), ["run"], "alive").select(
         "run", F.col("alive").alias("size"), F.col("from_at").alias("alive_from"), F.col("to_at").alias("alive_to")
     )
     both = complete.join(alive, ["run", "size"]).where("from_at < alive_to and alive_from < to_at")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.metrics.spans import without
+from quarterdeck.backend.pipeline.metrics.spans import subtract
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 
 
@@ -26,12 +26,12 @@ def running(table_source: TableSource) -> DataFrame:
             )
         )
 
-    return table_source.kept("running", make)
+    return table_source.memoized("running", make)
 
 
 def frozen(table_source: TableSource) -> DataFrame:
     """Spans in which lives stood still: run, uuid, from_at, to_at."""
-    return table_source.kept("frozen", lambda: _frozen(table_source))
+    return table_source.memoized("frozen", lambda: _frozen(table_source))
 
 
 def _frozen(table_source: TableSource) -> DataFrame:
@@ -49,7 +49,7 @@ def view_spans(table_source: TableSource) -> DataFrame:
     Columns run, uuid, member, lineage, version, size, listed (uuids), master, leads (whether it is itself the master),
     from_at, to_at.
     """
-    return table_source.kept("beliefs", lambda: _view_spans(table_source))
+    return table_source.memoized("view spans", lambda: _view_spans(table_source))
 
 
 def _view_spans(table_source: TableSource) -> DataFrame:
@@ -71,6 +71,6 @@ def masters(table_source: TableSource) -> DataFrame:
 
     def make() -> DataFrame:
         leading = view_spans(table_source).where("leads and from_at < to_at")
-        return without(leading, frozen(table_source), ["run", "uuid"], ["run", "uuid", "member", "lineage"])
+        return subtract(leading, frozen(table_source), ["run", "uuid"], ["run", "uuid", "member", "lineage"])
 
-    return table_source.kept("masters", make)
+    return table_source.memoized("masters", make)

@@ -65,14 +65,14 @@ def _index(events: DataFrame, first: Sequence[str], limits: Limits) -> list[RunR
             F.count("*").alias("events"),
             F.count_distinct(member).alias("members"),
         )
-        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), *_as_people_count("run"))
+        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), *_natural_order("run"))
         .limit(limits.index)
         .collect()
     )
     return [RunRow(**row.asDict()) for row in rows]
 
 
-def _as_people_count(name: str) -> tuple[Column, ...]:
+def _natural_order(name: str) -> tuple[Column, ...]:
     """An order in which seed-9 comes before seed-10."""
     return F.regexp_replace(name, r"\d+", "0"), F.length(name), F.col(name)
 
@@ -92,7 +92,7 @@ def _parts(table_source: TableSource, runs: Mapping[str, RunRow], limits: Limits
     lives = _lanes(table("lives"), limits)
     shown = lives.select("run", "uuid")
     migrations = table("migrations").withColumn("type", F.coalesce("type", F.lit("unknown")))
-    splits = table_source.kept("splits", lambda: METRICS["splits"].make(table_source))
+    splits = table_source.memoized("splits", lambda: METRICS["splits"].make(table_source))
     measured = summary(table_source, "run").withColumnRenamed("by", "run")
     return {
         "lives": lives.select("run", "of", "member", "lanes", _life()),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-SECOND_US = 1_000_000
+from quarterdeck.backend.core.properties import SECOND_US
+
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 """Seconds between two ticks where that is a second or more."""
 MAX_TICKS = 10

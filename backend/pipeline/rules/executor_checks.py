@@ -110,7 +110,7 @@ def _check(
         len(invariant_checker.violations) :
     ]:
         yield _finding(run, finding_of(violation, violation.witnesses[0]))
-    if lacks := whole.lacks():
+    if lacks := whole.missing_part():
         yield "lacks", run, lacks, None, None
 
 

@@ -31,7 +31,7 @@ class JournalCompleteness:
         """The record is there and cannot be understood."""
         self._gap = self._gap or f"event {seq} of {member} is not as this version knows it: {problem}"
 
-    def lacks(self) -> str:
+    def missing_part(self) -> str:
         """What is missing, in words; empty when nothing is."""
         silent = sorted(address for uuid, address in self._members.items() if uuid not in self._latest)
         return self._gap or (f"nothing is there of {', '.join(silent[:3])}, on a list" if silent else "")

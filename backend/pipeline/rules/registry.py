@@ -19,7 +19,7 @@ from quarterdeck.backend.pipeline.schemas import WITNESS
 
 Severity = Literal["violation", "warning"]
 
-FOUND = StructType(
+FINDING_SCHEMA = StructType(
     [
         StructField("rule", StringType()),
         StructField("severity", StringType()),
@@ -37,7 +37,7 @@ FOUND = StructType(
 
 @dataclass(frozen=True)
 class Rule:
-    """Finds what breaks the invariants `names` (schema `FOUND`), in events of these `kinds`, after so long a calm."""
+    """Finds what breaks the invariants `names` (schema `FINDING_SCHEMA`), in events of these `kinds`, after so long a calm."""
 
     names: tuple[str, ...]
     kinds: frozenset[str]
@@ -65,7 +65,7 @@ def rule(
     return make
 
 
-def found(name: str, detail: Column, *witnesses: Column, severity: Column | None = None) -> Column:
+def finding_column(name: str, detail: Column, *witnesses: Column, severity: Column | None = None) -> Column:
     """A finding as a column: of a row whose columns are those of the event that shows it. Absent witnesses are left out."""
     return F.struct(
         F.lit(name).alias("rule"),
@@ -84,7 +84,7 @@ def first_broken(*checks: tuple[Column, Column]) -> Column:
 
 
 def findings(rows: DataFrame, *columns: Column) -> DataFrame:
-    """The rows' findings (schema `FOUND`): each of `columns` is one, or null."""
+    """The rows' findings (schema `FINDING_SCHEMA`): each of `columns` is one, or null."""
     several = rows.select("run", "member", "uuid", "seq", "at", F.array_compact(F.array(*columns)).alias("findings"))
     each = several.where(F.size("findings") > 0).withColumn("finding", F.explode("findings"))
     return each.select(

@@ -39,8 +39,8 @@ class Line(NamedTuple):
 class LiveAudit:
     """Keeps `findings` true to what was read of the journal at `root`, and `processed_files` to what was read.
 
-    May be called from several threads. Times are in seconds on the caller's monotonic clock. `tell` hears of each change, `say`
-    of what people should know. Raises OSError when the disk refuses.
+    May be called from several threads. Times are in seconds on the caller's monotonic clock. `on_change` is called
+    with each change, `on_message` with what people should know. Raises OSError when the disk refuses.
     """
 
     def __init__(
@@ -48,47 +48,47 @@ class LiveAudit:
         root: Path,
         processed_files: ProcessedFiles,
         findings: FindingsFile,
-        tell: Callable[[Change], None],
-        say: Callable[[str], None],
+        on_change: Callable[[Change], None],
+        on_message: Callable[[str], None],
         only_run: str = "",
     ) -> None:
         """`only_run`: nothing of other runs is looked at."""
         self.lines = 0
         self.problems = 0
         """Lines that are no records."""
-        self._root, self._consumed, self._findings = root, processed_files, findings
-        self._tell, self._say = tell, say
+        self._root, self._processed, self._findings = root, processed_files, findings
+        self._on_change, self._on_message = on_change, on_message
         self._arrivals = ArrivalWatermark(root, only_run)
         self._runs: dict[str, RunAudit] = {}
         self._changed: set[str] = set()
         """Runs of which something has to be judged or written down."""
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         for run in processed_files.unsettled():
             self._load(run)
 
     def take(self, lines: Iterable[Line], now_s: float) -> None:
         """Take in lines of finished files. When this returns, it will not be forgotten that they were read."""
-        with self._turn:
+        with self._lock:
             names: dict[str, dict[str, None]] = {}
-            for run, read in self._by_run(self._understood(lines)).items():
+            for run, read in self._by_run(self._parse(lines)).items():
                 audit = self._load(run)
                 names[run] = dict.fromkeys(one.place.file for one in read)
                 self._contradictions(run, audit.take(read, now_s))
-            self._consumed.add({run: tuple(files) for run, files in names.items()})
+            self._processed.add({run: tuple(files) for run, files in names.items()})
 
     def judge_due(self, now_s: float) -> None:
         """Judge what can be judged now, and write down what that changes."""
-        with self._turn:
+        with self._lock:
             self._take_open(self._arrivals.stalled(now_s))
             for run in sorted(self._changed):
                 audit = self._runs[run]
-                watermark_us = self._arrivals.watermark_us(run, self._consumed.files(run), now_s)
+                watermark_us = self._arrivals.watermark_us(run, self._processed.files(run), now_s)
                 self._judge(audit, watermark_us, now_s - SETTLE_SECONDS)
             self._put_aside()
 
     def finish(self) -> None:
         """Judge all that is there, files that are still open included: nothing more is waited for."""
-        with self._turn:
+        with self._lock:
             self._take_open(self._arrivals.stalled(inf, at_once=True))
             for run in sorted(self._changed):
                 self._judge(self._runs[run], inf, inf)
@@ -99,13 +99,13 @@ class LiveAudit:
 
     def close(self) -> None:
         """Keep the states of all runs for the next time."""
-        with self._turn:
+        with self._lock:
             for audit in self._runs.values():
-                self._consumed.keep(audit)
+                self._processed.save_state(audit)
 
     # Lines
 
-    def _understood(self, lines: Iterable[Line]) -> Iterator[ReadRecord]:
+    def _parse(self, lines: Iterable[Line]) -> Iterator[ReadRecord]:
         file, name, run = None, "", ""
         numbers: dict[int, int] = {}
         for line in lines:
@@ -131,7 +131,7 @@ class LiveAudit:
     def _problem(self, text: str) -> None:
         self.problems += 1
         if self.problems <= MAX_PROBLEMS_PRINTED:
-            self._say(text)
+            self._on_message(text)
 
     @staticmethod
     def _by_run(read: Iterable[ReadRecord]) -> dict[str, list[ReadRecord]]:
@@ -143,7 +143,7 @@ class LiveAudit:
     def _take_open(self, files: Sequence[Path]) -> None:
         """Take in files that nobody finishes, as they are now. They are read again when somebody does finish them."""
         lines = (Line(file, 0, raw) for file in files for raw in whole_lines(file))
-        for run, read in self._by_run(self._understood(lines)).items():
+        for run, read in self._by_run(self._parse(lines)).items():
             if run_directory(self._root, run).is_dir():
                 self._contradictions(run, self._load(run).take(read))  # they have waited long enough
 
@@ -154,7 +154,7 @@ class LiveAudit:
         self._changed.add(run)
         audit = self._runs.pop(run, None)
         if audit is None:
-            audit, names = self._consumed.kept(run)
+            audit, names = self._processed.load_state(run)
             self._read_again(audit, names)
         self._runs[run] = audit  # the last one is the one that was used last
         return audit
@@ -167,28 +167,28 @@ class LiveAudit:
                     lines = (Line(directory / name, 0, raw.removesuffix(b"\n")) for raw in file)
                     audit.take(read_of(lines, audit.run))
             except FileNotFoundError:
-                self._say(f"{directory / name}: it was read before and is gone; what it held is missing now")
+                self._on_message(f"{directory / name}: it was read before and is gone; what it held is missing now")
 
     def _judge(self, audit: RunAudit, before_us: float, arrived_until_s: float) -> None:
         judged = audit.judge(before_us, arrived_until_s)
         if audit.is_out_of_order:
-            self._say(f"run {audit.run}: a record came after later ones were judged; the run is judged anew")
+            self._on_message(f"run {audit.run}: a record came after later ones were judged; the run is judged anew")
             audit = self._anew(audit.run)
             judged = audit.judge(before_us)
         if judged:
             change = self._findings.state(audit.run, audit.findings(run_directory(self._root, audit.run)))
             if change.added or change.withdrawn:
-                self._tell(change)
-        if self._consumed.is_worth_keeping(audit):
-            self._consumed.keep(audit)
+                self._on_change(change)
+        if self._processed.is_worth_saving(audit):
+            self._processed.save_state(audit)
         if not audit.waits:
             self._changed.discard(audit.run)
-            self._consumed.settle(audit.run)
+            self._processed.settle(audit.run)
             self._arrivals.forget(audit.run)
 
     def _anew(self, run: str) -> RunAudit:
         audit = self._runs[run] = RunAudit(run)
-        self._read_again(audit, self._consumed.files(run))
+        self._read_again(audit, self._processed.files(run))
         for file in self._arrivals.read_while_open():
             audit.take(read_of((Line(file, 0, raw) for raw in whole_lines(file)), run))
         return audit
@@ -197,7 +197,7 @@ class LiveAudit:
         for run in [run for run in self._runs if run not in self._changed][
             : max(0, len(self._runs) - MAX_RUNS_IN_MEMORY)
         ]:
-            self._consumed.keep(self._runs.pop(run))
+            self._processed.save_state(self._runs.pop(run))
 
 
 def read_of(lines: Iterable[Line], run: str) -> Iterator[ReadRecord]:

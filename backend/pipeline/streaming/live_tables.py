@@ -25,7 +25,7 @@ class LiveTables:
         self._thread = threading.Thread(target=self._go_on, name="tables", daemon=True)
         self._thread.start()
 
-    def note_news(self) -> None:
+    def mark_dirty(self) -> None:
         self._news.set()
 
     def raise_failure(self) -> None:

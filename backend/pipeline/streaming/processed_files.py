@@ -26,7 +26,7 @@ from quarterdeck.backend.pipeline.streaming.findings_file import write_out
 from quarterdeck.backend.pipeline.streaming.run_audit import RunAudit
 
 FEWEST_RECORDS = 20_000
-"""A state is kept when so many records came since, and as many as there were: all states of a run cost as much as two."""
+"""A state is saved when so many records came since, and as many as there were: all states of a run cost as much as two."""
 
 
 class _Entry(Struct, omit_defaults=True):
@@ -62,13 +62,14 @@ class ProcessedFiles:
         self._key = _users_key()
         self._files: dict[str, dict[str, None]] = {}
         self._unsettled: dict[str, None] = {}
-        self._kept: dict[str, int] = {}
+        self._saved_records: dict[str, int] = {}
         """By run, how many records the state on disk stands for."""
         path = directory / "consumed.jsonl"
         self._read(path)
         self._descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o644)
 
     def close(self) -> None:
+        """Nothing more is noted."""
         os.close(self._descriptor)
 
     def files(self, run: str) -> Mapping[str, None]:
@@ -98,13 +99,14 @@ class ProcessedFiles:
 
     # States
 
-    def is_worth_keeping(self, audit: RunAudit) -> bool:
-        kept = self._kept.get(audit.run, 0)
-        return audit.judged - kept >= max(FEWEST_RECORDS, kept)
+    def is_worth_saving(self, audit: RunAudit) -> bool:
+        """Whether so much was judged since the last state that another one pays."""
+        saved = self._saved_records.get(audit.run, 0)
+        return audit.judged - saved >= max(FEWEST_RECORDS, saved)
 
-    def keep(self, audit: RunAudit) -> None:
-        """Keep the state of a run as it is."""
-        if audit.judged == self._kept.get(audit.run):
+    def save_state(self, audit: RunAudit) -> None:
+        """Write the state of a run as it is."""
+        if audit.judged == self._saved_records.get(audit.run):
             return
         pickled = pickle.dumps(audit, pickle.HIGHEST_PROTOCOL)
         state = _State(self._program, len(self.files(audit.run)), pickled, self._seal(pickled))
@@ -115,10 +117,10 @@ class ProcessedFiles:
             file.flush()
             os.fsync(file.fileno())
         beside.rename(path)
-        self._kept[audit.run] = audit.judged
+        self._saved_records[audit.run] = audit.judged
 
-    def kept(self, run: str) -> tuple[RunAudit, Sequence[str]]:
-        """The run as it was kept last, or as it began, and the files that were read since."""
+    def load_state(self, run: str) -> tuple[RunAudit, Sequence[str]]:
+        """The run as it was saved last, or as it began, and the files that were read since."""
         names = tuple(self.files(run))
         try:
             state = _STATE.decode(self._path(run).read_bytes())
@@ -129,7 +131,7 @@ class ProcessedFiles:
         if not hmac.compare_digest(state.seal, self._seal(state.pickled)):
             return RunAudit(run), names
         audit: RunAudit = pickle.loads(state.pickled)
-        self._kept[run] = audit.judged
+        self._saved_records[run] = audit.judged
         return audit, names[state.files :]
 
     def _seal(self, pickled: bytes) -> bytes:

@@ -60,7 +60,7 @@ class RunAudit:
         self.is_out_of_order = False
         """Whether a record came after a later one had been judged: everything has to be judged anew."""
         self._checker = InvariantChecker()
-        self._wholeness = JournalCompleteness()
+        self._completeness = JournalCompleteness()
         self._waiting: list[PendingRecord] = []
         self._numbers: dict[str, _Numbers] = {}
         self._last: RecordPosition | None = None
@@ -106,7 +106,7 @@ class RunAudit:
         at_us = self._last.at_us if self._last is not None else 0
         owed = self._checker.conclude(at_us, OBLIGATION_TIMEOUT_US).violations[len(self._checker.violations) :]
         found = [*self._online, *(finding_of(one, one.witnesses[0]) for one in owed)]
-        lacks = self._wholeness.lacks()
+        lacks = self._completeness.missing_part()
         return by_weight([linked(downgraded(one, lacks), directory) for one in found])
 
     def __getstate__(self) -> dict[str, object]:
@@ -115,9 +115,9 @@ class RunAudit:
 
     def _observe(self, record: Record) -> None:
         self.judged += 1
-        self._wholeness.number(record.uuid, record.member, record.seq)
+        self._completeness.number(record.uuid, record.member, record.seq)
         if isinstance(record.event, ListInstalled):
-            self._wholeness.listed(record.event)
+            self._completeness.listed(record.event)
         before = len(self._checker.violations)
         self._checker.observe(record)
         for violation in self._checker.violations[before:]:

@@ -97,8 +97,8 @@ def stream(
     where: StreamPaths,
     *,
     stop: threading.Event,
-    tell: Callable[[Change], None],
-    say: Callable[[str], None],
+    on_change: Callable[[Change], None],
+    on_message: Callable[[str], None],
     ready: Callable[[], None] = lambda: None,
     once: bool = False,
     trigger_ms: int = TRIGGER_MS,
@@ -107,9 +107,9 @@ def stream(
 ) -> Streamed:
     """Audit the journal as it grows until `stop` is set, or `once`: all that is there, and then end.
 
-    `tell` hears what is found as soon as it is in the file of findings. `ready` is called once Spark has started, which
-    takes over Ctrl-C at that. With `out_dir` the journal's tables are kept up to date there. Raises `StreamDied`,
-    `StoreRefused`, `JavaMissing`, OSError.
+    `on_change` is called with what is found as soon as it is in the file of findings, `on_message` with what people should
+    know. `ready` is called once Spark has started, which takes over Ctrl-C at that. With `out_dir` the journal's tables are kept
+    up to date there. Raises `StreamDied`, `StoreRefused`, `JavaMissing`, OSError.
     """
     locks = where.checkpoint / "lock", where.findings.with_name(f".{where.findings.name}.lock")
     with _only_one(locks[0]), _only_one(locks[1]), spark_session(master) as spark:
@@ -117,16 +117,18 @@ def stream(
         processed_files = ProcessedFiles(where.checkpoint)
         try:
             only_run = where.run_directory.name.removeprefix(RUN_PREFIX) if where.run_directory else ""
-            audit = LiveAudit(where.root, processed_files, FindingsFile(where.findings), tell, say, only_run)
+            audit = LiveAudit(
+                where.root, processed_files, FindingsFile(where.findings), on_change, on_message, only_run
+            )
             tables = LiveTables(spark, where.run_directories, out_dir) if out_dir is not None else None
-            _Running(where, audit, tables, stop).run(spark, once, trigger_ms)
+            _ActiveQuery(where, audit, tables, stop).run(spark, once, trigger_ms)
             audit.close()
         finally:
             processed_files.close()
         return Streamed(audit.lines, audit.problems, audit.violations(), where.findings)
 
 
-class _Running:
+class _ActiveQuery:
     """One query and what it feeds."""
 
     def __init__(self, where: StreamPaths, audit: LiveAudit, tables: LiveTables | None, stop: threading.Event) -> None:
@@ -178,7 +180,7 @@ class _Running:
             self._failure = problem
             raise
         if self._tables is not None and table.num_rows:
-            self._tables.note_news()
+            self._tables.mark_dirty()
 
 
 def read_lines(spark: SparkSession, pattern: str) -> DataFrame:

@@ -44,7 +44,7 @@ def parse_lines(lines: DataFrame) -> DataFrame:
     return lines.withColumn("record", F.from_json("raw", _READ_AS, options)).withColumn("reason", _why_no_record())
 
 
-def named(lines: DataFrame) -> DataFrame:
+def with_run_name(lines: DataFrame) -> DataFrame:
     """Lines as `parse_lines` gives them, whose records all name a run: where it is empty, `NO_RUN`."""
     run = F.when(F.col("record.run") == "", NO_RUN).otherwise(F.col("record.run"))
     return lines.withColumn("record", F.col("record").withField("run", run))

@@ -6,13 +6,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.tables.columns import (
+    BOOLEAN,
     INCARNATION_UUID,
     INDEX,
     MEMBER,
     NUMBER,
     RUN,
     TEXT,
-    YES_NO,
     field_when,
     of_kind,
     schema,
@@ -48,7 +48,7 @@ READS = schema(
     ("map", TEXT, "name of the map"),
     ("key", TEXT, "the key"),
     ("partition", INDEX, "the key's partition"),
-    ("found", YES_NO, "whether there was a value"),
+    ("found", BOOLEAN, "whether there was a value"),
     ("value", TEXT, "the value that was found"),
     ("started_at", NUMBER, "microseconds on the run's clock"),
     ("finished_at", NUMBER, "when the client had its answer; null if it never got one"),

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-TEXT, NUMBER, YES_NO, INDEX = StringType(), LongType(), BooleanType(), IntegerType()
+TEXT, NUMBER, BOOLEAN, INDEX = StringType(), LongType(), BooleanType(), IntegerType()
 TEXTS = ArrayType(TEXT)
 
 RUN = ("run", TEXT, "the run")

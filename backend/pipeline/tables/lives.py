@@ -7,13 +7,13 @@ from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.schemas import EVENT
 from quarterdeck.backend.pipeline.tables.columns import (
+    BOOLEAN,
     CLUSTER_EVENT_KINDS,
     INCARNATION_UUID,
     MEMBER,
     NUMBER,
     RUN,
     TEXT,
-    YES_NO,
     of_kind,
     schema,
     shaped,
@@ -24,7 +24,7 @@ LIVES = schema(
     INCARNATION_UUID,
     MEMBER,
     ("address", TEXT, "the address it was bound to, or else the one under which it stands on its own lists"),
-    ("lite", YES_NO, "whether it never holds data"),
+    ("lite", BOOLEAN, "whether it never holds data"),
     ("merged_from", TEXT, "the life before, when that one ended in a merge; empty otherwise"),
     (
         "settings",

@@ -6,11 +6,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.tables.columns import (
+    BOOLEAN,
     INDEX,
     NUMBER,
     RUN,
     TEXT,
-    YES_NO,
     field_when,
     of_kind,
     schema,
@@ -40,7 +40,7 @@ MIGRATIONS = schema(
     ("destination_new", INDEX, "its replica index after"),
     ("owner", TEXT, "address of the member that sends the data"),
     ("available", INDEX, "replicas of the partition before"),
-    ("unavoidable", YES_NO, "whether the plan had to lower the number of replicas"),
+    ("unavoidable", BOOLEAN, "whether the plan had to lower the number of replicas"),
     ("master", TEXT, "label of the master that began it"),
     ("started_at", NUMBER, "when the master began it; microseconds on the run's clock"),
     ("copied_at", NUMBER, "when the owner knew that all data was there"),

@@ -143,7 +143,7 @@ def _new_lines(spark: SparkSession, new_input: AuditInput) -> DataFrame | None:
     if copies:
         names = F.create_map(*(F.lit(part) for pair in copies.items() for part in pair))
         lines = lines.withColumn("file", F.coalesce(names[F.col("file")], "file"))
-    return bronze.named(lines).withColumn("run", _run_of_line())
+    return bronze.with_run_name(lines).withColumn("run", _run_of_line())
 
 
 def _names(spark: SparkSession, new_input: AuditInput) -> DataFrame:
@@ -173,7 +173,7 @@ def _lines(
             table = _read(spark, store / name, columns).where(F.col("run").isin(*sorted(runs)))
             if name == "quarantine":
                 table = table.join(_names(spark, new_input), "file", "left_anti")
-            parts.append(bronze.named(bronze.parse_lines(table.select("run", "raw", "file"))))
+            parts.append(bronze.with_run_name(bronze.parse_lines(table.select("run", "raw", "file"))))
     return reduce(DataFrame.unionByName, parts)
 
 

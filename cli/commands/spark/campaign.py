@@ -212,8 +212,8 @@ def _on_spark(
                 resume=resume,
                 scenario_file=scenario_file,
                 shrinks=shrinks,
-                tell=tell,
-                warn=say,
+                on_progress=tell,
+                on_warning=say,
             )
         except KeyboardInterrupt:
             say(f"interrupted; go on with --resume: {out}")

@@ -66,8 +66,8 @@ def stream(
             done = streaming.stream(
                 where,
                 stop=stop,
-                tell=lambda change: _tell(change, output),
-                say=say,
+                on_change=lambda change: _print_change(change, output),
+                on_message=say,
                 ready=lambda: _end_by_signals(stop),
                 once=once,
                 trigger_ms=trigger_ms,
@@ -108,7 +108,7 @@ def _end_by_signals(stop: threading.Event) -> None:
         signal.signal(number, end)
 
 
-def _tell(change: Change, output: Format) -> None:
+def _print_change(change: Change, output: Format) -> None:
     import msgspec
 
     from quarterdeck.backend.picture.text.formatting import one_line

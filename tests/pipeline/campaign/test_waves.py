@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
 from quarterdeck.backend.pipeline.campaign.driver import Progress, run_campaign
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, in_order
-from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, opened
+from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, open_campaign
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import run_waves
 from quarterdeck.backend.pipeline.spark.package_archive import sources_digest, write_package
@@ -71,7 +71,7 @@ def plain(campaign: Campaign, seeds: range) -> list[VerdictRow]:
 
 def test_a_campaign_finds_what_a_loop_finds(spark: SparkSession, tmp_path: Path) -> None:
     told: list[Progress] = []
-    summary = run_campaign(spark, SMALL, range(1, 61), tmp_path / "out", tell=told.append)
+    summary = run_campaign(spark, SMALL, range(1, 61), tmp_path / "out", on_progress=told.append)
     rows = plain(SMALL, range(1, 61))
     assert summary.digest == digest(rows)
     assert (summary.runs, summary.verdicts["ok"], summary.failures) == (60, 60, ())
@@ -84,7 +84,7 @@ def test_a_campaign_finds_what_a_loop_finds(spark: SparkSession, tmp_path: Path)
 def test_whatever_a_seed_does_is_a_row_and_no_failed_job(spark: SparkSession, tmp_path: Path) -> None:
     told: list[Progress] = []
     summary = run_campaign(
-        spark, SMALL, range(1, 31), tmp_path, shrinks=False, tell=told.append, attempt=partial(planted, SMALL)
+        spark, SMALL, range(1, 31), tmp_path, shrinks=False, on_progress=told.append, attempt=partial(planted, SMALL)
     )
     found = {failure.seeds: (failure.verdict, failure.signature) for failure in summary.failures}
     crash = found.pop((3,))
@@ -127,7 +127,7 @@ def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, t
     assert run_campaign(spark, SMALL, range(1, 11), tmp_path, resume=True).digest == first.digest
     more = run_campaign(spark, SMALL, range(1, 21), tmp_path, resume=True)
     assert (more.runs, more.took.runs) == (20, 10)
-    with opened(tmp_path, SMALL, resume=True) as store:
+    with open_campaign(tmp_path, SMALL, resume=True) as store:
         assert {row.seed: row.messages is None for row in store.rows()} == {seed: seed <= 10 for seed in range(1, 21)}
 
 
@@ -197,7 +197,7 @@ def test_a_folder_is_not_taken_by_mistake(spark: SparkSession, tmp_path: Path) -
     with pytest.raises(CampaignRefused, match="is not empty"):
         run_campaign(spark, SMALL, range(1, 3), tmp_path / "photos")
     with (
-        opened(tmp_path / "one", SMALL, resume=True),
+        open_campaign(tmp_path / "one", SMALL, resume=True),
         pytest.raises(CampaignRefused, match="a campaign is running there"),
     ):
         run_campaign(spark, SMALL, range(1, 3), tmp_path / "one", resume=True)

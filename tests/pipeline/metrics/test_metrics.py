@@ -48,7 +48,7 @@ def ask(table_source: TableSource) -> Ask:
 
     def rows(name: str, run: str, **wanted: object) -> Rows:
         if name not in made:
-            table = table_source.kept(name, lambda: METRICS[name].make(table_source))
+            table = table_source.memoized(name, lambda: METRICS[name].make(table_source))
             assert table.columns == METRICS[name].schema.names
             made[name] = plain(table.collect())
         return [

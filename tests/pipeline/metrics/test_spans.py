@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.metrics.spans import at_once, joined_up, without
+from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent, subtract
 
 MOMENTS = 12
 CASES = 60
@@ -40,11 +40,11 @@ def frame(spark: SparkSession, cases: list[list[Span]]) -> DataFrame:
 
 def test_how_many_there_are_at_once(spark: SparkSession, cases: list[tuple[list[Span], list[Span]]]) -> None:
     spans = frame(spark, [one for one, _ in cases]).withColumn("n", F.lit(1))
-    counted = at_once(spans, ["case"], "n").collect()
+    counted = concurrent_sums(spans, ["case"], "n").collect()
     for case, (own, _) in enumerate(cases):
         told = {moment: row.n for row in counted if row.case == case for moment in range(row.from_at, row.to_at)}
         assert [told.get(moment, 0) for moment in range(MOMENTS)] == [covered(own, moment) for moment in range(MOMENTS)]
-    longest = joined_up(at_once(spans, ["case"], "n"), ["case"], F.expr("n > 1")).collect()
+    longest = merge_adjacent(concurrent_sums(spans, ["case"], "n"), ["case"], F.expr("n > 1")).collect()
     for case, (own, _) in enumerate(cases):
         ends = sorted((row.from_at, row.to_at) for row in longest if row.case == case)
         assert [covered(own, moment) > 1 for moment in range(MOMENTS)] == [
@@ -57,7 +57,7 @@ def test_what_is_left_without_the_holes(spark: SparkSession, cases: list[tuple[l
     spans = (
         frame(spark, [one for one, _ in cases]).withColumn("which", F.monotonically_increasing_id()).localCheckpoint()
     )
-    left = without(
+    left = subtract(
         spans.where("from_at < to_at"), frame(spark, [holes for _, holes in cases]), ["case"], ["case", "which"]
     )
     kept, whole = left.collect(), spans.collect()

@@ -317,11 +317,11 @@ def test_a_long_run_is_kept_and_a_restart_reads_only_what_came_since(
     for file in journal.sealed:
         reader.give([file])
         reader.settle()
-    audit, since = reader.processed_files.kept(RUN)
+    audit, since = reader.processed_files.load_state(RUN)
     assert audit.judged >= len(journal.records) // 2
     assert len(since) < len(journal.sealed) / 2
     reader.restart()
-    assert reader.processed_files.kept(RUN)[1] == ()
+    assert reader.processed_files.load_state(RUN)[1] == ()
     assert reader.found == expected(journal)
 
 
@@ -387,10 +387,10 @@ def test_a_state_that_somebody_else_made_is_not_opened(tmp_path: Path) -> None:
     reader.restart()
     state = tmp_path / "_stream" / "runs" / f"{RUN}.state"
     fields = msgspec.msgpack.decode(state.read_bytes())
-    assert reader.processed_files.kept(RUN)[1] == ()
+    assert reader.processed_files.load_state(RUN)[1] == ()
     state.write_bytes(msgspec.msgpack.encode(fields | {"pickled": pickle.dumps(Bomb())}))
     reader.restart()
-    assert len(reader.processed_files.kept(RUN)[1]) == len(journal.sealed)
+    assert len(reader.processed_files.load_state(RUN)[1]) == len(journal.sealed)
     reader.settle()
     assert reader.found == expected(journal)
 

@@ -57,7 +57,7 @@ def planted_runs(root: Path, names: list[str]) -> None:
         write_together(root, run, [replace(record, run=run) for record in PLANTED[what].records])
 
 
-def streamed(root: Path, until: Callable[[], bool], tell: Callable[[Change], None] = lambda _: None) -> Streamed:
+def streamed(root: Path, until: Callable[[], bool], on_change: Callable[[Change], None] = lambda _: None) -> Streamed:
     """Stream in this thread until another one sees that something is so."""
     stop = threading.Event()
 
@@ -70,7 +70,7 @@ def streamed(root: Path, until: Callable[[], bool], tell: Callable[[Change], Non
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        return stream(stream_paths(root), stop=stop, tell=tell, say=lambda _: None, trigger_ms=200)
+        return stream(stream_paths(root), stop=stop, on_change=on_change, on_message=lambda _: None, trigger_ms=200)
     finally:
         stop.set()
         watcher.join()
@@ -79,7 +79,12 @@ def streamed(root: Path, until: Callable[[], bool], tell: Callable[[Change], Non
 def finish(root: Path, out_dir: Path | None = None) -> tuple[Streamed, list[Change]]:
     changes: list[Change] = []
     done = stream(
-        stream_paths(root), stop=threading.Event(), tell=changes.append, say=lambda _: None, once=True, out_dir=out_dir
+        stream_paths(root),
+        stop=threading.Event(),
+        on_change=changes.append,
+        on_message=lambda _: None,
+        once=True,
+        out_dir=out_dir,
     )
     return done, changes
 

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.rules.evidence import INCARNATION_KEY, Evidence, link
-from quarterdeck.backend.pipeline.rules.registry import findings, found, rule
+from quarterdeck.backend.pipeline.rules.registry import finding_column, findings, rule
 from quarterdeck.backend.simulation.invariants.list_views import ViewAgreement
 
 
@@ -44,7 +44,7 @@ def lists_that_never_came(evidence: Evidence) -> DataFrame:
     sentence = F.format_string(
         "%s stands at v%d of %s, %s on it never came there", "label", "version", "lineage", "other_label"
     )
-    return findings(late, found(ViewAgreement.name, sentence, F.col("witness"), F.col("other_witness")))
+    return findings(late, finding_column(ViewAgreement.name, sentence, F.col("witness"), F.col("other_witness")))
 
 
 def _links(labels: tuple[Column, ...]) -> list[Column]:

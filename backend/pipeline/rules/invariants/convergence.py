@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.pipeline.rules.evidence import INCARNATION_KEY, INCARNATION_START_KINDS, Evidence, uuids
 from quarterdeck.backend.pipeline.rules.names import CONVERGENCE
-from quarterdeck.backend.pipeline.rules.registry import findings, found, rule
+from quarterdeck.backend.pipeline.rules.registry import finding_column, findings, rule
 from quarterdeck.backend.simulation.swarm_testing.convergence import convergence_bound_us, table_bound_us
 
 OWN = ("member", "uuid", "seq", "at")
@@ -70,7 +70,7 @@ def runs_that_never_agree(evidence: Evidence) -> DataFrame:
     # Where nobody has a list, what is known of a member at all shows it.
     shown = [F.coalesce(latest[name], F.col("known")[name]).alias(name) for name in (*OWN, "witness")]
     at_latest = patient.select("run", *shown, F.when(wrong.isNotNull(), sentence).alias("sentence"))
-    broken = F.when(F.col("sentence").isNotNull(), found(CONVERGENCE, F.col("sentence"), F.col("witness")))
+    broken = F.when(F.col("sentence").isNotNull(), finding_column(CONVERGENCE, F.col("sentence"), F.col("witness")))
     return findings(at_latest, broken)
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.rules.evidence import INCARNATION_KEY, Evidence
-from quarterdeck.backend.pipeline.rules.registry import findings, first_of, found, rule
+from quarterdeck.backend.pipeline.rules.registry import finding_column, findings, first_of, rule
 from quarterdeck.backend.simulation.invariants.migrations import OneDecision
 
 KINDS = ("migration-decided", "migration-finished", "table-recovered")
@@ -43,7 +43,7 @@ def migrations_decided_twice(evidence: Evidence) -> DataFrame:
         "migration %s is %s at %s and %s at %s",
         *("migration", _word(F.col("known.committed")), "known.member", _word(F.col("committed")), "member"),
     )
-    return findings(one, found(OneDecision.name, sentence, F.col("known.witness"), F.col("witness")))
+    return findings(one, finding_column(OneDecision.name, sentence, F.col("known.witness"), F.col("witness")))
 
 
 def _decisions(evidence: Evidence) -> DataFrame:

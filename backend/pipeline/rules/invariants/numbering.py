@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.rules.evidence import Evidence, within_incarnation, witness
-from quarterdeck.backend.pipeline.rules.registry import findings, first_broken, found, rule
+from quarterdeck.backend.pipeline.rules.registry import finding_column, findings, first_broken, rule
 from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
 
 
@@ -21,7 +21,7 @@ def missing_events(evidence: Evidence) -> DataFrame:
     follows = F.format_string("record %d of %s follows record %d", "seq", "member", before["seq"])
     severity = F.when(before.isNull() | (F.col("seq") > before["seq"]), "warning").otherwise("violation")
     broken = first_broken(
-        (before.isNull() & (F.col("seq") != 1), found(Numbering.name, begins, own, severity=severity)),
-        (F.col("seq") != before["seq"] + 1, found(Numbering.name, follows, before, own, severity=severity)),
+        (before.isNull() & (F.col("seq") != 1), finding_column(Numbering.name, begins, own, severity=severity)),
+        (F.col("seq") != before["seq"] + 1, finding_column(Numbering.name, follows, before, own, severity=severity)),
     )
     return findings(events, broken)

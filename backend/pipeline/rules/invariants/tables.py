@@ -13,7 +13,7 @@ from quarterdeck.backend.pipeline.rules.evidence import (
     running_window,
     within_incarnation,
 )
-from quarterdeck.backend.pipeline.rules.registry import findings, first_of, found, rule
+from quarterdeck.backend.pipeline.rules.registry import finding_column, findings, first_of, rule
 from quarterdeck.backend.simulation.invariants.table_invariants import (
     Replicas,
     TableAuthor,
@@ -41,7 +41,7 @@ def versions_that_do_not_add_up(evidence: Evidence) -> DataFrame:
     wrong = F.coalesce(
         F.when(F.col("back").isNotNull(), shrunk), F.when(F.col("total") != F.col("table_version"), sums)
     )
-    return findings(changes, F.when(wrong.isNotNull(), found(TableMonotone.name, wrong, *witnesses)))
+    return findings(changes, F.when(wrong.isNotNull(), finding_column(TableMonotone.name, wrong, *witnesses)))
 
 
 @rule(Replicas.name, kinds=(TABLE_CHANGED,))
@@ -53,7 +53,7 @@ def replicas_taken_away(evidence: Evidence) -> DataFrame:
     fewer = evidence.table_rows.where("author = uuid and cause = 'migration' and before is not null")
     fewer = first_of(fewer.where((has < had) & unwanted), ["run", "uuid", "seq"], ["line_number"])
     sentence = F.format_string("a migration left partition %d %d of %d replicas", "partition", has, had)
-    return findings(fewer, found(Replicas.name, sentence, started["witness"], F.col("witness")))
+    return findings(fewer, finding_column(Replicas.name, sentence, started["witness"], F.col("witness")))
 
 
 @rule(TableContent.name, kinds=(TABLE_CHANGED,))
@@ -87,7 +87,7 @@ def versions_of_two_contents(evidence: Evidence) -> DataFrame:
         *("version", "partition", "known_names", "witness.member", "names", "member"),
     )
     named = _named(_named(one, evidence, "known", "known_names"), evidence, "holders", "names")
-    return findings(named, found(TableContent.name, sentence, F.col("witness"), F.col("own")))
+    return findings(named, finding_column(TableContent.name, sentence, F.col("witness"), F.col("own")))
 
 
 @rule(TableAuthor.name, kinds=(TABLE_CHANGED,))
@@ -112,7 +112,7 @@ def tables_of_strangers(evidence: Evidence) -> DataFrame:
     )
     broken = ~F.coalesce(from_master, F.lit(False))
     witnesses = (F.coalesce("followed.witness", "witness"), F.col("witness"))
-    return findings(known, F.when(broken, found(TableAuthor.name, sentence, *witnesses)))
+    return findings(known, F.when(broken, finding_column(TableAuthor.name, sentence, *witnesses)))
 
 
 def _replicas(row: str) -> Column:

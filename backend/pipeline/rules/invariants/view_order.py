@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.rules.evidence import INCARNATION_KEY, Evidence
-from quarterdeck.backend.pipeline.rules.registry import findings, first_of, found, rule
+from quarterdeck.backend.pipeline.rules.registry import finding_column, findings, first_of, rule
 from quarterdeck.backend.simulation.invariants.list_views import ViewOrder
 
 
@@ -50,7 +50,7 @@ def opposite_orders(evidence: Evidence) -> DataFrame:
         *("member", "earlier_version", "earlier_lineage", "version", "lineage", F.col("other_witness.member")),
     )
     witnesses = (F.col(name) for name in ("earlier_witness", "witness", "other_witness", "second_witness"))
-    return findings(one, found(ViewOrder.name, sentence, *witnesses))
+    return findings(one, finding_column(ViewOrder.name, sentence, *witnesses))
 
 
 def _travelled(views: DataFrame) -> DataFrame:

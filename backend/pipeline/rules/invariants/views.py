@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.rules.evidence import Evidence
-from quarterdeck.backend.pipeline.rules.registry import findings, first_broken, found, rule
+from quarterdeck.backend.pipeline.rules.registry import finding_column, findings, first_broken, rule
 from quarterdeck.backend.simulation.invariants.list_views import (
     OneAuthor,
     OneMaster,
@@ -44,7 +44,7 @@ def _without_its_owner() -> Column:
     """M3."""
     sentence = F.format_string("%s installed v%d, which does not contain it", "member", "version")
     listed = F.exists("members", lambda member: member["uuid"] == F.col("uuid"))
-    return F.when(~listed, found(ViewIntegrity.name, sentence, F.col("witness")))
+    return F.when(~listed, finding_column(ViewIntegrity.name, sentence, F.col("witness")))
 
 
 def _not_newer() -> Column:
@@ -54,7 +54,7 @@ def _not_newer() -> Column:
         "%s installed v%d of %s after v%d of %s", "member", "version", "lineage", before["version"], before["lineage"]
     )
     broken = F.col("version") <= before["version"]
-    return F.when(broken, found(VersionMonotone.name, sentence, before["witness"], F.col("witness")))
+    return F.when(broken, finding_column(VersionMonotone.name, sentence, before["witness"], F.col("witness")))
 
 
 def _other_content() -> Column:
@@ -65,7 +65,7 @@ def _other_content() -> Column:
         *("version", "lineage", first["witness"]["member"], "member"),
     )
     broken = F.col("members") != first["members"]
-    return F.when(broken, found(UniqueContent.name, sentence, first["witness"], F.col("witness")))
+    return F.when(broken, finding_column(UniqueContent.name, sentence, first["witness"], F.col("witness")))
 
 
 def _other_master() -> Column:
@@ -78,8 +78,8 @@ def _other_master() -> Column:
         "%s follows %s with v%d, whose oldest member is %s", "member", first["master"], "version", "oldest"
     )
     return first_broken(
-        (F.col("master") != first["master"], found(OneMaster.name, another, first["witness"], own)),
-        (F.col("oldest") != first["master"], found(OneMaster.name, younger, own)),
+        (F.col("master") != first["master"], finding_column(OneMaster.name, another, first["witness"], own)),
+        (F.col("oldest") != first["master"], finding_column(OneMaster.name, younger, own)),
     )
 
 
@@ -98,7 +98,10 @@ def _other_author() -> Column:
         "%s installed v%d from %s, while its master is %s", "member", "version", "author", "master"
     )
     return first_broken(
-        (F.col("author") != founder["author"], found(OneAuthor.name, another, founder["witness"], own)),
-        (F.col("master_life") != founder["master_life"], found(OneAuthor.name, reborn, founder["witness"], own)),
-        (F.col("author") != F.col("master"), found(OneAuthor.name, strange, own)),
+        (F.col("author") != founder["author"], finding_column(OneAuthor.name, another, founder["witness"], own)),
+        (
+            F.col("master_life") != founder["master_life"],
+            finding_column(OneAuthor.name, reborn, founder["witness"], own),
+        ),
+        (F.col("author") != F.col("master"), finding_column(OneAuthor.name, strange, own)),
     )
