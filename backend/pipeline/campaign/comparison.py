@@ -36,6 +36,8 @@ class Share(Struct, frozen=True):
 
 
 class Estimate(Struct, frozen=True):
+    """A number, and between what it lies with 95 % confidence."""
+
     value: float
     interval: Interval
 

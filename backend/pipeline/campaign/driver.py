@@ -68,6 +68,7 @@ class Summary(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
+        """Whether any run failed."""
         return any(self.verdicts[verdict] for verdict in FAILURES)
 
 

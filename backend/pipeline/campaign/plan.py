@@ -35,6 +35,7 @@ class Campaign(Struct, frozen=True):
 
     @property
     def is_sweep(self) -> bool:
+        """Whether several settings are compared."""
         return len(self.variants) > 1
 
 

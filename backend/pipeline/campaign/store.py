@@ -52,10 +52,12 @@ class CampaignStore:
 
     @property
     def journals(self) -> Path:
+        """Where journals of failing runs are written."""
         return self.folder / "journals"
 
     @property
     def failures(self) -> Path:
+        """Where small scenarios that fail are written."""
         return self.folder / "failures"
 
     def append_rows(self, rows: Sequence[VerdictRow]) -> None:

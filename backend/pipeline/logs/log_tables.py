@@ -161,12 +161,15 @@ class ProductLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """The name of the format."""
         return SOURCE_NAME
 
     def schema(self) -> StructType:
+        """The columns of the format."""
         return PARSED
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        """What plans the splits and reads them."""
         return _Reader(dict(self.options))
 
 

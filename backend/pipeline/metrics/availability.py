@@ -9,11 +9,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.metrics.settings import setting_count
 from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import frozen, masters, running
-from quarterdeck.backend.pipeline.tables.columns import INDEX, NUMBER, RUN, TEXT, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import INDEX, NUMBER, RUN, TEXT, of_kind, schema, setting_count, shaped
 
 AVAILABILITY = schema(
     RUN,

@@ -15,10 +15,20 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.metrics.settings import setting, setting_count, setting_us
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import running, view_spans
-from quarterdeck.backend.pipeline.tables.columns import BOOLEAN, NUMBER, RUN, TEXT, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import (
+    BOOLEAN,
+    NUMBER,
+    RUN,
+    TEXT,
+    of_kind,
+    schema,
+    setting,
+    setting_count,
+    setting_us,
+    shaped,
+)
 
 HOW = (
     ("no heartbeat for %", "heartbeat"),

@@ -10,11 +10,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from quarterdeck.backend.pipeline.metrics.settings import setting, setting_count, setting_us
 from quarterdeck.backend.pipeline.metrics.spans import subtract
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import frozen, running, view_spans
-from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, of_kind, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import (
+    NUMBER,
+    RUN,
+    TEXT,
+    of_kind,
+    schema,
+    setting,
+    setting_count,
+    setting_us,
+    shaped,
+)
 
 MESSAGES = schema(
     RUN,

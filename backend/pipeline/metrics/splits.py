@@ -6,10 +6,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
-from quarterdeck.backend.pipeline.metrics.fault_ends import fault_ends
 from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.metrics.view_spans import masters, view_spans
+from quarterdeck.backend.pipeline.metrics.view_spans import fault_ends, masters, view_spans
 from quarterdeck.backend.pipeline.tables.columns import NUMBER, RUN, TEXT, TEXTS, schema, shaped
 
 SIDE = schema(

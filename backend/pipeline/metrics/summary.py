@@ -90,7 +90,8 @@ def scenario_of(run: Column) -> Column:
 
 def samples(table_source: TableSource) -> DataFrame:
     """Everything that was measured, one row each: run, metric, kind, unit, value (null where it failed to come), floor."""
-    return reduce(DataFrame.unionByName, _samples(table_source))
+    parts = (_of_membership, _of_partitions, _of_traffic)
+    return reduce(DataFrame.unionByName, (sample for part in parts for sample in part(table_source)))
 
 
 def _settings_that_differ(table_source: TableSource, runs: DataFrame) -> DataFrame:
@@ -114,70 +115,71 @@ def _settings_that_differ(table_source: TableSource, runs: DataFrame) -> DataFra
     )
 
 
-def _samples(table_source: TableSource) -> Iterator[DataFrame]:
-    nothing = F.lit(None).cast("double")
+def _made(table_source: TableSource, name: str) -> DataFrame:
+    return table_source.memoized(name, lambda: METRICS[name].make(table_source))
 
-    def of(
-        table: DataFrame,
-        metric: str,
-        value: Column,
-        *,
-        unit: str = "us",
-        kind: Column | None = None,
-        floor: Column = nothing,
-    ) -> DataFrame:
-        return table.select(
-            "run",
-            F.lit(metric).alias("metric"),
-            (F.lit("") if kind is None else F.coalesce(kind, F.lit("none"))).alias("kind"),
-            F.lit(unit).alias("unit"),
-            value.cast("double").alias("value"),
-            floor.cast("double").alias("floor"),
-        )
 
-    def made(name: str) -> DataFrame:
-        return table_source.memoized(name, lambda: METRICS[name].make(table_source))
+def _sample(
+    table: DataFrame,
+    metric: str,
+    value: Column,
+    *,
+    unit: str = "us",
+    kind: Column | None = None,
+    floor: Column | None = None,
+) -> DataFrame:
+    return table.select(
+        "run",
+        F.lit(metric).alias("metric"),
+        (F.lit("") if kind is None else F.coalesce(kind, F.lit("none"))).alias("kind"),
+        F.lit(unit).alias("unit"),
+        value.cast("double").alias("value"),
+        (F.lit(None) if floor is None else floor).cast("double").alias("floor"),
+    )
 
-    noticed = made("detection")
+
+def _of_membership(source: TableSource) -> Iterator[DataFrame]:
+    noticed = _made(source, "detection")
     by_what = F.concat_ws(" ", "fault", F.coalesce("how", F.lit("unnoticed")))
-    # Whoever was told by the master before it noticed by itself has missed nothing.
-    told = noticed.where("noticed_us is not null or removed_us is null")
-    yield of(told, "noticed", F.col("noticed_us"), kind=by_what, floor=F.col("least_us"))
+    # Whoever learnt it from the master before it noticed by itself has missed nothing.
+    own = noticed.where("noticed_us is not null or removed_us is null")
+    yield _sample(own, "noticed", F.col("noticed_us"), kind=by_what, floor=F.col("least_us"))
     over = noticed.where("noticed_us is not null and least_us is not null")
-    yield of(over, "noticed later than the floor", F.col("noticed_us") - F.col("least_us"), kind=by_what)
+    yield _sample(over, "noticed later than the floor", F.col("noticed_us") - F.col("least_us"), kind=by_what)
     removed = noticed.where("removed_us is not null")
-    yield of(removed, "removed", F.col("removed_us"), kind=by_what, floor=F.col("least_us"))
-    yield of(made("one_view"), "one view", F.col("took_us"), kind=F.concat_ws(" ", "what"))
-    yield of(made("splits"), "split brain", F.col("lasted_us"))
-    yield of(made("splits"), "healed to one master", F.col("merge_us"))
-    yield of(table_source.table("merges"), "merge of a member", F.expr("joined_at - left_at"))
-    claimed = table_source.table("claims")
-    yield of(claimed, "claim", F.expr("ended_at - started_at"), kind=F.col("outcome"))
+    yield _sample(removed, "removed", F.col("removed_us"), kind=by_what, floor=F.col("least_us"))
+    yield _sample(_made(source, "one_view"), "one view", F.col("took_us"), kind=F.concat_ws(" ", "what"))
+    yield _sample(_made(source, "splits"), "split brain", F.col("lasted_us"))
+    yield _sample(_made(source, "splits"), "healed to one master", F.col("merge_us"))
+    yield _sample(source.table("merges"), "merge of a member", F.expr("joined_at - left_at"))
+    yield _sample(source.table("claims"), "claim", F.expr("ended_at - started_at"), kind=F.col("outcome"))
 
-    held = made("availability")
+
+def _of_partitions(source: TableSource) -> Iterator[DataFrame]:
+    held = _made(source, "availability")
     for what in ("without_owner", "fewer_replicas"):
         name = what.replace("_", " ")
-        yield of(held, name, F.col(f"{what}_us"))
-        yield of(held, f"{name}, share of the time", F.col(f"{what}_us") / F.col("observed_us"), unit="share")
-        yield of(held, f"{name}, times", F.col(f"{what}_times"), unit="times")
-
-    moved = table_source.table("migrations")
+        yield _sample(held, name, F.col(f"{what}_us"))
+        yield _sample(held, f"{name}, share of the time", F.col(f"{what}_us") / F.col("observed_us"), unit="share")
+        yield _sample(held, f"{name}, times", F.col(f"{what}_times"), unit="times")
+    moved = source.table("migrations")
     kind = F.concat_ws(" ", "type", "outcome")
-    yield of(moved, "migration", F.expr("decided_at - started_at"), kind=kind)
-    yield of(moved.where("copy_us is not null"), "copy of a migration", F.col("copy_us"), kind=kind)
-    rates = made("migration_rates").where("committed_per_second is not null")
-    yield of(rates, "migrations committed", F.col("committed_per_second"), unit="per-second")
-    yield of(rates, "bytes moved", F.col("bytes_per_second"), unit="bytes-per-second")
-    yield of(made("plans"), "copies planned", F.col("moves"), unit="copies")
-    yield of(made("plans"), "copies over the lower bound", F.col("over"), unit="copies")
+    yield _sample(moved, "migration", F.expr("decided_at - started_at"), kind=kind)
+    yield _sample(moved.where("copy_us is not null"), "copy of a migration", F.col("copy_us"), kind=kind)
+    rates = _made(source, "migration_rates").where("committed_per_second is not null")
+    yield _sample(rates, "migrations committed", F.col("committed_per_second"), unit="per-second")
+    yield _sample(rates, "bytes moved", F.col("bytes_per_second"), unit="bytes-per-second")
+    yield _sample(_made(source, "plans"), "copies planned", F.col("moves"), unit="copies")
+    yield _sample(_made(source, "plans"), "copies over the lower bound", F.col("over"), unit="copies")
 
-    sent = made("messages")
+
+def _of_traffic(source: TableSource) -> Iterator[DataFrame]:
+    sent = _made(source, "messages")
     kind = F.concat_ws(" ", "known", "kind")
-    yield of(sent, "messages", F.col("messages"), unit="messages", kind=kind)
-    yield of(sent, "messages of a member", F.col("per_member_second"), unit="per-second", kind=kind)
-
-    writes, reads = table_source.table("writes"), table_source.table("reads")
-    yield of(writes, "write", F.col("took"), kind=F.concat_ws(" ", "operation", "outcome"))
-    yield of(reads, "read", F.col("took"), kind=F.col("outcome"))
+    yield _sample(sent, "messages", F.col("messages"), unit="messages", kind=kind)
+    yield _sample(sent, "messages of a member", F.col("per_member_second"), unit="per-second", kind=kind)
+    writes, reads = source.table("writes"), source.table("reads")
+    yield _sample(writes, "write", F.col("took"), kind=F.concat_ws(" ", "operation", "outcome"))
+    yield _sample(reads, "read", F.col("took"), kind=F.col("outcome"))
     rejected = writes.groupBy("run").agg(F.count_if(F.expr("outcome = 'untouched'")).alias("rejected"))
-    yield of(rejected, "writes rejected", F.col("rejected"), unit="times")
+    yield _sample(rejected, "writes rejected", F.col("rejected"), unit="times")

@@ -7,10 +7,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.metrics.fault_ends import fault_ends
 from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, subtract
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.metrics.view_spans import frozen, running, view_spans
+from quarterdeck.backend.pipeline.metrics.view_spans import fault_ends, frozen, running, view_spans
 from quarterdeck.backend.pipeline.tables.columns import BOOLEAN, NUMBER, RUN, TEXT, TEXTS, schema, shaped
 
 BURST_US = 5_000

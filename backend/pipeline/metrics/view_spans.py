@@ -74,3 +74,15 @@ def masters(table_source: TableSource) -> DataFrame:
         return subtract(leading, frozen(table_source), ["run", "uuid"], ["run", "uuid", "member", "lineage"])
 
     return table_source.memoized("masters", make)
+
+
+def fault_ends(table_source: TableSource) -> DataFrame:
+    """When faults were over: columns run, at and what, which is `mended` for a link and `resumed` for a member.
+
+    What only became another fault is not over.
+    """
+    of_one = Window.partitionBy("run", F.coalesce("member", F.concat_ws(">", "source", "target"))).orderBy("from_at")
+    faults = table_source.table("faults").withColumn("next_at", F.lead("from_at").over(of_one))
+    over = faults.where("fault <> 'kill' and to_at is not null and to_at < coalesce(next_at, to_at + 1)")
+    what = F.when(F.col("fault") == "pause", "resumed").otherwise("mended")
+    return over.select("run", F.col("to_at").alias("at"), what.alias("what"))

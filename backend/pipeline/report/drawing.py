@@ -31,6 +31,8 @@ INSET, VIEW_INSET = 3.0, 9.0
 
 @dataclass(frozen=True)
 class Box:
+    """A rectangle with a label and a tone."""
+
     x: float
     y: float
     width: float
@@ -55,6 +57,8 @@ class Sign:
 
 @dataclass(frozen=True)
 class Text:
+    """A text at a place."""
+
     x: float
     y: float
     text: str
@@ -265,6 +269,8 @@ def _fit(text: str, letters: int) -> str:
 
 @dataclass(frozen=True)
 class Cell:
+    """A cell of the matrix of suspicions."""
+
     look: str
     suspicion: Suspicion | None
 

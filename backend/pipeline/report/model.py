@@ -26,6 +26,7 @@ class Cut:
 
     @property
     def left_out(self) -> int:
+        """How many are not shown."""
         return self.total - self.shown
 
 
@@ -62,6 +63,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class RuleCount:
+    """How often a rule was broken."""
+
     rule: str
     violations: int
     warnings: int
@@ -69,6 +72,8 @@ class RuleCount:
 
 @dataclass(frozen=True)
 class Life:
+    """One incarnation of a member."""
+
     uuid: str
     address: str
     start_us: int
@@ -109,6 +114,7 @@ class Lane:
 
     @property
     def shortened(self) -> bool:
+        """Whether lists are left out of the lane."""
         return any(view.installs > 1 for view in self.views)
 
 
@@ -174,6 +180,8 @@ class Suspicion:
 
 @dataclass(frozen=True)
 class Migration:
+    """One migration of a replica."""
+
     migration_id: str
     partition: int | None
     type: str
@@ -199,6 +207,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Claim:
+    """A claim of the mastership."""
+
     member: str
     start_us: int
     end_us: int | None
@@ -214,6 +224,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Merge:
+    """A member that left its cluster to join another."""
+
     member: str
     target: str
     from_lineage: str
@@ -254,6 +266,8 @@ class Metric:
 
 @dataclass(frozen=True)
 class KindCount:
+    """How often a kind of event happened."""
+
     kind: str
     times: int
 

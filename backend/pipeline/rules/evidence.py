@@ -77,6 +77,7 @@ class Evidence:
         return table
 
     def release(self) -> None:
+        """Spark need not keep the tables any more."""
         for table in self._kept:
             table.unpersist()
 
@@ -126,6 +127,7 @@ def within_incarnation(*more: str) -> WindowSpec:
 
 
 def running_window(window: WindowSpec) -> WindowSpec:
+    """`window` up to the row itself."""
     return window.rowsBetween(Window.unboundedPreceding, 0)
 
 
@@ -264,4 +266,5 @@ def link(source: Column, target: Column) -> Column:
 
 
 def uuids(members: Column) -> Column:
+    """The uuids of `members`."""
     return F.transform(members, lambda member: member["uuid"])

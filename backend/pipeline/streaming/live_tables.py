@@ -26,6 +26,7 @@ class LiveTables:
         self._thread.start()
 
     def mark_dirty(self) -> None:
+        """There are new files: the tables are to be updated."""
         self._news.set()
 
     def raise_failure(self) -> None:

@@ -1,4 +1,4 @@
-"""How the tables' columns are written down: a type and a meaning, which the reference of tables repeats."""
+"""How the tables' columns are written down: a type and a meaning, which the reference of tables repeats; and what many need."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+
+from quarterdeck.backend.core.properties import DOCUMENTED, PROPERTIES, SCALES
 
 TEXT, NUMBER, BOOLEAN, INDEX = StringType(), LongType(), BooleanType(), IntegerType()
 TEXTS = ArrayType(TEXT)
@@ -55,3 +57,19 @@ def of_kind(*kinds: str) -> Column:
 def field_when(kind: str, name: str) -> Column:
     """A field of the event where it is of this kind; null elsewhere."""
     return F.when(F.col("event.kind") == kind, F.col(f"event.{name}"))
+
+
+def setting(settings: str, name: str) -> Column:
+    """The text of property `name` in the map `settings`, or the documented default; null where they are not known."""
+    return F.when(F.col(settings).isNotNull(), F.coalesce(F.col(settings)[name], F.lit(str(DOCUMENTED[name]))))
+
+
+def setting_us(settings: str, name: str) -> Column:
+    """A length of time in microseconds; null where they are not known."""
+    scale = SCALES[PROPERTIES[name][1].unit]
+    return F.round(setting(settings, name).cast("double") * scale).cast("long")
+
+
+def setting_count(settings: str, name: str) -> Column:
+    """A number; null where they are not known."""
+    return setting(settings, name).cast("long")

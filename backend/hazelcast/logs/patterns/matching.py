@@ -1,4 +1,4 @@
-"""What a message says: the first phrase that fits it."""
+"""Finds the pattern that a message fits, and so what the message means."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _QUIET = re.compile(
     r"(?:processors=|Initialized new cluster connection|Connection\[|Connecting to /|Could not connect to: )"
 )
 _READ = 1 << 18
-"""Characters of a message in which a phrase is looked for."""
+"""Characters of a message in which a pattern is looked for."""
 
 
 class PatternMatch(NamedTuple):
-    """A pattern that fits a message, and what the message means."""
+    """What a message is about, and what it means."""
 
     subject: Subject
     parsed: ParsedMessage
 
 
 def match_message(text: str, logger: str = "") -> PatternMatch | None:
-    """What a message of the product with this text says, or None when no phrase fits. Never raises."""
+    """What a message of the product with this text means, or None when no pattern fits. Never raises."""
     text = text.lstrip()[:_READ] if text[:1].isspace() else text[:_READ]
     if _QUIET.match(text):
         return PatternMatch("other" if text.startswith("p") else "connections", NoEvent())

@@ -1,4 +1,4 @@
-"""Phrases about incarnations, joining and member lists (behaviour 1, 2 and 9)."""
+"""Patterns of messages about incarnations, joining and member lists (behaviour 1, 2 and 9)."""
 
 from __future__ import annotations
 

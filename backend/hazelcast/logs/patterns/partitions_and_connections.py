@@ -1,4 +1,4 @@
-"""Phrases about partitions, connections and the clock, and loggers that only ever say what makes no event."""
+"""Patterns of messages about partitions, connections and the clock, and loggers whose messages make no event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How messages are recognised: each phrase is a pattern and what it means. Also the pieces that many phrases share."""
+"""How messages are recognised: each pattern has a meaning. Also the pieces that many patterns share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VIEW = re.compile(r"MembersView\{version=(\d{1,9}), members=\[(.*?)\]\}", re.DO
 
 
 class PatternMismatch(ValueError):
-    """The text is like the phrase and yet cannot be what it means: an impossible port, say."""
+    """The text fits the pattern and yet cannot mean that: a port is impossible, for instance."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class LogPattern:
 def log_pattern(
     subject: Subject, needle: str, pattern: str, meaning: Callable[[re.Match[str]], ParsedMessage]
 ) -> LogPattern:
-    """A pattern, compiled, with what is made of a message that fits it."""
+    """The messages that contain `needle` and fit `pattern`, and what they mean."""
     return LogPattern(subject, needle, re.compile(pattern, re.DOTALL), meaning)
 
 

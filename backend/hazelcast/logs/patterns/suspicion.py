@@ -1,4 +1,4 @@
-"""Phrases about suspicion, explicit suspicion, mastership claims and partial disconnections (behaviour 3, 4 and 5)."""
+"""Patterns of messages about suspicion, mastership claims and partial disconnections (behaviour 3, 4 and 5)."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from quarterdeck.backend.simulation.invariants.list_views import ViewOrder
 
 @rule(ViewOrder.name, kinds=("list-installed",))
 def opposite_orders(evidence: Evidence) -> DataFrame:
+    """M1: two lists that are installed in one order somewhere and in the other order elsewhere."""
     installs = _travelled(evidence.views)
     opposite = _opposite_ways(installs)
     view = ("lineage", "version")
