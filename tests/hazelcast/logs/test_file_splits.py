@@ -69,7 +69,7 @@ def test_where_a_file_is_cut_makes_no_difference(
     with pytest.MonkeyPatch.context() as patch:
         for module in (message_assembly, file_splits):
             patch.setattr(module, "MAX_MESSAGE_BYTES", reach)
-        patch.setattr(file_splits, "LOOK_BACK_BYTES", 2 * reach)
+        patch.setattr(file_splits, "LOOK_BACK_BYTES", 3 * reach)
         whole, counted = everything(file, 1 << 30)
         parts, counted_in_parts = everything(file, split_bytes)
     assert counted == counted_in_parts == len(list(file.open("rb")))

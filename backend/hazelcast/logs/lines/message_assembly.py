@@ -18,9 +18,8 @@ from quarterdeck.backend.hazelcast.logs.lines.layout import MessageHead, parse_h
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, to_utc, with_year
 
 MAX_MESSAGE_BYTES = 1 << 20
-"""Bytes."""
-LOOK_BACK_BYTES = 2 * MAX_MESSAGE_BYTES
-"""Bytes: the first line of a message may itself have learnt something from a line `MAX_MESSAGE_BYTES` before it."""
+LOOK_BACK_BYTES = 3 * MAX_MESSAGE_BYTES
+"""Whether a line begins a message may hang on a line so far before it, and the stream of that one on a third."""
 MAX_MESSAGE_CHARACTERS = 1 << 18
 """Characters of a message that are kept; what is longer is counted, not kept."""
 
