@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -73,38 +73,29 @@ def audit(
             tuning.tuned(spark, found.size_bytes),
             audit_lines.reading(spark, found) as lines,
         ):
-            result = _audited(lines, _Task(names, bound_us, by_tables, out_dir))
+            result = _audited(lines, names, out_dir, bound_us, by_tables=by_tables)
             then(result, lines)
     return result
 
 
-class _Task(NamedTuple):
-    """What is asked of an audit."""
-
-    rules: frozenset[str]
-    bound_us: int | None
-    by_tables: bool
-    out_dir: Path | None
-
-
-def _audited(lines: InputLines, task: _Task) -> AuditResult:
+def _audited(
+    lines: InputLines, wanted: frozenset[str], out_dir: Path | None, bound_us: int | None, *, by_tables: bool
+) -> AuditResult:
     from quarterdeck.backend.pipeline.audit_lines import counted
     from quarterdeck.backend.pipeline.rules import all_rules
     from quarterdeck.backend.pipeline.rules.evidence import OBLIGATION_TIMEOUT_US, Evidence
 
-    rules, unjudged = _judged(task.rules, lines.source)
+    rules, unjudged = _judged(wanted, lines.source)
     contents = counted(lines.lines)
     counts = {"files": len(lines.source.files), **contents.counts, **lines.counts}
-    timeout_us = OBLIGATION_TIMEOUT_US if task.bound_us is None else task.bound_us
-    evidence = Evidence(
-        lines.events(), obligation_timeout_us=timeout_us, bound_us=task.bound_us, one_part=lines.is_small
-    )
+    timeout_us = OBLIGATION_TIMEOUT_US if bound_us is None else bound_us
+    evidence = Evidence(lines.events(), obligation_timeout_us=timeout_us, bound_us=bound_us, one_part=lines.is_small)
     try:
-        by_tables = task.by_tables or not lines.is_small
+        by_tables = by_tables or not lines.is_small
         found, incomplete = all_rules.find(evidence, rules, contents.kinds, contents.calm_us, by_tables=by_tables)
         findings = by_weight([linked(one, lines.source.replayable_path(one.run)) for one in found])
-        if task.out_dir is not None:
-            _write_tables(_tables(evidence, findings), task.out_dir)
+        if out_dir is not None:
+            _write_tables(_tables(evidence, findings), out_dir)
     finally:
         evidence.release()
     if len(findings) > MAX_FINDINGS:

@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 )
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline.rules.finding import Finding
 
 
 class SchemaConflict(TypeError):
@@ -52,13 +53,18 @@ def spark_type(kind: inspect.Type, where: str) -> DataType:
 
 
 def struct_type(kind: inspect.StructType) -> StructType:
-    """The columns of one struct class, under the names that its JSON uses."""
+    """The columns of one struct class, as msgspec describes it."""
     return StructType(
         [
             StructField(field.encode_name, spark_type(field.type, f"{kind.cls.__name__}.{field.name}"))
             for field in kind.fields
         ]
     )
+
+
+def columns_of(kind: type) -> StructType:
+    """The columns of a struct class, under the names that its JSON uses."""
+    return struct_type(cast(inspect.StructType, inspect.type_info(kind)))
 
 
 def _may_be_null(kind: inspect.Type) -> bool:
@@ -115,31 +121,5 @@ PLACE = StructType(
 )
 """Where an event stands in the order of its run: its time, and among those of the same time where it was written."""
 
-WITNESS = StructType(
-    [
-        StructField("uuid", StringType()),
-        StructField("seq", LongType()),
-        StructField("member", StringType()),
-        StructField("at", LongType()),
-        StructField("version", LongType()),
-    ]
-)
-
-FINDINGS = StructType(
-    [
-        StructField("rule", StringType()),
-        StructField("severity", StringType()),
-        StructField("run", StringType()),
-        StructField("member", StringType()),
-        StructField("uuid", StringType()),
-        StructField("seq", LongType()),
-        StructField("at", LongType()),
-        StructField("detail", StringType()),
-        StructField("witnesses", ArrayType(WITNESS)),
-        StructField("members", ArrayType(StringType())),
-        StructField("versions", ArrayType(LongType())),
-        StructField("doubt", StringType()),
-        StructField("link", StringType()),
-    ]
-)
-"""What a rule found: see `backend.pipeline.rules.finding.Finding`, which has the same fields."""
+FINDINGS = columns_of(Finding)
+"""What a rule found."""

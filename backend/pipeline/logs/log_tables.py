@@ -22,7 +22,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
@@ -34,54 +34,24 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     SplitSummary,
     parse_split,
 )
-from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 
 SOURCE_NAME = "quarterdeck-product-logs"
 _BATCH = 512
 
-PARSED = StructType(
-    [
-        StructField("file", StringType()),
-        StructField("split", IntegerType()),
-        StructField("what", StringType()),
-        StructField("json", StringType()),
-    ]
-)
+
+def _columns_of(**types: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+PARSED = _columns_of(file=StringType(), split=IntegerType(), what=StringType(), json=StringType())
 """What the tasks give: each an `EventMessage`, a `QuarantinedMessage` or a `SplitSummary`, as JSON, and the name of its class."""
 
-QUARANTINE = StructType(
-    [
-        StructField("file", StringType()),
-        StructField("line", LongType()),
-        StructField("raw", StringType()),
-        StructField("reason", StringType()),
-    ]
-)
-
-COVERAGE = StructType(
-    [
-        StructField("file", StringType()),
-        StructField("what", StringType()),
-        StructField("messages", LongType()),
-        StructField("lines", LongType()),
-    ]
-)
-
-_PLACED = StructType(
-    [
-        StructField("run", StringType()),
-        StructField("member", StringType()),
-        StructField("at_us", LongType()),
-        StructField("utc", LongType()),
-        StructField("file_us", LongType()),
-        StructField("file", StringType()),
-        StructField("offset", LongType()),
-        StructField("logger", StringType()),
-        StructField("text", StringType()),
-        StructField("number", LongType()),
-    ]
-)
+QUARANTINE = _columns_of(file=StringType(), line=LongType(), raw=StringType(), reason=StringType())
+COVERAGE = _columns_of(file=StringType(), what=StringType(), messages=LongType(), lines=LongType())
+_RAW = _columns_of(raw=StringType())
+_PLACED = StructType([*columns_of(MemberMessage).fields, StructField("number", LongType())])
 _ORDER = ("run", "member", "at_us", "file_us", "file", "offset")
 
 
@@ -123,7 +93,7 @@ def read_product_logs(
     placed = parsed.where(_is_a(EventMessage)).mapInArrow(_place_messages(log_set), _PLACED)
     members = placed.where(F.col("member").isNotNull()).drop("number")
     in_order = members.repartition(_shuffles(spark), "run", "member").sortWithinPartitions(*_ORDER)
-    lines = in_order.mapInArrow(_make_records(log_set), StructType([StructField("raw", StringType())]))
+    lines = in_order.mapInArrow(_make_records(log_set), _RAW)
     records = lines.select(F.from_json("raw", RECORD).alias("record")).select("record.*")
     quarantined = parsed.where(_is_a(QuarantinedMessage)).mapInArrow(_quarantined(log_set), QUARANTINE)
     nobody = placed.where(F.col("member").isNull()).select(
@@ -224,7 +194,7 @@ def _make_records(log_set: LogSet) -> Any:
         names = [field.name for field in _PLACED.fields if field.name != "number"]
         placed = (MemberMessage(*row) for row in _columns(batches, *names))
         rows = ((msgspec.json.encode(record).decode(),) for record in records_of(placed, log_set))
-        yield from _batches(rows, StructType([StructField("raw", StringType())]))
+        yield from _batches(rows, _RAW)
 
     return tell
 

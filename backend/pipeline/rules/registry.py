@@ -12,26 +12,14 @@ from typing import Literal
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from quarterdeck.backend.pipeline.rules.evidence import Evidence
-from quarterdeck.backend.pipeline.schemas import WITNESS
+from quarterdeck.backend.pipeline.schemas import FINDINGS
 
 Severity = Literal["violation", "warning"]
 
-FINDING_SCHEMA = StructType(
-    [
-        StructField("rule", StringType()),
-        StructField("severity", StringType()),
-        StructField("run", StringType()),
-        StructField("member", StringType()),
-        StructField("uuid", StringType()),
-        StructField("seq", LongType()),
-        StructField("at", LongType()),
-        StructField("detail", StringType()),
-        StructField("witnesses", ArrayType(WITNESS)),
-    ]
-)
+FINDING_SCHEMA = StructType(FINDINGS.fields[: FINDINGS.names.index("witnesses") + 1])
 """What rules give. The rest of a finding follows from this."""
 
 
