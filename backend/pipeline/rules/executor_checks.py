@@ -20,10 +20,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from quarterdeck.backend.core.events import EVENT_KINDS, ListInstalled, Record
+from quarterdeck.backend.core.events import EVENT_KINDS, Record
 from quarterdeck.backend.pipeline.rules.evidence import Evidence
-from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, severity_of
-from quarterdeck.backend.pipeline.rules.journal_completeness import JournalCompleteness
+from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.rules.run_checker import RunChecker
 from quarterdeck.backend.pipeline.schemas import PLACE
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 from quarterdeck.backend.simulation.invariants import InvariantChecker
@@ -81,36 +81,30 @@ def _check(
     run: str, rows: Iterator[tuple[Any, ...]], names: tuple[str, ...], obligation_timeout_us: int
 ) -> Iterator[_Row]:
     """One run from its first record to its last."""
-    invariant_checker, whole = InvariantChecker(names), JournalCompleteness()
+    checker = RunChecker(names)
     decoder = msgspec.json.Decoder(Record)
     losses: dict[int, int] = {}
     ends_us = 0
     for _, at_us, place, uuid, member, seq, raw in rows:
         ends_us = at_us
-        whole.number(uuid, member, seq)
+        checker.completeness.number(uuid, member, seq)
         if raw is None:
             continue
         try:
             record = decoder.decode(raw)
         except msgspec.MsgspecError as problem:
-            whole.unreadable(member, seq, str(problem))
+            checker.completeness.unreadable(member, seq, str(problem))
             yield "strange", run, None, None, None
             continue
-        if isinstance(record.event, ListInstalled):
-            whole.listed(record.event)
-        before = len(invariant_checker.violations)
-        invariant_checker.observe(record)
-        for violation in invariant_checker.violations[before:]:
-            yield _finding(run, finding_of(violation, record, severity_of(violation)))
-        for partition, times in invariant_checker.writes.excused():
+        for finding in checker.observe(record):
+            yield _finding(run, finding)
+        for partition, times in checker.invariants.writes.excused():
             if losses.get(partition) != times:
                 losses[partition] = times
                 yield "loss", run, None, partition, place
-    for violation in invariant_checker.conclude(ends_us, obligation_timeout_us).violations[
-        len(invariant_checker.violations) :
-    ]:
-        yield _finding(run, finding_of(violation, violation.witnesses[0]))
-    if lacks := whole.missing_part():
+    for finding in checker.owed(ends_us, obligation_timeout_us):
+        yield _finding(run, finding)
+    if lacks := checker.completeness.missing_part():
         yield "lacks", run, lacks, None, None
 
 

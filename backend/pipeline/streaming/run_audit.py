@@ -9,12 +9,11 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.pipeline.rules.evidence import OBLIGATION_TIMEOUT_US
-from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, finding_of, linked, severity_of
-from quarterdeck.backend.pipeline.rules.journal_completeness import JournalCompleteness
+from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.rules.names import downgraded
-from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.pipeline.rules.run_checker import RunChecker
 
 
 class RecordPosition(NamedTuple):
@@ -59,8 +58,7 @@ class RunAudit:
         """Records that the checkers have seen."""
         self.is_out_of_order = False
         """Whether a record came after a later one had been judged: everything has to be judged anew."""
-        self._checker = InvariantChecker()
-        self._completeness = JournalCompleteness()
+        self._checker = RunChecker()
         self._waiting: list[PendingRecord] = []
         self._numbers: dict[str, _Numbers] = {}
         self._last: RecordPosition | None = None
@@ -104,9 +102,8 @@ class RunAudit:
     def findings(self, directory: Path) -> list[Finding]:
         """What is found by now, in the order of an audit. `directory` is where the run's files are."""
         at_us = self._last.at_us if self._last is not None else 0
-        owed = self._checker.conclude(at_us, OBLIGATION_TIMEOUT_US).violations[len(self._checker.violations) :]
-        found = [*self._online, *(finding_of(one, one.witnesses[0]) for one in owed)]
-        lacks = self._completeness.missing_part()
+        found = [*self._online, *self._checker.owed(at_us, OBLIGATION_TIMEOUT_US)]
+        lacks = self._checker.completeness.missing_part()
         return by_weight([linked(downgraded(one, lacks), directory) for one in found])
 
     def __getstate__(self) -> dict[str, object]:
@@ -115,13 +112,8 @@ class RunAudit:
 
     def _observe(self, record: Record) -> None:
         self.judged += 1
-        self._completeness.number(record.uuid, record.member, record.seq)
-        if isinstance(record.event, ListInstalled):
-            self._completeness.listed(record.event)
-        before = len(self._checker.violations)
-        self._checker.observe(record)
-        for violation in self._checker.violations[before:]:
-            self._online.append(finding_of(violation, record, severity_of(violation)))
+        self._checker.completeness.number(record.uuid, record.member, record.seq)
+        self._online += self._checker.observe(record)
 
 
 class _Numbers:
