@@ -132,7 +132,7 @@ def _check_output(out_dir: Path) -> None:
 
 
 def _tables(evidence: Evidence, findings: Sequence[Finding]) -> dict[str, DataFrame]:
-    from quarterdeck.backend.pipeline.schemas import FINDINGS
+    from quarterdeck.backend.pipeline.rules.registry import FINDINGS
     from quarterdeck.backend.pipeline.tables.suspicions import suspicions
     from quarterdeck.backend.pipeline.tables.views import views
 

@@ -21,7 +21,6 @@ from pyspark.sql.types import (
 )
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.rules.finding import Finding
 
 
 class SchemaConflict(TypeError):
@@ -120,6 +119,3 @@ PLACE = StructType(
     [StructField("at", LongType()), StructField("file", StringType()), StructField("number", LongType())]
 )
 """Where an event stands in the order of its run: its time, and among those of the same time where it was written."""
-
-FINDINGS = columns_of(Finding)
-"""What a rule found."""

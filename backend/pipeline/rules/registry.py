@@ -15,9 +15,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from quarterdeck.backend.pipeline.rules.evidence import Evidence
-from quarterdeck.backend.pipeline.schemas import FINDINGS
+from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.schemas import columns_of
 
 Severity = Literal["violation", "warning"]
+
+FINDINGS = columns_of(Finding)
+"""The columns of a finding."""
 
 FINDING_SCHEMA = StructType(FINDINGS.fields[: FINDINGS.names.index("witnesses") + 1])
 """What rules give. The rest of a finding follows from this."""
