@@ -13,16 +13,14 @@ import json
 import os
 import platform
 import shutil
-import signal
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -33,37 +31,20 @@ import httpx
 from quarterdeck.backend.core.events import SuspicionRaised
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.journal.reader import read_journal
-from tests.service.member_processes import MemberProcess, end
+from tests.bench.support.chaos_members import MEMBERS, SETTLED_SECONDS, Crew, NeverSettled
+from tests.bench.support.chaos_writers import GONE, Register, Writer, map_of
 
 MINUTES = 3.0
 SEED = 1
-MEMBERS = 5
 BASE_PORT = 28_701
 WRITERS = 3
-WRITES_PER_SECOND = 40
-"""Of each writer, at most."""
-WRITES_PER_KEY = 5
-GONE = "gone"
-SETTLED_SECONDS = 90.0
-"""Until then all members have to be one cluster again."""
 READINGS = 10
 """After so many the members should have come to rest."""
-ANSWER_SECONDS = 40.0
-"""Longer than a member tries for a client."""
 
-ARGUMENTS = (
-    "--property=hazelcast.heartbeat.interval.seconds=1",  # the training preset's own, where these tests are quicker
-    "--property=hazelcast.max.no.heartbeat.seconds=4",
-    "--property=quarterdeck.partition.arrange.at.once=true",
-    "--property=quarterdeck.backup.count=1",
-    "--allow-faults",
-)
 HARMLESS_SECONDS = (0.5, 2.0)
 """Of silence: well below the timeout."""
 DIVIDING_SECONDS = (5.5, 8.0)
 """Well above it."""
-
-API = "/quarterdeck/v1"
 
 TOGETHER = ("kill", "kill the master", "kill beside a pause", "pause", "short cut", "leave")
 DIVIDING = ("long pause", "split", "cut of one link")
@@ -71,225 +52,6 @@ KINDS = TOGETHER + DIVIDING
 
 FAILURE_COUNTS = ("problems", "problems_later", "partitions_lost", "journal_problems", "tracebacks")
 """What has to be empty in a result."""
-
-
-class NeverSettled(Exception):
-    """The members did not become one cluster with one safe table in time. The message says what each believes."""
-
-
-# The workload
-
-
-@dataclass
-class Register:
-    """What became of the writes to one key. Only its last write can be open: nobody writes it again after that."""
-
-    phase: int
-    acknowledged: str | None = None
-    open: str | None = None
-    """A write of which nobody said whether it was done."""
-    refused: set[str] = field(default_factory=set)
-    """Writes that were said not to be done, ever."""
-
-    def problem_with(self, found: str | None) -> str:
-        """Why this value is none that may be read now; empty when it may be."""
-        if self.open is not None and found == self.open:
-            self.acknowledged, self.open = self.open, None
-        if found == self.acknowledged:
-            return ""
-        kind = "refused, but there" if found in self.refused else GONE if found is None else "replaced"
-        return f"{kind}: {found!r} instead of {self.acknowledged!r}"
-
-
-class Writer:
-    """A client that writes values it never wrote before, through any member. `turn` is held while it does."""
-
-    def __init__(self, number: int, urls: Sequence[str], seed: int) -> None:
-        self.turn = threading.Lock()
-        self.phase = 0
-        self.keys: dict[str, Register] = {}
-        self.counts: Counter[str] = Counter()
-        self._number = number
-        self._urls = urls
-        self._random = Random(f"{seed} writer {number}")
-        self._key = ""
-        self._writes = 0
-
-    def write_until(self, over: threading.Event) -> None:
-        with httpx.Client(timeout=ANSWER_SECONDS, trust_env=False) as http:
-            while not over.wait(1 / WRITES_PER_SECOND):
-                with self.turn:
-                    self._write(http)
-
-    def begin_phase(self, phase: int) -> None:
-        """From now on write keys of this phase. To be called with the writer's turn."""
-        self.phase = phase
-        self._key = ""
-
-    def _write(self, http: httpx.Client) -> None:
-        if not self._key or self._writes % WRITES_PER_KEY == 0:
-            self._key = f"w{self._number}-{self._writes}"
-            self.keys[self._key] = Register(self.phase)
-        register = self.keys[self._key]
-        value = f"{self._key}:{self._writes}"
-        self._writes += 1
-        outcome = self._put(http, self._key, value)
-        self.counts[outcome] += 1
-        if outcome == "acknowledged":
-            register.acknowledged = value
-        elif outcome == "refused":
-            register.refused.add(value)
-        elif outcome != "nobody there":
-            register.open = value
-            self._key = ""
-
-    def _put(self, http: httpx.Client, key: str, value: str) -> str:
-        url = f"{self._random.choice(self._urls)}{API}/maps/{map_of(self.phase)}/{key}"
-        try:
-            answer = http.put(url, json={"value": value})
-        except httpx.ConnectError:
-            return "nobody there"
-        except httpx.TransportError:
-            return "open"
-        if answer.is_success:
-            return "acknowledged"
-        if answer.status_code in (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE):
-            return "refused"
-        return "open" if answer.status_code == HTTPStatus.GATEWAY_TIMEOUT else f"answered {answer.status_code}"
-
-
-def map_of(phase: int) -> str:
-    return f"phase-{phase}"
-
-
-# The members
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What one member says of itself."""
-
-    members: tuple[str, ...]
-    list_version: int
-    lineage: str
-    table_digest: str
-    master: str
-    safe: bool
-    untroubled: bool
-    """It suspects nobody: nothing is left that may divide the members later. Reports of others are no measure: a master
-    goes on showing one whose suspect it has removed."""
-
-
-class Crew:
-    """The member processes, by label. None is left after `close`."""
-
-    def __init__(self, folder: Path, base_port: int) -> None:
-        self.journal = folder / "journal"
-        self._folder = folder
-        self._ports = {f"n{number + 1}": base_port + number for number in range(MEMBERS)}
-        self.addresses = {label: f"127.0.0.1:{port}" for label, port in self._ports.items()}
-        self.members: dict[str, MemberProcess] = {}
-        self.frozen: set[str] = set()
-        self._http = httpx.Client(timeout=5, trust_env=False)
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        return tuple(f"http://{address}" for address in self.addresses.values())
-
-    def start(self, label: str) -> None:
-        joins = [f"--join={address}" for address in self.addresses.values()]
-        recorded = (f"--journal={self.journal}", "--run=chaos")
-        port = self._ports[label]
-        self.members[label] = MemberProcess(self._folder, label, *joins, *recorded, *ARGUMENTS, port=port)
-        self.members[label].ready()
-
-    def kill(self, label: str) -> None:
-        end(self.members.pop(label))
-
-    def leave(self, label: str) -> None:
-        """Stop gracefully; what it alone holds is given away first."""
-        member = self.members.pop(label)
-        member.signal(signal.SIGTERM)
-        try:
-            code = member.ends_with()
-            assert code == 0, f"{label} has left with exit code {code}:\n{member.log}"
-        finally:
-            end(member)
-
-    def command_links(self, command: Mapping[str, object]) -> None:
-        for member in self.members.values():
-            self._http.post(f"{member.url}{API}/faults", json=command).raise_for_status()
-
-    def heal(self) -> None:
-        for member in self.members.values():
-            self._http.delete(f"{member.url}{API}/faults").raise_for_status()
-
-    def freeze(self, label: str) -> None:
-        self.members[label].signal(signal.SIGSTOP)
-        self.frozen.add(label)
-
-    def thaw(self, label: str) -> None:
-        self.members[label].signal(signal.SIGCONT)
-        self.frozen.discard(label)
-
-    def master(self) -> str:
-        """The label of the one whom all follow, once they are settled."""
-        leading = self.settle().master
-        return next(label for label, address in self.addresses.items() if address == leading)
-
-    def settle(self) -> Seen:
-        """Wait until the running members are one cluster with one safe table; what they all say then. Raises `NeverSettled`."""
-        limit = time.monotonic() + SETTLED_SECONDS
-        while True:
-            seen = {label: self._look(member) for label, member in self.members.items()}
-            first = next(iter(seen.values()))
-            if isinstance(first, Seen) and self._are_one(first, list(seen.values())):
-                return first
-            if time.monotonic() > limit:
-                raise NeverSettled("\n".join(f"{label}: {one}" for label, one in seen.items()))
-            time.sleep(0.1)
-
-    def read(self, name: str, key: str, random: Random) -> str | None:
-        """The value under `key`, through any member. Raises `httpx.HTTPError` when there is no clear answer."""
-        url = random.choice(sorted(member.url for member in self.members.values()))
-        answer = self._http.get(f"{url}{API}/maps/{name}/{key}", timeout=ANSWER_SECONDS)
-        if answer.status_code == HTTPStatus.NOT_FOUND:
-            return None
-        value: str = answer.raise_for_status().json()["value"]
-        return value
-
-    def tracebacks(self) -> int:
-        """In the logs of all lives."""
-        return sum(log.read_text().count("Traceback") for log in sorted(self._folder.glob("*.log")))
-
-    def close(self) -> None:
-        for label in list(self.members):
-            self.kill(label)
-        self._http.close()
-
-    def _look(self, member: MemberProcess) -> Seen | str:
-        try:
-            told = self._http.get(f"{member.url}{API}/member").raise_for_status().json()
-            safe = self._http.get(f"{member.url}/hazelcast/health").raise_for_status().json()["clusterSafe"]
-            suspicions = self._http.get(f"{member.url}{API}/suspicions").raise_for_status().json()
-        except httpx.HTTPError as problem:
-            return repr(problem)
-        members = tuple(one["address"] for one in told["members"])
-        words = (told["list_version"], told["lineage"], told["table_digest"], told["master"] or "")
-        return Seen(members, *words, safe, not suspicions["suspicions"])
-
-    def are_divided(self) -> bool:
-        """Whether somebody's list lacks somebody. A frozen member is not asked."""
-        seen = [self._look(member) for label, member in self.members.items() if label not in self.frozen]
-        return any(isinstance(one, Seen) and len(one.members) < MEMBERS for one in seen)
-
-    def _are_one(self, first: Seen, seen: Sequence[Seen | str]) -> bool:
-        return (
-            sorted(first.members) == sorted(self.addresses[label] for label in self.members)
-            and first.safe
-            and first.untroubled
-            and all(one == first for one in seen)
-        )
 
 
 # The injected faults
@@ -487,7 +249,7 @@ class Chaos:
         return []
 
     def _last(self, seconds: tuple[float, float]) -> None:
-        """Let a injected fault last so long; one that is to divide the members at least until it has."""
+        """Let a fault last so long; one that is to divide the members lasts at least until it has."""
         time.sleep(self._random.uniform(*seconds))
         limit = time.monotonic() + SETTLED_SECONDS
         while seconds == DIVIDING_SECONDS and not self._crew.are_divided():

@@ -1,0 +1,158 @@
+"""The member processes of `tests.bench.chaos`: starting, killing, freezing and cutting them, and what they say."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from random import Random
+
+import httpx
+
+from tests.bench.support.chaos_writers import ANSWER_SECONDS, API
+from tests.service.member_processes import MemberProcess, end
+
+MEMBERS = 5
+SETTLED_SECONDS = 90.0
+"""Until then all members have to be one cluster again."""
+ARGUMENTS = (
+    "--property=hazelcast.heartbeat.interval.seconds=1",  # the training preset's own, where these tests are quicker
+    "--property=hazelcast.max.no.heartbeat.seconds=4",
+    "--property=quarterdeck.partition.arrange.at.once=true",
+    "--property=quarterdeck.backup.count=1",
+    "--allow-faults",
+)
+
+
+class NeverSettled(Exception):
+    """The members did not become one cluster with one safe table in time. The message says what each believes."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one member says of itself."""
+
+    members: tuple[str, ...]
+    list_version: int
+    lineage: str
+    table_digest: str
+    master: str
+    safe: bool
+    untroubled: bool
+    """It suspects nobody: nothing is left that may divide the members later. Reports of others are no measure: a master
+    goes on showing one whose suspect it has removed."""
+
+
+class Crew:
+    """The member processes, by label. None is left after `close`."""
+
+    def __init__(self, folder: Path, base_port: int) -> None:
+        self.journal = folder / "journal"
+        self._folder = folder
+        self._ports = {f"n{number + 1}": base_port + number for number in range(MEMBERS)}
+        self.addresses = {label: f"127.0.0.1:{port}" for label, port in self._ports.items()}
+        self.members: dict[str, MemberProcess] = {}
+        self.frozen: set[str] = set()
+        self._http = httpx.Client(timeout=5, trust_env=False)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return tuple(f"http://{address}" for address in self.addresses.values())
+
+    def start(self, label: str) -> None:
+        joins = [f"--join={address}" for address in self.addresses.values()]
+        recorded = (f"--journal={self.journal}", "--run=chaos")
+        port = self._ports[label]
+        self.members[label] = MemberProcess(self._folder, label, *joins, *recorded, *ARGUMENTS, port=port)
+        self.members[label].ready()
+
+    def kill(self, label: str) -> None:
+        end(self.members.pop(label))
+
+    def leave(self, label: str) -> None:
+        """Stop gracefully; what it alone holds is given away first."""
+        member = self.members.pop(label)
+        member.signal(signal.SIGTERM)
+        try:
+            code = member.ends_with()
+            assert code == 0, f"{label} has left with exit code {code}:\n{member.log}"
+        finally:
+            end(member)
+
+    def command_links(self, command: Mapping[str, object]) -> None:
+        for member in self.members.values():
+            self._http.post(f"{member.url}{API}/faults", json=command).raise_for_status()
+
+    def heal(self) -> None:
+        for member in self.members.values():
+            self._http.delete(f"{member.url}{API}/faults").raise_for_status()
+
+    def freeze(self, label: str) -> None:
+        self.members[label].signal(signal.SIGSTOP)
+        self.frozen.add(label)
+
+    def thaw(self, label: str) -> None:
+        self.members[label].signal(signal.SIGCONT)
+        self.frozen.discard(label)
+
+    def master(self) -> str:
+        """The label of the one whom all follow, once they are settled."""
+        leading = self.settle().master
+        return next(label for label, address in self.addresses.items() if address == leading)
+
+    def settle(self) -> Seen:
+        """Wait until the running members are one cluster with one safe table; what they all say then. Raises `NeverSettled`."""
+        limit = time.monotonic() + SETTLED_SECONDS
+        while True:
+            seen = {label: self._look(member) for label, member in self.members.items()}
+            first = next(iter(seen.values()))
+            if isinstance(first, Seen) and self._are_one(first, list(seen.values())):
+                return first
+            if time.monotonic() > limit:
+                raise NeverSettled("\n".join(f"{label}: {one}" for label, one in seen.items()))
+            time.sleep(0.1)
+
+    def read(self, name: str, key: str, random: Random) -> str | None:
+        """The value under `key`, through any member. Raises `httpx.HTTPError` when there is no clear answer."""
+        url = random.choice(sorted(member.url for member in self.members.values()))
+        answer = self._http.get(f"{url}{API}/maps/{name}/{key}", timeout=ANSWER_SECONDS)
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            return None
+        value: str = answer.raise_for_status().json()["value"]
+        return value
+
+    def tracebacks(self) -> int:
+        """How many stand in the logs of all incarnations."""
+        return sum(log.read_text().count("Traceback") for log in sorted(self._folder.glob("*.log")))
+
+    def close(self) -> None:
+        for label in list(self.members):
+            self.kill(label)
+        self._http.close()
+
+    def _look(self, member: MemberProcess) -> Seen | str:
+        try:
+            told = self._http.get(f"{member.url}{API}/member").raise_for_status().json()
+            safe = self._http.get(f"{member.url}/hazelcast/health").raise_for_status().json()["clusterSafe"]
+            suspicions = self._http.get(f"{member.url}{API}/suspicions").raise_for_status().json()
+        except httpx.HTTPError as problem:
+            return repr(problem)
+        members = tuple(one["address"] for one in told["members"])
+        words = (told["list_version"], told["lineage"], told["table_digest"], told["master"] or "")
+        return Seen(members, *words, safe, not suspicions["suspicions"])
+
+    def are_divided(self) -> bool:
+        """Whether somebody's list lacks somebody. A frozen member is not asked."""
+        seen = [self._look(member) for label, member in self.members.items() if label not in self.frozen]
+        return any(isinstance(one, Seen) and len(one.members) < MEMBERS for one in seen)
+
+    def _are_one(self, first: Seen, seen: Sequence[Seen | str]) -> bool:
+        return (
+            sorted(first.members) == sorted(self.addresses[label] for label in self.members)
+            and first.safe
+            and first.untroubled
+            and all(one == first for one in seen)
+        )
