@@ -8,9 +8,7 @@ MEMBERSHIP = "quarterdeck.backend.core.membership."
 """The chapters of membership call each other; to end that is a work of its own."""
 
 YET_TO_BE_CUT = (
-    {"app.commands.palette", "app.console", "app.handlers.output"},
     {"backend.core.data.state", "backend.core.membership.state"},
-    {"backend.simulation.virtual_time.elision", "backend.simulation.virtual_time.node"},
 )
 """Circles that are known; nothing is added here."""
 
