@@ -21,8 +21,8 @@ LONGEST_TYPE = 40
 ENVELOPE = {
     "run": f"the run; `{NO_RUN}` where the record names none",
     "member": "label of the member, or the name of the cluster for what was done from outside",
-    "uuid": "the life; with `seq` the identity of the event",
-    "seq": "number of the event within its life, from 1 without gaps",
+    "uuid": "the incarnation; with `seq` the identity of the event",
+    "seq": "number of the event within its incarnation, from 1 without gaps",
     "at": "microseconds on the run's clock",
     "utc": "microseconds since 1970, UTC",
     "event": "`kind` and the fields of all kinds; null where a field belongs to another kind. See [events](events.md)",

@@ -1,7 +1,7 @@
 """How long partitions had no owner that could answer, or fewer replicas than they should, as the masters' tables have it.
 
-Each side of a split counts by itself, with the table of its master. A holder counts until its life ends, even when it cannot be
-reached; a frozen owner answers nobody.
+Each side of a split counts by itself, with the table of its master. A holder counts until its incarnation ends, even when it
+cannot be reached; a frozen owner answers nobody.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quarterdeck.backend.pipeline.tables.columns import INDEX, NUMBER, RUN, TEXT
 
 AVAILABILITY = schema(
     RUN,
-    ("master_uuid", TEXT, "the life of the master whose table this is"),
+    ("master_uuid", TEXT, "the incarnation of the master whose table this is"),
     ("master", TEXT, "its label"),
     ("partition", INDEX, "the partition"),
     ("observed_us", NUMBER, "how long that master led with a table; all spans are in microseconds"),

@@ -49,9 +49,9 @@ DETECTION = schema(
     ("from_at", NUMBER, "when it began; microseconds on the run's clock"),
     ("to_at", NUMBER, "when it was over; null for a kill, and while it lasted"),
     ("victim", TEXT, "label of the member that nobody could hear"),
-    ("victim_uuid", TEXT, "its life"),
+    ("victim_uuid", TEXT, "its incarnation"),
     ("observer", TEXT, "label of the member that should notice"),
-    ("observer_uuid", TEXT, "its life"),
+    ("observer_uuid", TEXT, "its incarnation"),
     ("master", BOOLEAN, "whether that one was master: it suspects nobody, it removes at once"),
     ("how", TEXT, "heartbeat, connection, confirmation, report, disconnection, explicit, new-life, other-cluster, goodbye "
      "or other: the evidence"),
@@ -74,7 +74,7 @@ _KEY = ("run", "fault", "from_at", "victim_uuid", "observer_uuid")
 def detection(table_source: TableSource) -> DataFrame:
     """One row for each fault and each member that should notice it (schema `DETECTION`).
 
-    Left out are those who had the victim suspected already, and those whose own life ended before they could tell.
+    Left out are those who had the victim suspected already, and those whose own incarnation ended before they could tell.
     """
     expected = table_source.memoized("expected", lambda: _expected(table_source))
     noticed = expected.join(_noticings(table_source), ["run", "observer_uuid", "victim_uuid"])
@@ -131,7 +131,7 @@ def _expected(table_source: TableSource) -> DataFrame:
         F.coalesce("to_at", "run_ended_at").alias("until_at"),
     )
     of_lives = blind.join(victims, ["run", "victim"]).where("victim_from <= from_at and from_at <= victim_to")
-    # A life that is killed has its end at the very moment of the fault; the next one under its label begins later.
+    # An incarnation that is killed has its end at the very moment of the fault; the next one under its label begins later.
     of_lives = of_lives.where("fault = 'kill' and victim_to = from_at or fault <> 'kill' and from_at < victim_to")
     seen = (
         of_lives.join(watching, "run")

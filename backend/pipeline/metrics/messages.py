@@ -64,7 +64,7 @@ def _recorded(table_source: TableSource) -> DataFrame:
 
 
 def _is_author(member: Column) -> Column:
-    """Whether this entry of a list is the life that installed it, and its author."""
+    """Whether this entry of a list is the incarnation that installed it, and its author."""
     return (member["uuid"] == F.col("uuid")) & (member["address"] == F.col("event.author"))
 
 

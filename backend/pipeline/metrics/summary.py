@@ -95,7 +95,7 @@ def samples(table_source: TableSource) -> DataFrame:
 
 
 def _settings_that_differ(table_source: TableSource, runs: DataFrame) -> DataFrame:
-    """The settings of each run's first life, of those properties that are not the same in all runs."""
+    """The settings of each run's first incarnation, of those properties that are not the same in all runs."""
     first = (
         table_source.table("lives")
         .groupBy("run")

@@ -1,4 +1,4 @@
-"""Who believed what, and when: the lists of lives as spans of time, which most other metrics begin with."""
+"""Who believed what, and when: the lists of incarnations as spans of time, which most other metrics begin with."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 
 
 def running(table_source: TableSource) -> DataFrame:
-    """Spans in which lives ran, frozen ones included: run, uuid, member, address, settings, joined_at, from_at, to_at.
+    """Spans in which incarnations ran, frozen ones included: run, uuid, member, address, settings, joined_at, from_at, to_at.
 
-    `ends` is null for a life that goes on to the end of the journal.
+    `ends` is null for an incarnation that goes on to the end of the journal.
     """
 
     def make() -> DataFrame:
@@ -30,7 +30,7 @@ def running(table_source: TableSource) -> DataFrame:
 
 
 def frozen(table_source: TableSource) -> DataFrame:
-    """Spans in which lives stood still: run, uuid, from_at, to_at."""
+    """Spans in which incarnations stood still: run, uuid, from_at, to_at."""
     return table_source.memoized("frozen", lambda: _frozen(table_source))
 
 
@@ -44,7 +44,7 @@ def _frozen(table_source: TableSource) -> DataFrame:
 
 
 def view_spans(table_source: TableSource) -> DataFrame:
-    """Spans in which a life held one list.
+    """Spans in which an incarnation held one list.
 
     Columns run, uuid, member, lineage, version, size, listed (uuids), master, leads (whether it is itself the master),
     from_at, to_at.
@@ -67,7 +67,7 @@ def _view_spans(table_source: TableSource) -> DataFrame:
 
 
 def masters(table_source: TableSource) -> DataFrame:
-    """Spans in which a life led a cluster and did not stand still: run, uuid, member, lineage, from_at, to_at."""
+    """Spans in which an incarnation led a cluster and did not stand still: run, uuid, member, lineage, from_at, to_at."""
 
     def make() -> DataFrame:
         leading = view_spans(table_source).where("leads and from_at < to_at")

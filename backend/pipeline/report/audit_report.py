@@ -155,7 +155,7 @@ def _slowest_first() -> list[Column]:
 
 
 def _lanes(lives: DataFrame, limits: Limits) -> DataFrame:
-    """The lives of the members that came first."""
+    """The incarnations of the members that came first."""
     of_member, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
     in_lane = lives.withColumns(
         {
@@ -202,7 +202,7 @@ def _thinned(views: DataFrame, limits: Limits) -> DataFrame:
 
 
 def _with_durations(suspicions: DataFrame, lives: DataFrame, ends: Column) -> DataFrame:
-    """What was never cleared lasted until the suspecting life or the journal ended."""
+    """What was never cleared lasted until the suspecting incarnation or the journal ended."""
     ended = lives.select("run", "uuid", "ended_at")
     until = F.coalesce("cleared_at", "ended_at", ends)
     return suspicions.join(ended, ["run", "uuid"], "left").withColumn(

@@ -19,7 +19,7 @@ class Limits:
     lanes: int = 24
     """Members in a timeline, in the order in which they came."""
     lives: int = 32
-    """Lives of one member."""
+    """Incarnations of one member."""
     marks: int = 80
     """Lists in one lane. Of a lane with more, the last list in each of so many equal spans of time."""
     suspicions: int = 300

@@ -46,7 +46,7 @@ class Row(Struct, Generic[Part], frozen=True, kw_only=True):
     member: str = ""
     """Whose lane it belongs to, if it belongs to one."""
     lanes: int = 0
-    """How many members the run has, where the part is a life."""
+    """How many members the run has, where the part is an incarnation."""
 
 
 class FaultRow(Struct, frozen=True):

@@ -97,7 +97,7 @@ class RunSections:
         return Lane(member, shown, Cut(len(lives), lives[0].of), tuple(spans), views[0].of if views else 0)
 
     def _spans(self, life: Life, of_member: Sequence[View]) -> Iterator[View]:
-        """Each list lasts until the next one of its life, the last one as long as the life."""
+        """Each list lasts until the next one of its incarnation, the last one as long as the incarnation."""
         views = [view for view in of_member if view.uuid == life.uuid]
         ends = [view.start_us for view in views[1:]] + [self._run.end_us if life.end_us is None else life.end_us]
         for view, end_us in zip(views, ends, strict=False):

@@ -28,7 +28,7 @@ INCARNATION_START_KINDS = (
     "member-stopped",
     "member-merging",
 )
-"""The kinds of events by which a life comes to be known."""
+"""The kinds of events by which an incarnation comes to be known."""
 
 DISTURBANCES = (
     *("member-started", "member-stopped", "member-merging", "process-killed", "process-paused", "process-resumed"),
@@ -89,7 +89,7 @@ class Evidence:
 
     @cached_property
     def views(self) -> DataFrame:
-        """Installed lists, each with the one that its life had `before`."""
+        """Installed lists, each with the one that its incarnation had `before`."""
         views = self.of_kinds("list-installed", fields=("version", "lineage", "master", "members", "author"))
         before = F.struct("version", "lineage", "master", "members", "witness")
         return views.withColumn("before", F.lag(before).over(within_incarnation()))
@@ -101,8 +101,8 @@ class Evidence:
 
     @cached_property
     def lives(self) -> DataFrame:
-        """One row for each life that is known: run, uuid, label, address, and when it was born, got its address, ended and is
-        paused. Places; null where that has not happened."""
+        """One row for each incarnation that is known: run, uuid, label, address, and when it began, got its address, ended and
+        is paused. Places; null where that has not happened."""
         return self.keep(_lives(self))
 
     @cached_property
@@ -122,7 +122,7 @@ def witness() -> Column:
 
 
 def within_incarnation(*more: str) -> WindowSpec:
-    """The events of a life in their order, or of a part of it."""
+    """The events of an incarnation in their order, or of a part of it."""
     return Window.partitionBy(*INCARNATION_KEY, *more).orderBy("place")
 
 
@@ -132,8 +132,11 @@ def running_window(window: WindowSpec) -> WindowSpec:
 
 
 def _table_rows(evidence: Evidence) -> DataFrame:
-    """One row for each partition in each change of a table: its version and holders, those it had `before` at the same life, and
-    the migration of it that this life `started` last. A change of no partition has one row without any of these."""
+    """One row for each partition in each change of a table, with its version and its holders.
+
+    Besides, those that it had `before` at the same incarnation, and the migration of it that this incarnation `started` last.
+    A change of no partition has one row without any of these.
+    """
     holders = F.transform(
         F.slice("line", 3, 1_000),
         lambda place: F.when(place >= 0, F.get("all_holders", place.cast("int"))["uuid"]),
@@ -188,7 +191,7 @@ def _lives(evidence: Evidence) -> DataFrame:
         F.min(F.when(has_address, F.col("place"))).alias("has_address"),
         F.min(F.when(F.col("leaves"), F.col("place"))).alias("left"),
     )
-    # What is done to a label is done to its latest life.
+    # What is done to a label is done to its latest incarnation.
     nobody = F.lit(None).cast("string")
     faults = evidence.of_kinds(*FAULTS_OF_MEMBERS, fields=("target",))
     done = faults.select("run", F.col("target").alias("label"), "place", "kind")
@@ -216,7 +219,7 @@ def _lives(evidence: Evidence) -> DataFrame:
 
 def _divided(evidence: Evidence) -> DataFrame:
     views = evidence.views
-    # A lineage that begins with the first list of a life is a cluster of its own; the run's first one is the first.
+    # A lineage that begins with the first list of an incarnation is a cluster of its own; the run's first one is the first.
     came = views.where("before is null or before.lineage <> lineage")
     first = came.groupBy("run", "lineage").agg(
         F.min("place").alias("place"), F.min_by(F.col("before").isNull(), "place").alias("anew")

@@ -117,7 +117,7 @@ class RunAudit:
 
 
 class _Numbers:
-    """Which records of a life have come, and their checksums, in little space."""
+    """Which records of an incarnation have come, and their checksums, in little space."""
 
     __slots__ = ("beyond", "first")
 

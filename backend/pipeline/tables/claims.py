@@ -22,7 +22,7 @@ CLAIMS = schema(
     RUN,
     INCARNATION_UUID,
     MEMBER,
-    ("claim", NUMBER, "the how-manieth claim of this life"),
+    ("claim", NUMBER, "the how-manieth claim of this incarnation"),
     ("started_at", NUMBER, "microseconds on the run's clock"),
     ("ended_at", NUMBER, "when it was finished or given up; null where the journal does not tell"),
     ("version", NUMBER, "version of the list that it was based on"),
@@ -40,7 +40,7 @@ CLAIMS = schema(
 
 
 def claims(events: DataFrame) -> DataFrame:
-    """Claims from their beginning; answers and ends belong to the latest beginning of the same life."""
+    """Claims from their beginning; answers and ends belong to the latest beginning of the same incarnation."""
     kind = F.col("event.kind")
     in_order = Window.partitionBy("run", "uuid").orderBy("seq")
     numbered = events.where(of_kind("claim-started", "claim-answered", "claim-finished", "claim-abandoned")).withColumn(

@@ -21,9 +21,9 @@ TEXT, NUMBER, BOOLEAN, INDEX = StringType(), LongType(), BooleanType(), IntegerT
 TEXTS = ArrayType(TEXT)
 
 RUN = ("run", TEXT, "the run")
-INCARNATION_UUID = ("uuid", TEXT, "the life: a member has a new one after each start and each merge")
+INCARNATION_UUID = ("uuid", TEXT, "the incarnation: a member has a new one after each start and each merge")
 MEMBER = ("member", TEXT, "label of the member")
-SEQ = ("seq", NUMBER, "number of the event within its life")
+SEQ = ("seq", NUMBER, "number of the event within its incarnation")
 AT = ("at", NUMBER, "microseconds on the run's clock")
 UTC = ("utc", NUMBER, "microseconds since 1970, UTC")
 

@@ -1,4 +1,4 @@
-"""One row for each life of a member: when it began, when it was first on a list, and how it ended."""
+"""One row for each incarnation of a member: when it began, when it was first on a list, and how it ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIVES = schema(
     MEMBER,
     ("address", TEXT, "the address it was bound to, or else the one under which it stands on its own lists"),
     ("lite", BOOLEAN, "whether it never holds data"),
-    ("merged_from", TEXT, "the life before, when that one ended in a merge; empty otherwise"),
+    ("merged_from", TEXT, "the incarnation before, when that one ended in a merge; empty otherwise"),
     (
         "settings",
         EVENT["settings"].dataType,
@@ -50,13 +50,13 @@ LIVES = schema(
 
 
 def lives(events: DataFrame) -> DataFrame:
-    """Lives of members; what operators and the network did belongs to none."""
+    """Incarnations of members; what operators and the network did belongs to none."""
     in_order = Window.partitionBy("run", "member").orderBy("started_at", "uuid")
     told = _told(events).withColumn("next_at", F.lead("started_at").over(in_order))
     kills = events.where(of_kind("process-killed")).select(
         F.col("run").alias("kill_run"), F.col("event.target").alias("target"), F.col("at").alias("killed_at")
     )
-    # A kill ends the life that had the label at that moment, unless that one has told its own end.
+    # A kill ends the incarnation that had the label at that moment, unless that one has told its own end.
     hit = (
         told.where("ending is null")
         .join(kills, (F.col("run") == F.col("kill_run")) & (F.col("member") == F.col("target")))
@@ -78,7 +78,7 @@ def lives(events: DataFrame) -> DataFrame:
 
 
 def _told(events: DataFrame) -> DataFrame:
-    """What each life tells of itself."""
+    """What each incarnation tells of itself."""
     started, entry = (
         F.struct(*(f"event.{name}" for name in ("address", "lite", "merged_from", "settings"))),
         _own_entry(),
@@ -109,7 +109,7 @@ def _told(events: DataFrame) -> DataFrame:
 
 
 def _ending() -> Column:
-    """When and how a life says that it ends; null for all other events."""
+    """When and how an incarnation says that it ends; null for all other events."""
     how = (
         F.when(of_kind("member-stopped"), "stopped")
         .when(of_kind("member-merging"), "merged")
@@ -119,5 +119,5 @@ def _ending() -> Column:
 
 
 def _own_entry() -> Column:
-    """A list's entry of the life that installed it."""
+    """A list's entry of the incarnation that installed it."""
     return F.get(F.filter("event.members", lambda member: member["uuid"] == F.col("uuid")), 0)

@@ -21,9 +21,9 @@ MERGES = schema(
     RUN,
     INCARNATION_UUID,
     MEMBER,
-    ("next_uuid", TEXT, "the life that goes on"),
+    ("next_uuid", TEXT, "the incarnation that goes on"),
     ("target", TEXT, "address of the master of the cluster that it joins"),
-    ("from_lineage", TEXT, "lineage of the last list of the old life"),
+    ("from_lineage", TEXT, "lineage of the last list of the old incarnation"),
     ("from_version", NUMBER, "version of that list"),
     ("left_at", NUMBER, "when it left; microseconds on the run's clock"),
     ("joined_at", NUMBER, "when it installed its first list in the other cluster; null if it never did"),
@@ -33,7 +33,7 @@ MERGES = schema(
 
 
 def merges(events: DataFrame) -> DataFrame:
-    """Merging members; the old life ends with the decision, the new one begins in the other cluster."""
+    """Merging members; the old incarnation ends with the decision, the new one begins in the other cluster."""
     in_order = Window.partitionBy("run", "uuid").orderBy("seq").rowsBetween(Window.unboundedPreceding, 0)
     lineage, version = field_when("list-installed", "lineage"), field_when("list-installed", "version")
     left = (

@@ -34,7 +34,7 @@ class Table:
 TABLES: dict[str, Table] = {
     one.name: one
     for one in (
-        Table("lives", lives.LIVES, lives.lives, "the lives of members"),
+        Table("lives", lives.LIVES, lives.lives, "the incarnations of members"),
         Table("views", views.VIEWS, views.views, "the lists that members installed"),
         Table("suspicions", suspicions.SUSPICIONS, suspicions.suspicions, "who suspected whom, and for how long"),
         Table("claims", claims.CLAIMS, claims.claims, "mastership claims"),

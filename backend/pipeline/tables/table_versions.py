@@ -32,7 +32,7 @@ TABLE_VERSIONS = schema(
     ("partitions", INDEX, "how many partitions there are"),
     ("changed", INDEX, "how many of them have changed"),
     ("cause", TEXT, "arranged, repaired, migration, recovered or published"),
-    ("author", TEXT, "the life that made the change"),
+    ("author", TEXT, "the incarnation that made the change"),
 )
 
 

@@ -85,7 +85,7 @@ def _bound_us(evidence: Evidence, members: Column) -> Column:
 
 
 def _present(evidence: Evidence) -> DataFrame:
-    """One row for each life that goes on at the end: its list, its table, and whom it suspects."""
+    """One row for each incarnation that goes on at the end: its list, its table, and whom it suspects."""
     fields = ("member", "seq", "at", "place", "version", "lineage", "master", "members", "witness")
     views = evidence.views.groupBy(*INCARNATION_KEY).agg(F.max_by(F.struct(*fields), "place").alias("view"))
     last = F.struct(F.col("table_version").alias("version"), "digest")

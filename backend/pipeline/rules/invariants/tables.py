@@ -36,7 +36,7 @@ def versions_that_do_not_add_up(evidence: Evidence) -> DataFrame:
         "%s went from version %d of partition %d to %d", "member", "back.before", "back.partition", "back.now"
     )
     sums = F.format_string("%s has table version %d, its partitions add up to %d", "member", "table_version", "total")
-    # An event that is its own predecessor is the first of its life, and stands twice as the checker's witness.
+    # An event that is its own predecessor is the first of its incarnation, and stands twice as the checker's witness.
     witnesses = (F.col("latest"), F.col("witness"))
     wrong = F.coalesce(
         F.when(F.col("back").isNotNull(), shrunk), F.when(F.col("total") != F.col("table_version"), sums)
@@ -92,7 +92,7 @@ def versions_of_two_contents(evidence: Evidence) -> DataFrame:
 
 @rule(TableAuthor.name, kinds=(TABLE_CHANGED,))
 def tables_of_strangers(evidence: Evidence) -> DataFrame:
-    """P3: the master of a life is that of its list, or one that it has promised to follow since."""
+    """P3: the master of an incarnation is that of its list, or one that it has promised to follow since."""
     kind = F.col("kind")
     followed = F.when(kind != TABLE_CHANGED, F.struct("master", "witness"))
     changes = (
@@ -120,9 +120,9 @@ def _replicas(row: str) -> Column:
 
 
 def _against_the_first(entries: str) -> Column:
-    """The entries that contradict what stands already, each with that and with a life that has it still.
+    """The entries that contradict what stands already, each with that and with an incarnation that has it still.
 
-    What only lives have that are gone does not stand any more: the entry takes its place.
+    What only ended incarnations have does not stand any more: the entry takes its place.
     """
 
     def take(now: Column, one: Column) -> Column:

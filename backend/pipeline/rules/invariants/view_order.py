@@ -1,7 +1,7 @@
-"""View order (M1): two views installed in one order by one life are never installed in the other order by another.
+"""View order (M1): two views installed in one order by one incarnation are never installed in the other order by another.
 
-Only lives that went from one lineage to another can contradict each other, and only those who went opposite ways are compared
-view by view: in a sound journal nobody is.
+Only incarnations that went from one lineage to another can contradict each other, and only those who went opposite ways are
+compared view by view: in a sound journal nobody is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def opposite_orders(evidence: Evidence) -> DataFrame:
     installs = _travelled(evidence.views)
     opposite = _opposite_ways(installs)
     view = ("lineage", "version")
-    # Where each view stands in a life's journey: at its first installation.
+    # Where each view stands in an incarnation's journey: at its first installation.
     journeys = installs.groupBy(*INCARNATION_KEY, *view).agg(
         F.min("place").alias("first"), F.min_by("witness", "place").alias("own")
     )
@@ -55,15 +55,15 @@ def opposite_orders(evidence: Evidence) -> DataFrame:
 
 
 def _travelled(views: DataFrame) -> DataFrame:
-    """The lists of lives that had more than one lineage."""
+    """The lists of incarnations that had more than one lineage."""
     lists = views.select("run", "member", "uuid", "seq", "at", "place", "lineage", "version", "witness")
     travellers = lists.groupBy(*INCARNATION_KEY).agg(F.min("lineage").alias("low"), F.max("lineage").alias("high"))
     return lists.join(travellers.where("low <> high").select(*INCARNATION_KEY), [*INCARNATION_KEY], "left_semi")
 
 
 def _opposite_ways(installs: DataFrame) -> DataFrame:
-    """Run, uuid, lineage, other and met: the life came to the lineage from one to which `other` went from it; `met` is since
-    when both have been so."""
+    """Run, uuid, lineage, other and met: the incarnation came to the lineage from one to which `other` went from it; `met` is
+    since when both have been so."""
     entered = installs.groupBy(*INCARNATION_KEY, "lineage").agg(F.min("place").alias("entered"))
     came_from = entered.withColumnsRenamed({"lineage": "from"})
     crossings = (

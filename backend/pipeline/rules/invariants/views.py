@@ -24,7 +24,7 @@ from quarterdeck.backend.simulation.invariants.list_views import (
     kinds=("list-installed",),
 )
 def lists(evidence: Evidence) -> DataFrame:
-    """What each list is held against: the one before it in its life, the first of its version, the first of its lineage."""
+    """What each list is held against: the one before it, the first of its version, the first of its lineage."""
     of_version = Window.partitionBy("run", "lineage", "version").orderBy("place")
     of_lineage = Window.partitionBy("run", "lineage").orderBy("place")
     oldest = F.get("members", 0)
