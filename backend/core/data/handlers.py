@@ -20,6 +20,7 @@ from quarterdeck.backend.core.data.messages import (
     SyncRequest,
 )
 from quarterdeck.backend.core.data.replication import anti_entropy, backups, replica_sending, replica_sync
+from quarterdeck.backend.core.data.state import MERGING
 from quarterdeck.backend.core.membership.state import Membership
 
 DATA_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
@@ -42,7 +43,7 @@ DATA_TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
     replica_sync.SYNC: replica_sync.on_sync_timer,
     replica_sending.SENDING: replica_sending.on_sending_timer,
     anti_entropy.ANTI_ENTROPY: anti_entropy.on_anti_entropy_timer,
-    merging_entries.MERGING: merging_entries.on_merging_timer,
+    MERGING: merging_entries.on_merging_timer,
 }
 """Which handler answers which timer."""
 

@@ -8,21 +8,16 @@ brings it. The batches are calls like any other, so none is merged twice, and a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain
 
 from quarterdeck.backend.core.data.calls import map_calls
 from quarterdeck.backend.core.data.calls.call_results import partition_count
-from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.data.messages import MergeBatch
 from quarterdeck.backend.core.data.partition_store import PartitionStore, partition_of
-from quarterdeck.backend.core.data.state import MergeEntries, MergeEntry
+from quarterdeck.backend.core.data.state import MERGING, MergeEntries, MergeEntry
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
-
-MERGING = "merging-entries"
-"""Name of the timer that offers the next batches."""
 
 MOST_IN_FLIGHT = 4
 MOST_ENTRIES = 500
@@ -93,18 +88,10 @@ def on_merging_timer(state: Membership, now: int) -> None:
         partition, offer = batch
         merge_entries.batches += 1
         merge_entries.in_flight[merge_entries.batches] = offer
-        map_calls.ask_for_merge(state, now, partition, offer, partial(_on_merged, merge_entries.batches))
+        map_calls.ask_for_merge(state, now, partition, offer, merge_entries.batches)
     if not merge_entries.in_flight:
         state.data.merge_entries = None
         state.record(now, EntriesMerged(state.settings.merge_policy, merge_entries.offered, merge_entries.taken, ""))
-
-
-def _on_merged(batch: int, state: Membership, now: int, answer: Answer) -> None:
-    merge_entries = state.data.merge_entries
-    if merge_entries is not None and batch in merge_entries.in_flight:
-        merge_entries.offered += len(merge_entries.in_flight.pop(batch).entries)
-        merge_entries.taken += answer.size
-        state.timers.set(MERGING, now)
 
 
 def _next_batch(merge_entries: MergeEntries, policy: str, partitions: int) -> tuple[int, MergeBatch] | None:

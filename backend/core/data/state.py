@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
@@ -13,9 +12,6 @@ from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, Merge
 from quarterdeck.backend.core.data.partition_store import UNWRITTEN, Entry, PartitionStore, Stamp
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas
-
-if TYPE_CHECKING:
-    from quarterdeck.backend.core.membership.state import Membership
 
 # The caller
 
@@ -30,8 +26,8 @@ class PendingCall:
     begun_us: int
     deadline_us: int
     watched: bool = False
-    then: Callable[[Membership, int, Answer], None] | None = None
-    """Who wants the answer, when the member itself asks."""
+    merge_batch: int | None = None
+    """Number of the batch of entries that the member itself wants merged; None for a call of a client."""
     outstanding: int = 0
     """How many partitions have not answered."""
     answers: list[Answer] = field(default_factory=list)
@@ -132,6 +128,10 @@ class Incoming:
 
 MergeEntry = tuple[str, str, Entry]
 """Map, key and entry."""
+
+
+MERGING = "merging-entries"
+"""Name of the timer that offers the next batches."""
 
 
 @dataclass(slots=True)

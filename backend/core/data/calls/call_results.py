@@ -9,7 +9,7 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Pu
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.data.messages import MapAnswer
 from quarterdeck.backend.core.data.partition_store import partition_of
-from quarterdeck.backend.core.data.state import PendingCall
+from quarterdeck.backend.core.data.state import MERGING, PendingCall
 from quarterdeck.backend.core.effects import Answered
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.properties import MILLISECOND_US
@@ -84,11 +84,19 @@ def _put_together(pending: PendingCall) -> Answer:
     return answers[0]
 
 
+def _count_merged(state: Membership, now: int, batch: int, answer: Answer) -> None:
+    merge_entries = state.data.merge_entries
+    if merge_entries is not None and batch in merge_entries.in_flight:
+        merge_entries.offered += len(merge_entries.in_flight.pop(batch).entries)
+        merge_entries.taken += answer.size
+        state.timers.set(MERGING, now)
+
+
 def end(state: Membership, now: int, pending: PendingCall, answer: Answer) -> None:
     """Tell whoever asked."""
     pending.ended = True
-    if pending.then is not None:
-        pending.then(state, now, answer)
+    if pending.merge_batch is not None:
+        _count_merged(state, now, pending.merge_batch, answer)
         return
     state.data.pending.pop(pending.call, None)
     if pending.watched:

@@ -7,7 +7,7 @@ after silence. Its number makes sure that it is done once. Whoever gets no answe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.data.calls import call_results, map_owner
@@ -63,10 +63,10 @@ def ask_for_merge(
     now: int,
     partition: int,
     operation: MergeBatch,
-    then: Callable[[Membership, int, Answer], None],
+    batch: int,
 ) -> None:
-    """This member itself wants entries merged; it does not give up as long as it lives. There must be a table."""
-    pending = PendingCall(-1, operation, now, NEVER, then=then, outstanding=1)
+    """This member itself wants the entries of `batch` merged; it does not give up as long as it lives. There must be a table."""
+    pending = PendingCall(-1, operation, now, NEVER, merge_batch=batch, outstanding=1)
     _enqueue(state, partition, SubOperation(pending, operation, MOST_BATCH_BYTES))
     _depart(state, now, partition)
 
