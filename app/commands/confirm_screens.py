@@ -22,13 +22,8 @@ def shown_lines(lines: Sequence[str]) -> str:
     return "\n".join([*(f"$ {one_line(line)}" for line in lines[:LINES_SHOWN]), *more])
 
 
-class ConfirmScreen(ModalScreen[bool]):
-    """Ends with True only when the button that names the deed is pressed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,n,q", "cancel", "Cancel"),
-        Binding("left,right", "app.focus_next", "Other", show=False),
-    ]
+class ConfirmDialog(ModalScreen[bool]):
+    """A question with two buttons, one of which says no."""
 
     def __init__(self, question: str, consequences: str, verb: str, lines: Sequence[str] = ()) -> None:
         """`verb` is the word on the button that does it, `lines` are the command lines that do the same."""
@@ -43,12 +38,14 @@ class ConfirmScreen(ModalScreen[bool]):
                 yield Static(self._consequences, id="confirm-consequences", markup=False)
             if self._lines:
                 yield Static(self._lines, id="confirm-lines", markup=False)
+            yield from self._typed()
             with Horizontal(id="confirm-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button(self._verb, id="confirm", variant="error", compact=True)
 
-    def on_mount(self) -> None:
-        self.query_one("#cancel", Button).focus()
+    def _typed(self) -> ComposeResult:
+        """What has to be typed first: nothing."""
+        yield from ()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "confirm")
@@ -57,31 +54,34 @@ class ConfirmScreen(ModalScreen[bool]):
         self.dismiss(False)
 
 
-class ConfirmTypedScreen(ModalScreen[bool]):
+class ConfirmScreen(ConfirmDialog):
+    """Ends with True only when the button is pressed that names what is done."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n,q", "cancel", "Cancel"),
+        Binding("left,right", "app.focus_next", "Other", show=False),
+    ]
+
+    def on_mount(self) -> None:
+        self.query_one("#cancel", Button).focus()
+
+
+class ConfirmTypedScreen(ConfirmDialog):
     """Ends with True only after the cluster's name was typed as it is; the button that does it is dead until then."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", priority=True)]
 
     def __init__(self, question: str, consequences: str, verb: str, name: str, lines: Sequence[str] = ()) -> None:
-        """`verb` is the word on the button, `name` what has to be typed, `lines` the command lines that do the same."""
-        super().__init__()
-        self._question, self._consequences, self._verb = question, consequences, verb
-        self._wanted, self._lines = one_line(name), shown_lines(lines)
+        """`name` is what has to be typed."""
+        super().__init__(question, consequences, verb, lines)
+        self._wanted = one_line(name)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="confirm-box"):
-            yield Static(self._question, id="confirm-question", markup=False)
-            if self._consequences:
-                yield Static(self._consequences, id="confirm-consequences", markup=False)
-            if self._lines:
-                yield Static(self._lines, id="confirm-lines", markup=False)
-            yield Static(f"Type the name of the cluster, {self._wanted}, to go on:", id="confirm-asked", markup=False)
-            yield Input(id="confirm-name", compact=True)
-            with Horizontal(id="confirm-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button(self._verb, id="confirm", variant="error", compact=True, disabled=True)
+    def _typed(self) -> ComposeResult:
+        yield Static(f"Type the name of the cluster, {self._wanted}, to go on:", id="confirm-asked", markup=False)
+        yield Input(id="confirm-name", compact=True)
 
     def on_mount(self) -> None:
+        self.query_one("#confirm", Button).disabled = True
         self.query_one("#confirm-name", Input).focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -90,9 +90,3 @@ class ConfirmTypedScreen(ModalScreen[bool]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.value.strip() == self._wanted:
             self.dismiss(True)
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id == "confirm")
-
-    def action_cancel(self) -> None:
-        self.dismiss(False)
