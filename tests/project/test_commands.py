@@ -38,6 +38,9 @@ from quarterdeck.cli.main import app
 from tests.service.single_member import ADDRESS, Client, SingleMemberFace
 from tests.thoroughness import examples
 
+pytestmark = pytest.mark.hypothesis
+"""As the tests' inner functions are, so that `make test-long` does all of it with more examples."""
+
 LABELS = ("n1", "n2", "n3", "n4")
 MEMBERS = {label: CommandTarget(label, ADDRESS, f"http://{label}:5701") for label in LABELS}
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)

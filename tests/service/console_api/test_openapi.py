@@ -73,6 +73,7 @@ def schema() -> Iterator[Any]:
     server.join(20)
 
 
+@pytest.mark.hypothesis  # as its inner function is, so that `make test-long` does it with more examples
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=[f"{method} {path}" for path, method in OPERATIONS])
 def test_no_server_error_and_answers_as_described(schema: Any, path: str, method: str, mode: GenerationMode) -> None:
