@@ -93,7 +93,7 @@ def as_record(line: bytes) -> Record | None:
 
 
 def run_of_file(path: Path) -> str | None:
-    """The run whose events `path` holds, told by its first readable line."""
+    """The run whose events `path` holds, as its first readable line says."""
     with path.open("rb") as lines:
         for line in lines:
             record = as_record(line)

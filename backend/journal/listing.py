@@ -1,4 +1,4 @@
-"""What runs a journal holds."""
+"""Lists the runs of a journal: members, records, times and problems of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a journal back, with everything that is wrong with it told and nothing that is right lost."""
+"""Reads a journal back: every record once, and every line that is no record as a problem."""
 
 from __future__ import annotations
 

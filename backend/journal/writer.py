@@ -43,7 +43,7 @@ class JournalFailed(OSError):
 class JournalWriter:
     """Appends the records of one run under `root`; `writer` names this process among the writers of the run.
 
-    Files that dead processes left open under `root` are finished first; `recovered` tells what became of them.
+    Files that dead processes left open under `root` are finished first; `recovered` says what became of them.
     Raises `NoJournal` for a name that cannot be a file name, OSError when the directories cannot be made.
     """
 
@@ -179,7 +179,7 @@ class JournalWriter:
             self._number += 1
             try:
                 descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
-            except FileExistsError:  # a namesake in another process took this number
+            except FileExistsError:  # a writer of the same name in another process took this number
                 continue
             if lock_if_free(descriptor) and is_same_file(descriptor, path):
                 break

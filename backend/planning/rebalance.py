@@ -81,7 +81,7 @@ class Rebalance(StrictModel):
         return self
 
     def grouped(self) -> list[tuple[str, str]]:
-        """Name and group. A member alone is told from a group of the same name."""
+        """Name and group. A member without a group differs from a group of the same name."""
         return [
             (member.name, f"member {member.name}" if member.group is None else f"group {member.group}")
             for member in self.members

@@ -1,4 +1,4 @@
-"""The links of one member, and who hears it or is late to be heard, as facts to paint."""
+"""The links of one member, and whose heartbeats arrive, or are late, as facts to paint."""
 
 from __future__ import annotations
 

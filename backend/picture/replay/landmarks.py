@@ -1,4 +1,4 @@
-"""What stands out in a run: splits and merges, claims, and the faults that were made. Marks to steer by on a strip of time."""
+"""What stands out in a run: splits and merges, claims, and the faults that were made. They are marks on a strip of time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The playhead: which moment of the run is shown, and how it moves on.
 
-It either follows what happens now, stands still, or plays what has happened. It reads no clock: whoever has one tells the time.
+It either follows what happens now, stands still, or plays what has happened. It reads no clock: the time is an argument.
 """
 
 from __future__ import annotations

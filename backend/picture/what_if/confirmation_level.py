@@ -1,4 +1,4 @@
-"""How dangerous commands are: done at once, asked about, or asked about with the cluster's name to type (design section 8)."""
+"""How a dangerous command is confirmed: not at all, by a yes, or by typing the cluster's name (design section 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which clusters come of a network fault, if nothing else happens: the rules of the core, followed to their end.
+"""Which clusters come of a network fault, if nothing else happens: computed by the rules of the core.
 
 Who has no link to the master that works both ways is removed at the heartbeat timeout, and the oldest of those claims mastership.
 What the slaves report of one another is settled by the core's own decision (seed 001), and whoever that removes goes on after

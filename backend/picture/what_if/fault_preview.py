@@ -1,4 +1,4 @@
-"""What would come of a network fault that is not made yet: who will suspect whom and when, which clusters result, who holds what.
+"""What a network fault would do that is not made yet: who will suspect whom and when, which clusters result, who holds what.
 
 Nothing is asked of the cluster. Its lists and links are taken as the picture has them, the fault is put on top, and the rules
 of the core are followed to their end (`fault_outcome`).

@@ -1,4 +1,4 @@
-"""What would be lost if some members died now: the question that the replica map is looked at for."""
+"""What would be lost if some members died now: what the replica map is most often asked."""
 
 from __future__ import annotations
 

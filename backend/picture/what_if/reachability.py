@@ -1,4 +1,4 @@
-"""Who hears whom: what the conditions of links, and commands not given yet, do to heartbeats.
+"""Whose heartbeats reach whom: what the conditions of links, and commands not given yet, do to heartbeats.
 
 Members are places in a row of labels, sets of members are integers with a bit for each. So half of a thousand members cut off
 from the other half is a matter of a thousand operations, not of half a million.

@@ -1,4 +1,4 @@
-"""How long things take in a cluster, as far as its records tell: by the settings of a member, or by what happened."""
+"""How long things take in a cluster, as far as its records show: by the settings of a member, or by what happened."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Invariants of membership, partitions and data, checked record by record (design section 7; seeds 000 and 004).
 
-Each checker remembers what it needs; what it returns names the records that contradict each other. Lists are compared only
+Each invariant remembers what it needs; what it returns names the records that contradict each other. Lists are compared only
 within an incarnation (a uuid) or within a lineage: after a split both halves rightly publish one version with different content.
-What cannot be seen at once, such as that a list reaches everybody on it, is judged when the run is concluded.
+What cannot be seen at once, such as that a list reaches everybody on it, is checked when the run is concluded.
 
 Records must come in an order in which no effect stands before its cause, as a simulated run and a cluster in one process
 tell them.

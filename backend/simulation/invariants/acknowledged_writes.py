@@ -13,12 +13,9 @@ from math import inf
 
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
-from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule, Violation
 from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
-
-ALL_REPLICAS = 6
-"""What a lost partition tells as its coldest replica that is lost, when none is left (behaviour 8.13)."""
 
 Key = tuple[str, str]
 """A map and a key of it."""
@@ -49,7 +46,7 @@ class Call:
 
 @dataclass(slots=True)
 class Register:
-    """What happened to one key. Calls are told in the order of the run; `now` counts whatever is told."""
+    """What happened to one key. Calls come in the order of the run; `now` counts them."""
 
     writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
     partition: int | None = None
@@ -79,7 +76,7 @@ class Register:
         return found
 
     def _judge(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
-        """Every kind of call tells what was there before."""
+        """The answer of every kind of call says what was there before."""
         value = event.value if event.found else None
         wrote = [write for write in self.writes if write.value == value and write is not call.write]
         possible = [write for write in wrote if not write.never]
@@ -186,7 +183,7 @@ class NoLostWrite(Invariant):
                     self._excused[partition].append(self._clock)
 
     def _lose(self, record: Record, event: PartitionLost) -> Violation | None:
-        if event.lost_backups < ALL_REPLICAS or self._tables.divided:
+        if event.lost_backups < ALL_LOST or self._tables.divided:
             return None
         lost, replicas = self._lost[event.partition], self._replicas.get(event.partition, 1)
         if len(lost) >= replicas:

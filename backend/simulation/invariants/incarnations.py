@@ -1,6 +1,6 @@
-"""What checkers have to know of a run besides their own subject: the incarnations, their lists and suspicions, and the faults.
+"""What all invariants need to know of a run: the incarnations, their lists and suspicions, and the faults.
 
-Everything comes from the records. It is kept once, for all checkers, and taken in before any of them looks at the record.
+Everything comes from the records. It is kept once for all of them, and updated before any of them looks at the record.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Incarnation:
         self.label = label
         self.uuid = uuid
         self.address: Address | None = None
-        """None until a record tells it."""
+        """None until a record says it."""
         self.started: Record | None = None
         self.merged_from = ""
         self.merge_target = ""

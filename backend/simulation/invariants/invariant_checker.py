@@ -65,10 +65,10 @@ class Conclusion(Struct, frozen=True):
 
 
 class InvariantChecker:
-    """Invariants over the records of one run. A record that no checker asks for costs its numbering and one look."""
+    """All invariants over the records of one run. A record that no invariant asks for costs next to nothing."""
 
     def __init__(self, names: Collection[str] | None = None) -> None:
-        """`names`: only the invariants of these names are judged."""
+        """`names`: only the invariants of these names are checked."""
         self._incarnations = Incarnations()
         self.tables = PartitionTables(self._incarnations)
         self.writes = NoLostWrite(self.tables)
@@ -76,7 +76,7 @@ class InvariantChecker:
         self.invariants = tuple(one for one in every if names is None or one.name in names)
         self.violations: list[Violation] = []
         rules: dict[type, list[Rule]] = {}
-        # What is known of the incarnations comes first, then the tables: checkers rely on it.
+        # What is known of the incarnations comes first, then the tables: invariants rely on it.
         for several in (
             self._incarnations.rules(),
             self.tables.rules(),

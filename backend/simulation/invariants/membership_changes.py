@@ -1,4 +1,5 @@
-"""Who comes and who goes: no list changes within its lineage without a reason that its master told (behaviour 1.9, 2.5, 3.5)."""
+"""Who joins and who is removed: a list changes within its lineage only with a reason that its master recorded
+(behaviour 1.9, 2.5, 3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The partition tables of all members and the migrations of all masters, as the records of a run tell them (seed 004).
+"""The partition tables of all members and the migrations of all masters, as the records of a run show them (seed 004).
 
 Shared by the invariants about partitions and by the expectations of scenarios. Everything comes from the records.
 """

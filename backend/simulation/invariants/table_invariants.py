@@ -1,4 +1,5 @@
-"""The partition table: it only grows, is of one content, made by the master alone, and sane (P1 to P6; seed 004, 1)."""
+"""The partition table: its versions only grow, have one content and one author, and its rows make sense (P1 to P6; seed
+004, 1)."""
 
 from __future__ import annotations
 

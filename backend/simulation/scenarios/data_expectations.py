@@ -1,6 +1,6 @@
-"""Expectations about partitions and data, judged by what the records told of tables, migrations and calls (design 5.1).
+"""Expectations about partitions and data, checked against the records of tables, migrations and calls (design 5.1).
 
-Pure functions. The watch that the invariants share knows the tables; what is missing is said in words.
+Pure functions. The tables come from the object that the invariants share; what is missing is said in words.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def why_not_balanced(tables: PartitionTables, *, leniently: bool = False) -> str
     """What keeps the one master's table from being balanced, in words; empty when it is.
 
     With hardly more members than replicas, balance may take exchanges within rows that would give up a copy for a while,
-    and are not made (seed 004, 3.2.1). Judged `leniently`, such a table is balanced enough.
+    and are not made (seed 004, 3.2.1). Checked `leniently`, such a table is balanced enough.
     """
     found = tables.imbalance()
     if found is None:

@@ -1,6 +1,6 @@
-"""Expectations judged against the picture: what a scenario says must hold, and in words what is missing (design 5.1).
+"""Expectations checked against the picture: what a scenario says must hold, and in words what is missing (design 5.1).
 
-Pure functions. A live and a simulated run are judged by the same ones.
+Pure functions. A live and a simulated run are checked by the same ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def evaluate(expect: Expect, picture: Picture, records: Sequence[Record], refusa
 
 
 def forbidden_event(expect: Expect, picture: Picture, records: Iterable[Record]) -> str:
-    """What happened although `never` forbids it, in words; empty when nothing did. Waiting longer cannot mend it."""
+    """What happened although `never` forbids it, in words; empty when nothing did. Waiting longer cannot change that."""
     for record in records:
         if (kind := _kind(record)) in expect.never:
             return f"{kind} happened to {record.member} at {record.at / 1_000_000:.3f} s; expected never"

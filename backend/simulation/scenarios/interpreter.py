@@ -39,7 +39,7 @@ class ScenarioDriver(Protocol):
 
 
 class StepObserver(Protocol):
-    """Told of each step as it begins and as it ends; `outcome` is None for what cannot fail."""
+    """Is called as each step begins and as it ends; `outcome` is None for a step that cannot fail."""
 
     def begins(self, number: int, step: Step) -> None:
         """Step `number` is about to be taken."""
@@ -51,7 +51,7 @@ class StepObserver(Protocol):
 
 
 class Interpreter:
-    """Leads a stage through the steps of a scenario."""
+    """Takes the steps of a scenario on a cluster, one after another."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ def read_everything(
         try:
             driver.execute(call)
         except CommandRefused:
-            break  # it died just now: what was not read is not judged
+            break  # it died just now: what was not read is not checked
     while run_state.is_reading(reader) and (left_us := until_us - driver.now_us()) > 0:
         advance(min(READ_POLL_US, left_us))
 

@@ -84,7 +84,7 @@ class AnswerSource(ScenarioModel):
 class Question(ScenarioModel):
     """A question, with `choices` or without. The right answer is a fixed one, or is read from the picture.
 
-    `why` is told with it, and both when the next expectation has been met; or one after that, if so many have to come before
+    `why` is shown with it, and both when the next expectation has been met; or one after that, if so many have to come before
     it can be seen: the `after`-th.
     """
 

@@ -76,7 +76,7 @@ class RunState:
         )
 
     def is_violated(self, expect: Expect) -> bool:
-        """Whether something happened that `expect` forbids: waiting longer cannot mend it."""
+        """Whether something happened that `expect` forbids: waiting longer cannot change that."""
         return bool(expect.never and forbidden_event(expect, self.picture, self.recent))
 
     def asked(self, ask: Question) -> OpenQuestion:

@@ -150,7 +150,7 @@ class Step(ScenarioModel):
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is done and nothing judged in it."""
+        """Whether nothing is done and nothing is checked in it."""
         return self.do is None and self.expect is None
 
     def summary(self) -> tuple[str, str]:

@@ -20,7 +20,7 @@ JOIN_POLL_US = 10_000
 
 
 class SimulatedDriver:
-    """A `World` as a stage: time passes as fast as it can be computed.
+    """Takes the steps of a scenario in a `World`: time passes as fast as it can be computed.
 
     With `elide_heartbeats` those that say nothing new are left out: the records are the same, the count of events is not.
     """
@@ -54,7 +54,7 @@ class SimulatedDriver:
 
     def start_members(self) -> None:
         for label in self._prompt:
-            if self.world.machine(label) is None:  # else an operator was quicker
+            if self.world.machine(label) is None:  # else an operator has started it
                 self.world.execute(StartMember(label))
             until = self.world.now_us + JOIN_TIMEOUT_US
             while not self._run_state.has_joined(label) and self.world.now_us < until:

@@ -1,7 +1,7 @@
 """Convergence: what one cluster means, and how long the members may take to become one once nothing disturbs them.
 
 Source: design section 7, row convergence. The bound is made of the settings, term by term, so that a run that misses it
-shows a fault and not an impatient checker.
+shows a fault of the core and not a bound that is too short.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PHI_TIMEOUTS = 5
 
 
 def convergence_bound_us(settings: Settings, members: int) -> int:
-    """Within this time after the last fault is mended, `members` members are one cluster. Whole milliseconds, in us."""
+    """Within this time after the last fault is healed, `members` members are one cluster. Whole milliseconds, in us."""
     terms = convergence_terms_us(settings, members)
     return int(MARGIN * CLOCK_SLACK * sum(terms.values())) // MILLISECOND_US * MILLISECOND_US
 
@@ -34,7 +34,7 @@ def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
     if settings.failure_detector == "phi-accrual":
         detection *= PHI_TIMEOUTS
     joining = (
-        2 * ROUND_US  # a round of asking that began before the end of the faults, and one that hears everybody
+        2 * ROUND_US  # a round of asking that began before the end of the faults, and one that reaches everybody
         + REQUESTS_BEFORE_NEW_SEARCH * SECOND_US  # requests to a master that is none any more
         + settings.stale_join_prevention_us
     )
@@ -72,7 +72,7 @@ def table_bound_us(settings: Settings) -> int:
     terms = {
         # A migration whose participant was gone is given up, and another begins after the longest pause.
         "migrations": 2 * settings.migration_timeout_us + MOST_PAUSES * FAILURE_PAUSE_US,
-        # A member that wants to leave is drained, or goes when its patience is at an end.
+        # A member that wants to leave is drained, or goes when it has waited long enough.
         "draining": settings.graceful_shutdown_us,
         # Tables are compared, and so are replicas; whoever lags gets the whole.
         "repairs": 2 * (settings.table_send_interval_us + settings.backup_sync_interval_us),

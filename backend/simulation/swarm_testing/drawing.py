@@ -22,7 +22,7 @@ FEWEST, MOST = 3, 20
 """Members of a run, unless told otherwise."""
 
 KIND_PROBABILITIES = (0.1, 0.4, 0.6)
-"""One of these is how probable each kind of fault is in a run: quiet runs, usual ones and wild ones."""
+"""One of these is how probable each kind of fault is in a run: runs with few faults, with some, and with many."""
 
 LATENCY_PROBABILITY = 0.4
 SHORT_JOIN_LIST_PROBABILITY = 0.15
@@ -167,7 +167,7 @@ def _within(plan: Iterable[PlannedFault], name: str, length_us: int) -> Iterator
         yield min(at_us, length_us) // MILLISECOND_US * MILLISECOND_US, name, action
 
 
-# What can be done as things stand
+# Which of the planned actions make sense
 
 
 @dataclass
@@ -244,7 +244,7 @@ def _steps(taken: list[tuple[int, str, dict[str, Any]]], length_us: int) -> Iter
 def _ending(
     draws: Random, possible_actions: _PossibleActions, labels: tuple[str, ...], bound_us: int
 ) -> Iterator[dict[str, Any]]:
-    """Everything is mended, at least two members run, and they must become one cluster in time."""
+    """All faults are healed, at least two members run, and they must become one cluster in time."""
     yield {"do": {"heal": {}}}
     if possible_actions.paused:
         yield {"do": {"resume": [label for label in labels if label in possible_actions.paused]}}

@@ -86,7 +86,7 @@ class FaultContext:
         return sorted(labels, key=self.labels.index)
 
 
-# Links that are worse than they should be
+# Links that lose, delay, duplicate or drop messages
 
 
 def _loss(context: FaultContext) -> Iterator[PlannedFault]:
@@ -164,7 +164,7 @@ def _isolate_one(context: FaultContext) -> Iterator[PlannedFault]:
 
 
 def _bridge(context: FaultContext) -> Iterator[PlannedFault]:
-    """Two groups that cannot hear each other, and one member that hears both."""
+    """Two groups without links between them, and one member with links to both."""
 
     def groups() -> list[list[str]]:
         bridge = context.one()
@@ -183,7 +183,7 @@ def _partitions(context: FaultContext, groups: Callable[[], list[list[str]]]) ->
 
 
 def _majorities_ring(context: FaultContext) -> Iterator[PlannedFault]:
-    """Everybody hears a majority, and no two of them the same: each is cut from the members opposite on a ring."""
+    """Everybody has links to a majority, and no two of them the same: each is cut from the members opposite on a ring."""
     for begins_us, ends_us in context.episodes(most=2):
         ring = context.draws.sample(context.labels, len(context.labels))
         reach = max(1, -(-len(ring) // 4))
@@ -242,7 +242,7 @@ def _swizzle(context: FaultContext) -> Iterator[PlannedFault]:
             yield released_us + count * context.settings.heartbeat_interval_us, _healed([label], others)
 
 
-# Members that stop, and come again
+# Members that stop, crash, pause and start again
 
 
 def _pause(context: FaultContext) -> Iterator[PlannedFault]:
@@ -317,7 +317,7 @@ def _clock_jump(context: FaultContext) -> Iterator[PlannedFault]:
     yield from ()
 
 
-# What operators do
+# Commands of operators
 
 
 def _state_change(context: FaultContext) -> Iterator[PlannedFault]:

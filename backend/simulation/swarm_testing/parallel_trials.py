@@ -1,4 +1,4 @@
-"""Many swarm runs: spread over processes, and told in the order of their seeds whatever process was faster."""
+"""Many swarm runs: spread over processes, and reported in the order of their seeds, whichever process was faster."""
 
 from __future__ import annotations
 

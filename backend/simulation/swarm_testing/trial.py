@@ -1,7 +1,7 @@
-"""One swarm run and its verdict: faults with the invariants watched, then peace, in which the members must converge.
+"""One swarm run and its verdict: first faults, then none, and the members must become one cluster. Invariants are always checked.
 
-In the second phase everything is mended: links are plain, messages quick, the frozen thawed. An operator who knows what he
-does puts back what operators did before: the cluster's state and the join lists. What is down stays down.
+In the second phase all faults are healed: links are plain, messages quick, frozen members resumed. What operators changed is
+set back: the cluster's state and the join lists. Members that are down stay down.
 """
 
 from __future__ import annotations
