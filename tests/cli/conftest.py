@@ -30,3 +30,25 @@ def quarterdeck(tmp_path: Path) -> Quarterdeck:
         )
 
     return run
+
+
+@pytest.fixture
+def quarterdeck_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Quarterdeck:
+    """The same in this process, which saves its start: for what ends before anything begins, as bad input does."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("TERM", "dumb")
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        from quarterdeck.cli.main import run
+
+        words = ["quarterdeck", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as ended:
+            run()
+        code = ended.value.code
+        return subprocess.CompletedProcess(words, code if isinstance(code, int) else 0, *capsys.readouterr())
+
+    return run
