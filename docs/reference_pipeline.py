@@ -25,6 +25,8 @@ ENVELOPE = {
     "seq": "number of the event within its incarnation, from 1 without gaps",
     "at": "microseconds on the run's clock",
     "utc": "microseconds since 1970, UTC",
+    "because": "the record that brought this one about, where the member knows it",
+    "form": "the form of the journal; null is 1, which had no causes but in sentences",
     "event": "`kind` and the fields of all kinds; null where a field belongs to another kind. See [events](events.md)",
 }
 

@@ -11,6 +11,21 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import (
+    ClaimEndCause,
+    ClearanceCause,
+    ListCause,
+    ListRejectionCause,
+    MasterCause,
+    ObstacleCause,
+    RecordId,
+    SeparationAnswer,
+    SeparationCause,
+    StateCause,
+    StateRefusalCause,
+    StopCause,
+    SuspicionCause,
+)  # fmt: skip
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -48,20 +63,25 @@ class MemberStopped(Struct, frozen=True, tag_field="kind", tag="member-stopped")
     """An incarnation ends by its own decision: asked to stop, or unable to join."""
 
     reason: str
+    cause: StopCause = "unknown"
 
 
 # Member lists
 
 
 class ListInstalled(Struct, frozen=True, tag_field="kind", tag="list-installed"):
-    """The member now believes in this list. `author` sent it (itself on a master); `cause` says what changed it."""
+    """The member now believes in this list. `author` sent it (itself on a master); `cause` says what changed it.
+
+    `reason` is what a log said of it that was not written by this program.
+    """
 
     version: int
     lineage: str
     master: Address
     members: tuple[Member, ...]
     author: Address
-    cause: str
+    cause: ListCause
+    reason: str = ""
 
 
 class ListRejected(Struct, frozen=True, tag_field="kind", tag="list-rejected"):
@@ -70,13 +90,16 @@ class ListRejected(Struct, frozen=True, tag_field="kind", tag="list-rejected"):
     version: int
     sender: Address
     reason: str
+    cause: ListRejectionCause = "unknown"
 
 
 class MasterChanged(Struct, frozen=True, tag_field="kind", tag="master-changed"):
-    """The member now follows `master` (possibly before it installs that master's list)."""
+    """The member now follows `master` (possibly before it installs that master's list); `named_by` told it of that one."""
 
     master: Address
     reason: str
+    cause: MasterCause = "unknown"
+    named_by: Address | None = None
 
 
 class MemberAdmitted(Struct, frozen=True, tag_field="kind", tag="member-admitted"):
@@ -90,40 +113,60 @@ class MemberAdmitted(Struct, frozen=True, tag_field="kind", tag="member-admitted
 
 
 class MemberRemoved(Struct, frozen=True, tag_field="kind", tag="member-removed"):
-    """The master took a member off the list."""
+    """The master took a member off the list, by evidence as in `SuspicionRaised`."""
 
     address: Address
     removed_uuid: str
     reason: str
+    cause: SuspicionCause = "unknown"
+    silence: int | None = None
+    reporter: Address | None = None
 
 
 # Suspicion
 
 
 class SuspicionRaised(Struct, frozen=True, tag_field="kind", tag="suspicion-raised"):
+    """The member holds `suspect` for dead, by its own evidence, or by that of the `reporter` who has told it."""
+
     suspect: Address
     suspect_uuid: str
     reason: str
+    cause: SuspicionCause = "unknown"
+    silence: int | None = None
+    """How long nothing had come, in microseconds, where that is the evidence."""
+    reporter: Address | None = None
 
 
 class SuspicionCleared(Struct, frozen=True, tag_field="kind", tag="suspicion-cleared"):
+    """The member trusts `suspect` again."""
+
     suspect: Address
     suspect_uuid: str
     reason: str
+    cause: ClearanceCause = "unknown"
 
 
 class ExplicitSuspicionSent(Struct, frozen=True, tag_field="kind", tag="explicit-suspicion-sent"):
+    """The member asks `to` to hold it for dead."""
+
     to: Address
     reason: str
+    cause: SeparationCause = "unknown"
 
 
 class ExplicitSuspicionReceived(Struct, frozen=True, tag_field="kind", tag="explicit-suspicion-received"):
+    """The `sender` asks to be held for dead, which is `heeded` unless it is out of date."""
+
     sender: Address
     heeded: bool
     reason: str
+    cause: SeparationAnswer = "unknown"
 
 
 class ComplaintSent(Struct, frozen=True, tag_field="kind", tag="complaint-sent"):
+    """The member tells its `master` of heartbeats from a `stranger`, who is not on the list."""
+
     master: Address
     stranger: Address
 
@@ -198,11 +241,13 @@ class MergeVerdict(Struct, frozen=True, tag_field="kind", tag="merge-verdict"):
 class NotMerging(Struct, frozen=True, tag_field="kind", tag="not-merging"):
     """Why this master is not merging into the cluster of `remote`, or into any, just now. Told again only when it has changed.
 
-    An empty reason: nothing is in the way any more.
+    An empty reason: nothing is in the way any more. `silent` are the addresses at which nobody answers.
     """
 
     reason: str
     remote: Address | None = None
+    cause: ObstacleCause = "unknown"
+    silent: tuple[Address, ...] = ()
 
 
 class MergeStarted(Struct, frozen=True, tag_field="kind", tag="merge-started"):
@@ -213,8 +258,11 @@ class MergeStarted(Struct, frozen=True, tag_field="kind", tag="merge-started"):
 
 
 class MergeAbandoned(Struct, frozen=True, tag_field="kind", tag="merge-abandoned"):
+    """The cluster stays one of its own: it does not get into that of `target`."""
+
     target: Address
     reason: str
+    cause: ObstacleCause = "unknown"
 
 
 class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging"):
@@ -258,6 +306,7 @@ class ClusterStateChanged(Struct, frozen=True, tag_field="kind", tag="cluster-st
 
     state: ClusterState
     reason: str
+    cause: StateCause = "unknown"
 
 
 class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-state-refused"):
@@ -265,6 +314,7 @@ class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-st
 
     wanted: ClusterState
     reason: str
+    cause: StateRefusalCause = "unknown"
 
 
 class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-changed"):
@@ -301,7 +351,10 @@ class ClaimFinished(Struct, frozen=True, tag_field="kind", tag="claim-finished")
 
 
 class ClaimAbandoned(Struct, frozen=True, tag_field="kind", tag="claim-abandoned"):
+    """The member does not claim the mastership any more."""
+
     reason: str
+    cause: ClaimEndCause = "unknown"
 
 
 # What the operator and the network did; recorded under the name of the cluster, not of a member
@@ -366,58 +419,25 @@ class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refus
 
 
 Event = (
-    MemberStarted
-    | JoinRequested
-    | JoinFailed
-    | MemberStopped
-    | ListInstalled
-    | ListRejected
-    | MasterChanged
-    | MemberAdmitted
-    | MemberRemoved
-    | SuspicionRaised
-    | SuspicionCleared
-    | ExplicitSuspicionSent
-    | ExplicitSuspicionReceived
-    | ComplaintSent
-    | ObserverPaused
-    | HeartbeatLate
-    | ClaimStarted
-    | ClaimAnswered
-    | ClaimFinished
-    | ClaimAbandoned
-    | DisconnectionReported
-    | DisconnectionResolved
-    | MemberHeldBack
-    | JoinDelayed
-    | MergeVerdict
-    | NotMerging
-    | MergeStarted
-    | MergeAbandoned
-    | MemberMerging
-    | SearchPlanned
-    | AddressesRemembered
-    | JoinListChanged
-    | ClusterStateChanged
-    | ClusterStateRefused
-    | ProtectionChanged
-    | ProcessKilled
-    | ProcessPaused
-    | ProcessResumed
-    | LinkChanged
-    | StrangerRefused
-    | OperatorAsked
-    | SettingsChanged
-    | PartitionEvent
-    | DataEvent
-)
+    MemberStarted | JoinRequested | JoinFailed | MemberStopped | ListInstalled | ListRejected | MasterChanged |
+    MemberAdmitted | MemberRemoved | SuspicionRaised | SuspicionCleared | ExplicitSuspicionSent |
+    ExplicitSuspicionReceived | ComplaintSent | ObserverPaused | HeartbeatLate | ClaimStarted | ClaimAnswered |
+    ClaimFinished | ClaimAbandoned | DisconnectionReported | DisconnectionResolved | MemberHeldBack | JoinDelayed |
+    MergeVerdict | NotMerging | MergeStarted | MergeAbandoned | MemberMerging | SearchPlanned | AddressesRemembered |
+    JoinListChanged | ClusterStateChanged | ClusterStateRefused | ProtectionChanged | ProcessKilled | ProcessPaused |
+    ProcessResumed | LinkChanged | StrangerRefused | OperatorAsked | SettingsChanged | PartitionEvent | DataEvent
+)  # fmt: skip
 
 
 EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
 """Every kind of event by the name that it has in journals and in scenario files."""
 
 
-class Record(Struct, frozen=True):
+FORM = 2
+"""The form of the records that are made now. Form 1 had no causes but in sentences; it is still read."""
+
+
+class Record(Struct, frozen=True, omit_defaults=True):
     """One event of one incarnation. (`uuid`, `seq`) is its identity: `seq` counts from 1 without gaps within a uuid."""
 
     run: str
@@ -430,3 +450,7 @@ class Record(Struct, frozen=True):
     utc: int
     """Microseconds since 1970, UTC."""
     event: Event
+    because: RecordId | None = None
+    """The record that brought this one about, where the member knows it; left out where it does not."""
+    form: int = 1
+    """The form of the journal; left out where it is 1."""

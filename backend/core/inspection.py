@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
 from quarterdeck.backend.core.data.map_service import entries_of, held_partitions
 from quarterdeck.backend.core.membership.state import Membership
@@ -82,7 +83,7 @@ class Inspection:
         return self._member.peers.keys()
 
     @property
-    def suspicions(self) -> Mapping[Address, str]:
+    def suspicions(self) -> Mapping[Address, Evidence]:
         """Whom it suspects, and why."""
         return self._member.suspicions
 

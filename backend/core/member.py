@@ -141,9 +141,9 @@ def conclude(state: Membership, now: int) -> Sequence[Effect]:
 def _leave(state: Membership, now: int, *, all_stop: bool = False) -> None:
     """Say goodbye to everybody and end this incarnation for good."""
     on_incarnation_end(state, now, "the member stops", for_good=True)
-    mastership_claim.abandon(state, now, "asked to stop")
+    mastership_claim.abandon(state, now, "stopping", "asked to stop")
     state.send_all(tuple(state.peers), Leave(state.uuid, all_stop))
-    state.record(now, MemberStopped("asked to stop"))
+    state.record(now, MemberStopped("asked to stop", "asked"))
     state.halt("asked to stop", failed=False)
     state.departing_for = None
 

@@ -7,6 +7,7 @@ from typing import get_args
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
 from quarterdeck.backend.core.data.messages import DataMessage
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
@@ -138,6 +139,9 @@ class FailureReport(Struct, frozen=True, tag="failure-report", array_like=True):
     suspect_uuid: str
     withdrawn: bool
     reason: str
+    cause: SuspicionCause = "unknown"
+    silence: int | None = None
+    """Microseconds, where silence is the evidence."""
 
 
 class LinkProbe(Struct, frozen=True, tag="link-probe", array_like=True):

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import current_path, journal_files
+from quarterdeck.backend.journal.old_form import upgraded
 
 _DECODER = msgspec.json.Decoder(Record)
 
@@ -62,7 +63,10 @@ def read_journal(path: Path) -> Journal:
 
 
 def read_files(files: Iterable[Path], problems: list[JournalProblem]) -> Iterator[Record]:
-    """The records of `files`, file by file and line by line as written; lines that are none are added to `problems`."""
+    """The records of `files`, file by file and line by line as written; lines that are none are added to `problems`.
+
+    Those of an older form come as they would have been recorded now.
+    """
     for listed in files:
         file = current_path(listed)
         if file is None:
@@ -71,7 +75,7 @@ def read_files(files: Iterable[Path], problems: list[JournalProblem]) -> Iterato
         with file.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    yield _DECODER.decode(line)
+                    yield upgraded(_DECODER.decode(line))
                 except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                     problems.append(_problem(file, number, line, str(error)))
 

@@ -109,7 +109,12 @@ def stream(cluster: LongRunCluster, draw: random.Random, step: int) -> None:
         case 4:
             cluster.happen("byzantium", MigrationDecided(f"m{step}", step % 48, draw.random() < 0.5, 9, "left"))
         case _:
-            cluster.happen(observer, events.NotMerging(f"nobody answers at {cluster.address(other)}"))
+            cluster.happen(
+                observer,
+                events.NotMerging(
+                    f"nobody answers at {cluster.address(other)}", None, "nobody-answers", (cluster.address(other),)
+                ),
+            )
 
 
 @pytest.mark.parametrize("seed", long_after(1, [1, 2, 3]))

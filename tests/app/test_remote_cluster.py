@@ -90,7 +90,7 @@ def test_who_was_never_reached_has_a_row_and_a_torn_history_is_named() -> None:
             assert "not up" not in row
             who = Address("10.0.0.9:5701")
             listed = (cluster.member("athens"), Member(who, "elsewhere", 2))
-            cluster.happen("athens", events.ListInstalled(3, "L1", who, listed, who, "a member joined"))
+            cluster.happen("athens", events.ListInstalled(3, "L1", who, listed, who, "unknown", "a member joined"))
             await settle(pilot)
             assert any(line.endswith("▲ master") for line in screen_text(app).splitlines())
             await pilot.press("i")

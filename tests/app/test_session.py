@@ -70,7 +70,9 @@ class Reread(FakeCluster):
 def installed(version: int, at: int) -> Record:
     here = Address("10.0.0.1:5701")
     members = (Member(here, "u1", 1),)
-    return Record("r", "a", "u1", version, at, at, ListInstalled(version, "L", here, members, here, "told by a test"))
+    return Record(
+        "r", "a", "u1", version, at, at, ListInstalled(version, "L", here, members, here, "unknown", "told by a test")
+    )
 
 
 def test_what_was_overtaken_in_a_journal_is_no_violation_wherever_the_pieces_end() -> None:

@@ -111,7 +111,7 @@ class LoadedCluster:
         self._versions = [2] * setting.members
         self._seldom_lists = seldom_lists
         master = self._addresses[0]
-        alone = events.ListInstalled(1, "lineage", master, self._list[:1], master, "first list")
+        alone = events.ListInstalled(1, "lineage", master, self._list[:1], master, "unknown", "first list")
         self._backlog = [
             *(self._make(place, events.MemberStarted(one, False, ())) for place, one in enumerate(self._addresses)),
             self._make(0, alone),
@@ -164,7 +164,8 @@ class LoadedCluster:
         master = self._addresses[0]
         version = self._versions[place]
         return self._make(
-            place, self._events.ListInstalled(version, "lineage", master, self._list, master, "load of the bench")
+            place,
+            self._events.ListInstalled(version, "lineage", master, self._list, master, "unknown", "load of the bench"),
         )
 
     def _make(self, place: int, event: object) -> object:

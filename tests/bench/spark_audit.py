@@ -110,7 +110,7 @@ def _member(uuid: str, place: int) -> str:
 def _list(run: str, version: int, members: str, author: int) -> str:
     return (
         f'{{"kind":"list-installed","version":{version},"lineage":"{run}/1","master":"10.0.0.0:5701","members":[{members}],'
-        f'"author":"10.0.0.{author}:5701","cause":"bench"}}'
+        f'"author":"10.0.0.{author}:5701","cause":"published"}}'
     )
 
 

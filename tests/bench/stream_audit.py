@@ -55,7 +55,7 @@ class Members:
     def break_rule(self, place: int) -> None:
         """Install a list without oneself."""
         version = len(self.broken_us) + 1
-        utc_us = self._append(place, ListInstalled(version, "bench/1", ADDRESS, STRANGER, ADDRESS, "bench"))
+        utc_us = self._append(place, ListInstalled(version, "bench/1", ADDRESS, STRANGER, ADDRESS, "unknown", "bench"))
         self.broken_us[f"uuid-{place}", self._seqs[place]] = utc_us
 
     def _append(self, place: int, event: Event) -> int:

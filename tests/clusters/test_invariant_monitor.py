@@ -14,7 +14,9 @@ HERE = Address("10.0.0.1:5701")
 
 def record(seq: int, at: int, version: int, uuid: str = "u1") -> Record:
     members = (Member(HERE, "u1", 1),)
-    return Record("r", "a", uuid, seq, at, at, ListInstalled(version, "L", HERE, members, HERE, "told by a test"))
+    return Record(
+        "r", "a", uuid, seq, at, at, ListInstalled(version, "L", HERE, members, HERE, "unknown", "told by a test")
+    )
 
 
 def test_records_that_come_late_are_judged_in_their_place() -> None:

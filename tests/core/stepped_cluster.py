@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands import ChangeState, SearchClusters, SetJoinList
 from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
@@ -145,7 +146,7 @@ class SteppedCluster:
         from quarterdeck.backend.core.membership.failure_detection import suspicion
 
         state = state_of(self.machines[name])
-        suspicion.suspect_all(state, self.now, {address_of(other): "test" for other in others})
+        suspicion.suspect_all(state, self.now, {address_of(other): Evidence("unknown", "test") for other in others})
         self.conclude(name)
 
     def pass_seconds(self, seconds: float, *names: str) -> None:

@@ -42,7 +42,7 @@ class JournalBuilder:
         listed = tuple(Member(address(life), f"uuid-{life}", 1, life[0] == "g") for life in members.split())
         leader = address(master) if master else listed[0].address
         for life in lives.split():
-            self.happens(life, ListInstalled(version, lineage, leader, listed, leader, "told by a test"))
+            self.happens(life, ListInstalled(version, lineage, leader, listed, leader, "unknown", "told by a test"))
 
     def suspects(self, life: str, suspect: str) -> None:
         self.happens(life, SuspicionRaised(address(suspect), f"uuid-{suspect}", "no heartbeat for 5 s"))

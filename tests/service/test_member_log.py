@@ -70,7 +70,13 @@ def test_a_line_for_programs_is_one_object_with_its_event() -> None:
         and first["cluster"] == "dev"
         and first["ts"].endswith("Z")
     )
-    assert first["event"] == {"kind": "master-changed", "master": OTHER, "reason": "it\nsays so"}
+    assert first["event"] == {
+        "kind": "master-changed",
+        "master": OTHER,
+        "reason": "it\nsays so",
+        "cause": "unknown",
+        "named_by": None,
+    }
     assert second["message"].startswith("Members {size:2, ver:3} [")
 
 

@@ -339,7 +339,9 @@ class RemoteCluster:
         assert followed.facts is not None
         label = followed.label if record.member == followed.facts.label else record.member
         at = record.utc - (self._origin_us or 0)
-        return Record(record.run, label, record.uuid, record.seq, at, record.utc, record.event)
+        return Record(
+            record.run, label, record.uuid, record.seq, at, record.utc, record.event, record.because, record.form
+        )
 
     def _on_our_clock(self, utc_us: int) -> int:
         """A moment of this machine's UTC clock."""

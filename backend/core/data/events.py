@@ -39,12 +39,16 @@ class CallFinished(Struct, frozen=True, tag_field="kind", tag="call-finished"):
     untouched: bool
 
 
+OutOfStepCause = Literal["other-digest", "writes-missing", "copy-damaged", "unknown"]
+
+
 class BackupOutOfStep(Struct, frozen=True, tag_field="kind", tag="backup-out-of-step"):
     """A backup does not have what its owner has, and asks for the whole partition (behaviour 8.12)."""
 
     partition: int
     owner: Address
     reason: str
+    cause: OutOfStepCause = "unknown"
 
 
 class BackupInStep(Struct, frozen=True, tag_field="kind", tag="backup-in-step"):

@@ -8,6 +8,7 @@ gone, and only they may come back (behaviour 2.5, 6.6).
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Reason, StateCause, StateRefusalCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
 from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused
 from quarterdeck.backend.core.membership.split_brain import merging
@@ -39,7 +40,9 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
         state.state_change_request = StateChangeRequest(wanted, now + state.settings.state_lease_us)
         _pass_on(state, now, state.master, state.state_change_request)
     else:
-        state.record(now, ClusterStateRefused(wanted, "there is no master at present that could change it"))
+        state.record(
+            now, ClusterStateRefused(wanted, "there is no master at present that could change it", "no-master")
+        )
 
 
 def on_request_timer(state: Membership, now: int) -> None:
@@ -49,7 +52,9 @@ def on_request_timer(state: Membership, now: int) -> None:
         return
     if now >= pending_request.until_us:
         state.state_change_request = None
-        state.record(now, ClusterStateRefused(pending_request.wanted, "the master did not change it in time"))
+        state.record(
+            now, ClusterStateRefused(pending_request.wanted, "the master did not change it in time", "not-in-time")
+        )
     elif state.master is not None:
         _pass_on(state, now, state.master, pending_request)
 
@@ -59,14 +64,14 @@ def on_refusal(state: Membership, now: int, sender: Address, refusal: StateRefus
     pending_request = state.state_change_request
     if pending_request is not None and sender == state.master and refusal.wanted == pending_request.wanted:
         state.state_change_request = None
-        state.record(now, ClusterStateRefused(refusal.wanted, refusal.reason))
+        state.record(now, ClusterStateRefused(refusal.wanted, refusal.reason, "master-refused"))
 
 
 def begin_change(state: Membership, now: int, wanted: ClusterStanding) -> bool:
     """The master begins a change to `wanted`, whose edition it decides itself. Whether it could begin."""
     obstacle = _obstacle(state, wanted)
-    if obstacle:
-        state.record(now, ClusterStateRefused(wanted.state, obstacle))
+    if obstacle is not None:
+        state.record(now, ClusterStateRefused(wanted.state, obstacle.text, obstacle.cause))
         return False
     wanted = ClusterStanding(wanted.state, state.standing.edition + 1, wanted.thawed)
     deadline_us = now + state.settings.state_lease_us
@@ -81,7 +86,15 @@ def is_changing(state: Membership, now: int) -> bool:
     return (change is not None and not change.decided) or (locked is not None and now < locked.until_us)
 
 
-def adopt(state: Membership, now: int, standing: ClusterStanding, reason: str, *, new_lineage: bool = False) -> None:
+def adopt(
+    state: Membership,
+    now: int,
+    standing: ClusterStanding,
+    cause: StateCause,
+    reason: str,
+    *,
+    new_lineage: bool = False,
+) -> None:
     """Take over what the master says holds, unless something later is known already."""
     if standing.edition <= state.standing.edition and not new_lineage:
         return
@@ -91,14 +104,14 @@ def adopt(state: Membership, now: int, standing: ClusterStanding, reason: str, *
     if allows_joins(standing.state):
         state.missing.clear()
     if before.state != standing.state:
-        state.record(now, ClusterStateChanged(standing.state, reason))
+        state.record(now, ClusterStateChanged(standing.state, reason, cause))
 
 
 def thaw_after_claim(state: Membership, now: int) -> None:
     """A cluster that was frozen for a merge has lost the master that led it: the new one lets it live again."""
     if state.standing.thawed is not None:
         thawed = ClusterStanding(state.standing.thawed, state.standing.edition + 1)
-        adopt(state, now, thawed, "the merge it was frozen for died with its master")
+        adopt(state, now, thawed, "merge-died", "the merge it was frozen for died with its master")
 
 
 def forget(state: Membership, now: int, gone: set[Address]) -> None:
@@ -117,8 +130,8 @@ def on_request(state: Membership, now: int, sender: Address, message: StateReque
     if change is not None and not change.decided and change.wanted.state == wanted.state:
         return
     obstacle = _obstacle(state, wanted)
-    if obstacle:
-        state.send(sender, StateRefusal(wanted.state, obstacle))
+    if obstacle is not None:
+        state.send(sender, StateRefusal(wanted.state, obstacle.text))
     else:
         begin_change(state, now, wanted)
 
@@ -143,7 +156,7 @@ def on_lock_answer(state: Membership, now: int, sender: Address, answer: StateLo
     if change is None or change.decided or change.token != answer.token:
         return
     if answer.refusal:
-        _give_up(state, now, change, f"{sender} refused: {answer.refusal}")
+        _give_up(state, now, change, "member-refused", f"{sender} refused: {answer.refusal}")
     else:
         change.waiting.discard(sender)
         _proceed(state, now, change)
@@ -156,7 +169,7 @@ def on_decision(state: Membership, now: int, sender: Address, decision: StateDec
     state.state_decided = decision.token
     if state.state_locked is not None and state.state_locked.token == decision.token:
         state.state_locked = None
-    adopt(state, now, decision.standing, "the master decided it")
+    adopt(state, now, decision.standing, "decided", "the master decided it")
     state.send(sender, StateDecisionAck(decision.token))
 
 
@@ -178,13 +191,13 @@ def on_state_timer(state: Membership, now: int) -> None:
     elif change.decided:
         state.state_change = None  # whoever has not heard of it learns it with the next list
     else:
-        _give_up(state, now, change, f"no answer from {', '.join(sorted(change.waiting))}")
+        _give_up(state, now, change, "no-answer", f"no answer from {', '.join(sorted(change.waiting))}")
 
 
-def cancel(state: Membership, now: int, reason: str) -> None:
-    """Give up the change that this master leads, unless it is decided."""
+def cancel_for_merge(state: Membership, now: int) -> None:
+    """Give up the change that this master leads for a merge that it has given up, unless it is decided."""
     if state.state_change is not None and not state.state_change.decided:
-        _give_up(state, now, state.state_change, reason)
+        _give_up(state, now, state.state_change, "merge-given-up", "the merge that it was for is given up")
 
 
 def _pass_on(state: Membership, now: int, master: Address, pending_request: StateChangeRequest) -> None:
@@ -192,14 +205,14 @@ def _pass_on(state: Membership, now: int, master: Address, pending_request: Stat
     state.timers.set(STATE_REQUEST, now + ASK_AGAIN_US)
 
 
-def _obstacle(state: Membership, wanted: ClusterStanding) -> str:
+def _obstacle(state: Membership, wanted: ClusterStanding) -> Reason[StateRefusalCause] | None:
     if state.state_change is not None and not state.state_change.decided:
-        return f"it is being changed to {state.state_change.wanted.state} already"
+        return Reason("changing-already", f"it is being changed to {state.state_change.wanted.state} already")
     if state.merge is not None and wanted.thawed is None:
-        return f"the cluster is merging into that of {state.merge.remote.address}"
+        return Reason("merging", f"the cluster is merging into that of {state.merge.remote.address}")
     if wanted.state == state.standing.state and wanted.thawed is None:
-        return f"the cluster is {wanted.state} already"
-    return ""
+        return Reason("is-so-already", f"the cluster is {wanted.state} already")
+    return None
 
 
 def _proceed(state: Membership, now: int, change: StateChange) -> None:
@@ -214,7 +227,7 @@ def _proceed(state: Membership, now: int, change: StateChange) -> None:
         return
     change.decided = True
     change.waiting = set(state.peers)
-    adopt(state, now, change.wanted, "the master decided it")
+    adopt(state, now, change.wanted, "decided", "the master decided it")
     if change.waiting:
         _ask(state, now, change)
     else:
@@ -234,9 +247,9 @@ def _ask(state: Membership, now: int, change: StateChange) -> None:
     state.timers.set(STATE, now + ASK_AGAIN_US)
 
 
-def _give_up(state: Membership, now: int, change: StateChange, reason: str) -> None:
+def _give_up(state: Membership, now: int, change: StateChange, cause: StateRefusalCause, reason: str) -> None:
     state.state_change = None
     state.timers.clear(STATE)
-    state.record(now, ClusterStateRefused(change.wanted.state, reason))
+    state.record(now, ClusterStateRefused(change.wanted.state, reason, cause))
     state.send_all(tuple(state.peers), StateDecision(change.token, state.standing))
     merging.on_state_changed(state, now, reason)

@@ -8,6 +8,7 @@ gets lost costs nobody its place: the claimant asks again until it is answered, 
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import ClaimEndCause, Reason
 from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation, suspicion
@@ -36,9 +37,13 @@ def start_if_due(state: Membership, now: int) -> None:
         return
     claim = Claim(_from_on(members, state.address), now + state.settings.mastership_claim_timeout_us)
     state.claim = claim
-    state.follow(now, state.address, "it suspects every older member")
+    latest = max(
+        (one.because for one in state.suspicions.values() if one.because), key=lambda one: one.seq, default=None
+    )
+    state.follow(now, state.address, Reason("suspects-older", "it suspects every older member", latest))
     asked = tuple(address for address in state.peers if address not in state.suspicions)
-    state.record(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked))
+    state.record(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked), latest)
+    claim.started = state.latest_record
     _ask_newly_known(state, now, claim)
     state.timers.set(CLAIM, now + FIRST_ASK_AGAIN_US)
     conclude_when_settled(state, now)
@@ -65,11 +70,11 @@ def on_claim(state: Membership, now: int, sender: Address, request: MastershipCl
     if refusal is not None:
         state.send(sender, refusal)
         return
-    if not suspicion.clear(state, now, sender, "its mastership claim is accepted"):
+    if not suspicion.clear(state, now, sender, "claim-accepted", "its mastership claim is accepted"):
         state.send(sender, ClaimRefused(False, "a younger member's claim was accepted before"))
         return
     state.peers[sender].detector.heard(now)
-    state.follow(now, sender, "its mastership claim is accepted")
+    state.follow(now, sender, Reason("claim-accepted", "its mastership claim is accepted"))
     assert state.members is not None
     state.send(sender, ClaimAccepted(_from_on(state.members, sender), state.standing))
 
@@ -86,8 +91,8 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
         conclude_when_settled(state, now)
         return
     claim.accepted.add(sender)
-    cluster_state.adopt(state, now, answer.standing, f"{sender} has heard of it")
-    state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""))
+    cluster_state.adopt(state, now, answer.standing, "claim-answer", f"{sender} has heard of it")
+    state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""), claim.started)
     if answer.members.version > claim.latest.version:
         claim.latest = answer.members
         _ask_newly_known(state, now, claim)
@@ -101,7 +106,9 @@ def on_claim_refused(state: Membership, now: int, sender: Address, answer: Claim
         return
     if claim.refusals.get(sender) != answer.reason:
         claim.refusals[sender] = answer.reason
-        state.record(now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason))
+        state.record(
+            now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason), claim.started
+        )
     if not answer.retry:
         claim.refused.add(sender)
         conclude_when_settled(state, now)
@@ -113,12 +120,12 @@ def conclude_when_settled(state: Membership, now: int) -> None:
         _conclude(state, now, state.claim)
 
 
-def abandon(state: Membership, now: int, reason: str) -> None:
+def abandon(state: Membership, now: int, cause: ClaimEndCause, reason: str) -> None:
     """Drop a running claim without a result."""
     if state.claim is not None:
-        state.claim = None
+        started, state.claim = state.claim.started, None
         state.timers.clear(CLAIM)
-        state.record(now, ClaimAbandoned(reason))
+        state.record(now, ClaimAbandoned(reason, cause), started)
 
 
 def _why_refuse(state: Membership, claimant: Address, request: MastershipClaim) -> ClaimRefused | None:
@@ -159,7 +166,9 @@ def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
         if is_new and member.address not in state.suspicions and member.address != state.address:
             claim.asked[member.address] = member.uuid
             if member.address in claim.accepted | claim.refused:
-                state.record(now, ClaimAnswered(member.address, "retry", 0, "another life is there since"))
+                state.record(
+                    now, ClaimAnswered(member.address, "retry", 0, "another life is there since"), claim.started
+                )
                 claim.accepted.discard(member.address)
                 claim.refused.discard(member.address)
             _ask(state, member.address, member.uuid)
@@ -185,8 +194,8 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     version = claim.latest.version + 1
     members = MemberList(version, staying, mint_lineage(state.uuid, version))
     left_out = tuple(address for address in claim.asked if members.find(address) is None)
-    state.record(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out))
-    publishing.install(state, now, members, state.address, "mastership claim")
+    state.record(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out), claim.started)
+    publishing.install(state, now, members, state.address, "mastership claim", because=state.latest_record)
     publishing.begin_publishing(state, now)
     cluster_search.begin_searching(state, now)
     state.state_locked = None

@@ -9,10 +9,11 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence, MasterCause, Reason, RecordId
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
 from quarterdeck.backend.core.data.state import Data
 from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
-from quarterdeck.backend.core.events import Event, MasterChanged, MergeVerdict, Record
+from quarterdeck.backend.core.events import FORM, Event, MasterChanged, MergeVerdict, Record
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import FailureDetector, late_after_us
 from quarterdeck.backend.core.membership.views.identity import ListMetadata, Randomness, fresh_uuid
 from quarterdeck.backend.core.membership.views.member_list import MemberList
@@ -112,6 +113,8 @@ class Admission:
     version: int
     waiting: set[Address]
     expected: int
+    listed: RecordId | None = None
+    """The record of the list with the joiners."""
 
 
 @dataclass(slots=True)
@@ -128,6 +131,7 @@ class Claim:
     """The last reason of each who did not accept."""
     delay_us: int = 0
     """How long it waited before it asked again; 0 before the first time."""
+    started: RecordId | None = None
 
 
 @dataclass(slots=True)
@@ -192,6 +196,7 @@ class Merge:
     deadline_us: int
     phase: MergePhase
     waiting: set[Address] = field(default_factory=set)
+    started: RecordId | None = None
 
 
 class Membership:
@@ -296,7 +301,8 @@ class Membership:
         self.master: Address | None = None
         self.members: MemberList | None = None
         self.peers: dict[Address, Peer] = {}
-        self.suspicions: dict[Address, str] = {}
+        self.suspicions: dict[Address, Evidence] = {}
+        """Whom this member suspects, and the evidence; `because` is the record of the suspicion itself."""
         self.probing: dict[Address, ProbeSchedule] = {}
         self.search: JoinSearch | None = None
         self.admission: Admission | None = None
@@ -308,7 +314,7 @@ class Membership:
         self.watch_is_current = False
         self.asked_silent: set[Address] = set()
         """In the ring topology: who was silent at the last look, and was asked."""
-        self.reported_silent: dict[Address, str] = {}
+        self.reported_silent: dict[Address, Evidence] = {}
         """In the ring topology: who was reported silent since the last heartbeat, and has been asked."""
         self.first_hand_suspects: set[Address] = set()
         """In the ring topology: whom this member itself found silent."""
@@ -373,12 +379,14 @@ class Membership:
         assert self.members is not None and self.master is not None
         return ListMetadata(self.address, self.uuid, self.master, self.members.version)
 
-    def follow(self, now: int, master: Address, reason: str) -> None:
+    def follow(
+        self, now: int, master: Address, reason: Reason[MasterCause], *, named_by: Address | None = None
+    ) -> None:
         """Take `master` for the master from now on."""
         if master != self.master:
             self.master = master
             self.beliefs_changed()
-            self.record(now, MasterChanged(master, reason))
+            self.record(now, MasterChanged(master, reason.text, reason.cause, named_by), reason.because)
 
     def send(self, to: Address, message: Message) -> None:
         self.effects.append(Transmit(((to, message),)))
@@ -388,8 +396,8 @@ class Membership:
         if to:
             self.effects.append(Transmit(tuple((address, message) for address in to)))
 
-    def record(self, now: int, event: Event) -> None:
-        """Record that `event` happened to this incarnation."""
+    def record(self, now: int, event: Event, because: RecordId | None = None) -> None:
+        """Record that `event` happened to this incarnation, brought about by what the record `because` tells."""
         self._records += 1
         member_configuration = self.member_configuration
         record = Record(
@@ -400,8 +408,15 @@ class Membership:
             now,
             member_configuration.utc_origin_us + now,
             event,
+            because,
+            FORM,
         )
         self.effects.append(Happened(record))
+
+    @property
+    def latest_record(self) -> RecordId:
+        """The record that this incarnation made last."""
+        return RecordId(self.uuid, self._records)
 
     def reconnect(self) -> None:
         """Close all connections; the next message to anybody opens a new one."""

@@ -78,6 +78,41 @@ class PlannedMigration(Struct, frozen=True):
     unavoidable: bool = False
 
 
+PlanCause = Literal[
+    "new-master",
+    "arranged",
+    "member-leaves",
+    "members-changed",
+    "state-changed",
+    "migration-failed",
+    "partition-changed",
+    "unknown",
+]
+"""What makes a plan void, and another one due."""
+
+RejectionCause = Literal[
+    "not-joined",
+    "other-master",
+    "state",
+    "version",
+    "migration-before",
+    "not-owner",
+    "destination-not-listed",
+    "over",
+    "other-incarnation",
+    "beginning-missing",
+    "unknown",
+]
+"""Why a participant does not take part in a migration."""
+
+FailureCause = Literal[
+    "", "copy-refused", "copy-too-slow", "commit-refused", "participant-left", "master-left", "unknown"
+]
+"""Why a migration is rolled back; empty when it is committed."""
+
+DrainCause = Literal["nothing-left", "no-migrations", "all-leave", "unknown"]
+
+
 class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-planned"):
     """The master knows what is to be done: `planned` is the whole queue, in place of the one before (seed 004, 3.2).
 
@@ -88,6 +123,7 @@ class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-p
     moves: int
     lower_bound: int
     why: str
+    cause: PlanCause = "unknown"
 
 
 class MigrationsCancelled(Struct, frozen=True, tag_field="kind", tag="migrations-cancelled"):
@@ -95,6 +131,7 @@ class MigrationsCancelled(Struct, frozen=True, tag_field="kind", tag="migrations
 
     remaining: int
     reason: str
+    cause: PlanCause = "unknown"
 
 
 class MigrationStarted(Struct, frozen=True, tag_field="kind", tag="migration-started"):
@@ -136,6 +173,7 @@ class MigrationRejected(Struct, frozen=True, tag_field="kind", tag="migration-re
     partition: int
     endpoint: Endpoint
     reason: str
+    cause: RejectionCause = "unknown"
 
 
 class MigrationCopied(Struct, frozen=True, tag_field="kind", tag="migration-copied"):
@@ -165,6 +203,7 @@ class MigrationDecided(Struct, frozen=True, tag_field="kind", tag="migration-dec
     partition_version: int
     """After the decision."""
     reason: str
+    cause: FailureCause = "unknown"
 
 
 class MigrationFinished(Struct, frozen=True, tag_field="kind", tag="migration-finished"):
@@ -195,6 +234,7 @@ class DrainFinished(Struct, frozen=True, tag_field="kind", tag="drain-finished")
 
     address: Address
     reason: str
+    cause: DrainCause = "unknown"
 
 
 PartitionEvent = (

@@ -7,12 +7,13 @@ cannot be waited for. A request names the incarnation that wants to leave: a qui
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.messages import Leave
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import data_members
-from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted
+from quarterdeck.backend.core.partitions.events import DrainCause, DrainFinished, DrainStarted
 from quarterdeck.backend.core.partitions.messages import ShutdownGranted, ShutdownRequest
 from quarterdeck.backend.core.partitions.migration.migration_queue import cancel
 from quarterdeck.backend.core.partitions.state import MasterRole
@@ -107,7 +108,7 @@ def on_shutdown_request(state: Membership, now: int, sender: Address, request: S
 def accept_shutdown(state: Membership, now: int, master_role: MasterRole, address: Address, uuid: str) -> None:
     """Plan without this incarnation from now on. One that asks again after it was relieved is told again."""
     if uuid in master_role.shutdown_granted:
-        if _holds(state, uuid) and not _why_not_wait(state, master_role):
+        if _holds(state, uuid) and _why_not_wait(state, master_role) is None:
             master_role.shutdown_granted.discard(uuid)  # what it need not have waited for is possible now
         else:
             _grant(state, address, uuid)
@@ -115,7 +116,7 @@ def accept_shutdown(state: Membership, now: int, master_role: MasterRole, addres
         master_role.shutting_down[uuid] = address
         state.record(now, DrainStarted(address))
         if master_role.recovery is None and state.partitions.table is not None:
-            cancel(state, now, f"{address} wants to leave")
+            cancel(state, now, Reason("member-leaves", f"{address} wants to leave", state.latest_record))
 
 
 def grant_shutdowns(state: Membership, now: int, master_role: MasterRole) -> None:
@@ -127,11 +128,12 @@ def grant_shutdowns(state: Membership, now: int, master_role: MasterRole) -> Non
             master_role.shutdown_granted.discard(uuid)
             continue
         reason = _why_not_wait(state, master_role)
-        if not reason and _holds(state, uuid):
+        if reason is None and _holds(state, uuid):
             continue
         if uuid not in master_role.shutdown_granted:
             master_role.shutdown_granted.add(uuid)
-            state.record(now, DrainFinished(address, reason))
+            reason = reason or Reason("nothing-left", "")
+            state.record(now, DrainFinished(address, reason.text, reason.cause))
             _grant(state, address, uuid)
 
 
@@ -147,9 +149,9 @@ def _holds(state: Membership, uuid: str) -> bool:
     return table is not None and uuid in table.holders()
 
 
-def _why_not_wait(state: Membership, master_role: MasterRole) -> str:
+def _why_not_wait(state: Membership, master_role: MasterRole) -> Reason[DrainCause] | None:
     if not allows_migrations(state.standing.state):
-        return f"the cluster is {state.standing.state}, so nothing is moved"
+        return Reason("no-migrations", f"the cluster is {state.standing.state}, so nothing is moved")
     if all(member.uuid in master_role.shutting_down for member in data_members(state)):
-        return "all members that hold data are leaving"
-    return ""
+        return Reason("all-leave", "all members that hold data are leaving")
+    return None

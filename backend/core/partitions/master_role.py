@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import arrange_first, data_members, plan
@@ -70,10 +71,11 @@ def _react(state: Membership, now: int, master_role: MasterRole, before: MemberL
     give_up_on(state, now, present)
     held_before = {member.uuid for member in before.members if not member.lite} if before is not None else set()
     if present != held_before:
-        cancel(state, now, _what_changed(present, held_before))
+        cancel(state, now, Reason("members-changed", _what_changed(present, held_before)))
     else:
         master_role.wants_plan = True
-        master_role.plan_reason = f"the cluster is {state.standing.state}, and as many members hold data as before"
+        why = f"the cluster is {state.standing.state}, and as many members hold data as before"
+        master_role.plan_reason = Reason("state-changed", why)
     master_role.repair_due = True
     master_role.failures = master_role.not_before_us = 0
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Reason, RecordId
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.membership.views.member_list import MemberList
+from quarterdeck.backend.core.partitions.events import PlanCause
 from quarterdeck.backend.core.partitions.messages import MigrationChunk
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
 from quarterdeck.backend.core.partitions.migration.migration_planner import Step
@@ -103,6 +105,9 @@ class Follower:
     """How often it was sent the whole table since it answered last."""
 
 
+NEW_MASTER: Reason[PlanCause] = Reason("new-master", "a new master leads")
+
+
 @dataclass(slots=True)
 class MasterRole:
     """What only the master keeps. Made anew when a member becomes master."""
@@ -124,8 +129,10 @@ class MasterRole:
     """Nothing in the queue may begin before something that runs has ended."""
     wants_plan: bool = True
     """Something has changed: the queue is void, and a new plan is made when nothing runs."""
-    plan_reason: str = "a new master leads"
+    plan_reason: Reason[PlanCause] = NEW_MASTER
     """What has changed since the last plan."""
+    planned: RecordId | None = None
+    """The record of the plan that is carried out."""
     repair_due: bool = True
     """Holders may have left since the table was repaired last."""
     replicas_wanted: int = 0

@@ -23,6 +23,7 @@ from hashlib import sha256
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import (
+    FORM,
     Event,
     ListInstalled,
     MasterChanged,
@@ -167,11 +168,11 @@ class EventReconstruction:
         if not self._state.is_new(lineage, version, members):
             return
         master = members[0].address
-        cause = self._state.cause_of(members)
+        change = self._state.change_of(members)
         if self._state.master != master:
             yield from self._emit(MasterChanged(master, self._state.reason_for(master)))
         self._state.install(lineage, version, members)
-        yield from self._emit(ListInstalled(version, lineage, master, members, master, cause))
+        yield from self._emit(ListInstalled(version, lineage, master, members, master, "unknown", change))
 
     def _identify(self, this: MemberMention) -> Iterator[Record]:
         uuid = this.uuid or self._next_uuid or self._uuid or self._substitute_uuid()
@@ -199,7 +200,7 @@ class EventReconstruction:
 
     def _record(self, now: int, utc: int, event: Event) -> Record:
         self._seqs[self._uuid] += 1
-        return Record(self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event)
+        return Record(self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=FORM)
 
 
 def _with_lite(event: Event, lite: bool) -> Event:

@@ -104,7 +104,7 @@ class IncarnationState:
         listed = {(member.address, member.uuid) for member in members}
         self._suspects = {suspect: why for suspect, why in self._suspects.items() if suspect in listed}
 
-    def cause_of(self, members: tuple[Member, ...]) -> str:
+    def change_of(self, members: tuple[Member, ...]) -> str:
         """In words, what the list changes, and what was said shortly before that explains it."""
         if not self._members:
             return self._hint or "the first list of this life"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 
-from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.events import FORM, Event, Record
 from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
 from quarterdeck.backend.live.cluster.member_log import log_record
 from quarterdeck.backend.live.member.run_clock import RunClock
@@ -45,7 +45,7 @@ class RunRecorder:
         self._own_seq += 1
         at = self._clock.now_us()
         utc = self._clock.utc_origin_us + at
-        self.append(Record(self._run, self._name, self._run, self._own_seq, at, utc, event))
+        self.append(Record(self._run, self._name, self._run, self._own_seq, at, utc, event, form=FORM))
 
     def drain(self) -> list[Record]:
         """The records since the last call, oldest first. For one reader, in any thread."""

@@ -85,8 +85,8 @@ def _obstacles(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
     if belief.merging:
         yield Fact("merging", f"into the cluster of {_names(picture, [belief.merging])}", "warning")
     tone: Tone = "warning" if len(picture.masters()) > 1 else "plain"
-    for heading, (_, reason) in _under("not merging", belief.obstacles):
-        yield Fact(heading, with_names(reason, picture.label_of), tone)
+    for heading, (_, obstacle) in _under("not merging", belief.obstacles):
+        yield Fact(heading, with_names(obstacle.reason, picture.label_of), tone)
     if belief.delay is not None:
         master, missing, until_us = belief.delay
         again = f"; tries again in {age_text(until_us - now_us)}" if until_us > now_us else ""

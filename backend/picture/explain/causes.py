@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, EventIndex, Identity, identity
+from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, EventIndex, identity
 from quarterdeck.backend.picture.explain.healing_causes import HEALING_RULES
 from quarterdeck.backend.picture.explain.membership_causes import MEMBERSHIP_RULES
 from quarterdeck.backend.picture.explain.partition_causes import PARTITION_RULES
@@ -41,7 +42,7 @@ def causes(records: Iterable[Record] | EventIndex, record: Record, name_of: Name
     """
     event_index = records if isinstance(records, EventIndex) else EventIndex(records, name_of)
     found: list[Cause] = []
-    seen: set[Identity] = {identity(record)}
+    seen: set[RecordId] = {identity(record)}
     pending = [(record, 1, because) for because in reversed(direct_causes(event_index, record))]
     while pending and len(found) < MOST_CAUSES:
         effect, depth, because = pending.pop()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Event, MemberStarted, OperatorAsked, Record
 from quarterdeck.backend.picture.text.formatting import NameOf
 
@@ -20,16 +21,9 @@ Accepts = Callable[[Any], bool]
 """Whether an event of a certain kind is the one looked for."""
 
 
-class Identity(NamedTuple):
-    """What tells a record from every other one of its run."""
-
-    uuid: str
-    seq: int
-
-
-def identity(record: Record) -> Identity:
-    """The identity of `record`."""
-    return Identity(record.uuid, record.seq)
+def identity(record: Record) -> RecordId:
+    """What tells `record` from every other one of its run."""
+    return RecordId(record.uuid, record.seq)
 
 
 class EventIndex:
@@ -41,7 +35,7 @@ class EventIndex:
     def __init__(self, records: Iterable[Record] = (), name_of: NameOf = str) -> None:
         self.records: list[Record] = []
         self._name_of = name_of
-        self._places: dict[Identity, int] = {}
+        self._places: dict[RecordId, int] = {}
         self._of_member: defaultdict[tuple[type, str], list[int]] = defaultdict(list)
         self._of_kind: defaultdict[type, list[int]] = defaultdict(list)
         self._of_migration: defaultdict[str, list[int]] = defaultdict(list)
@@ -56,7 +50,7 @@ class EventIndex:
             self.records.append(record)
             event = record.event
             kind = type(event)
-            self._places[Identity(record.uuid, record.seq)] = place
+            self._places[identity(record)] = place
             self._of_member[kind, record.member].append(place)
             self._of_kind[kind].append(place)
             self._label_of_life[record.uuid] = record.member
@@ -72,6 +66,11 @@ class EventIndex:
     def place_of(self, record: Record) -> int | None:
         """Where `record` stands; None when it is not here."""
         return self._places.get(identity(record))
+
+    def find(self, record_id: RecordId | None) -> Record | None:
+        """The record of this identity; None when it is not here."""
+        place = self._places.get(record_id) if record_id is not None else None
+        return self.records[place] if place is not None else None
 
     def label_of(self, address: Address) -> str:
         """What people call the member at `address`."""
@@ -120,7 +119,10 @@ class Effect(NamedTuple):
     record: Record
 
     def own(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
-        """The latest of this kind that the same incarnation has told before."""
+        """What the record names as its cause, if it is of this kind; or the latest that the same incarnation has told."""
+        named = self.event_index.find(self.record.because)
+        if named is not None and isinstance(named.event, kind):
+            return named
         return next(self.all_own(kind, accepts), None)
 
     def all_own(self, kind: type[Event], accepts: Accepts | None = None) -> Iterator[Record]:

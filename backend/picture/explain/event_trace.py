@@ -7,11 +7,12 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.partitions.events import MigrationStarted
 from quarterdeck.backend.picture.explain.causes import direct_causes
-from quarterdeck.backend.picture.explain.event_index import EventIndex, Identity, event_of, identity
+from quarterdeck.backend.picture.explain.event_index import EventIndex, event_of, identity
 from quarterdeck.backend.picture.text.formatting import counted, duration_text, names_text
 from quarterdeck.backend.picture.text.partition_event_description import migration_path_text
 
@@ -37,7 +38,7 @@ class Subject(NamedTuple):
     """What a story is about. `key`: the migration's id, the member's label, or the event that the claim or merge began with."""
 
     kind: SubjectKind
-    key: str | Identity
+    key: str | RecordId
 
 
 class EventTrace(NamedTuple):
@@ -126,7 +127,7 @@ def _claim(event_index: EventIndex, begun: Record) -> EventTrace:
                 else:
                     outcome = f"abandoned: {event.reason}"
         if isinstance(event, events.MasterChanged) and not ended:
-            if event.reason == "its mastership claim is accepted" and event_index.label_of(event.master) == claimant:
+            if event.cause == "claim-accepted" and event_index.label_of(event.master) == claimant:
                 records.append(record)
         elif isinstance(event, events.ListInstalled) and lineage and event.lineage == lineage:
             if event.cause in ("mastership claim", "published") and event.version == _version(begun, records):

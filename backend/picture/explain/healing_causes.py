@@ -104,11 +104,13 @@ def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record |
 
 
 def _not_merging(effect: Effect, event: events.NotMerging) -> Iterator[DirectCause]:
-    if event.remote is not None:
-        verdict = effect.own(events.MergeVerdict, lambda one: one.remote == event.remote and one.why == event.reason)
+    if event.cause == "verdict":
+        verdict = effect.own(events.MergeVerdict, lambda one: one.remote == event.remote)
         yield from local_cause(verdict, "that is what it found")
-        abandoned = effect.own(events.MergeAbandoned, lambda one: one.reason == event.reason)
-        yield from local_cause(abandoned, "it had begun, and gave up")
+    elif event.remote is not None:
+        abandoned = effect.own(events.MergeAbandoned, lambda one: one.target == event.remote)
+        if event.cause != "links-missing":  # for which it gives up before it begins
+            yield from local_cause(abandoned, "it had begun, and gave up")
     elif not event.reason:
         before = effect.own(events.NotMerging)
         edited = effect.own(events.JoinListChanged)

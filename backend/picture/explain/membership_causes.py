@@ -8,7 +8,6 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import DrainFinished
-from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.event_index import (
     DirectCause,
     Effect,
@@ -19,9 +18,6 @@ from quarterdeck.backend.picture.explain.event_index import (
     message_cause,
 )
 from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silence, causes_of_suspicion
-
-NAMES_IT = " names it"
-
 
 # The incarnation of a member, and joining
 
@@ -47,7 +43,7 @@ def _join_failed(effect: Effect, event: events.JoinFailed) -> Iterator[DirectCau
 def _stopped(effect: Effect, event: events.MemberStopped) -> Iterator[DirectCause]:
     yield from local_cause(effect.own(events.JoinFailed), "it could not join")
     drained = effect.anywhere(DrainFinished, lambda one: effect.is_own(one.address))
-    if event.reason == "asked to stop" and drained is not None:
+    if event.cause == "asked" and drained is not None:
         yield from message_cause(drained, f"{drained.member} lets it go")
     yield from command_cause(effect, "shutdown")
 
@@ -118,19 +114,18 @@ def _list_rejected(effect: Effect, event: events.ListRejected) -> Iterator[Direc
 
 def _master_changed(effect: Effect, event: events.MasterChanged) -> Iterator[DirectCause]:
     master = effect.name(event.master)
-    if event.reason == "its mastership claim is accepted":
+    if event.cause == "claim-accepted":
         yield from message_cause(effect.of(master, events.ClaimStarted), f"{master} claims mastership")
         yield from _suspicions(effect, lambda one: one != event.master)
-    elif event.reason == "it suspects every older member":
+        return
+    if event.cause == "suspects-older":
         yield from _suspicions(effect, lambda _: True)
-    elif event.reason.endswith(NAMES_IT):
-        yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
-        informant = Address(event.reason.removesuffix(NAMES_IT))
-        told = effect.at(informant, events.MasterChanged, lambda one: one.master == event.master)
-        says = "said that it leads" if informant == event.master else f"named {master}"
-        yield from message_cause(told, f"{effect.name(informant)} {says}", deeper=False)
-    else:
-        yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
+        return
+    yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
+    if event.named_by is not None:
+        told = effect.at(event.named_by, events.MasterChanged, lambda one: one.master == event.master)
+        says = "said that it leads" if event.named_by == event.master else f"named {master}"
+        yield from message_cause(told, f"{effect.name(event.named_by)} {says}", deeper=False)
 
 
 def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Iterator[DirectCause]:
@@ -157,11 +152,11 @@ def _remembered(effect: Effect, event: events.AddressesRemembered) -> Iterator[D
 
 
 def _removed(effect: Effect, event: events.MemberRemoved) -> Iterator[DirectCause]:
-    return causes_of_suspicion(effect, event.address, event.removed_uuid, event.reason)
+    return causes_of_suspicion(effect, event.address, event.removed_uuid, event)
 
 
 def _raised(effect: Effect, event: events.SuspicionRaised) -> Iterator[DirectCause]:
-    yield from causes_of_suspicion(effect, event.suspect, event.suspect_uuid, event.reason)
+    yield from causes_of_suspicion(effect, event.suspect, event.suspect_uuid, event)
     late = effect.own(events.HeartbeatLate, lambda one: one.address == event.suspect)
     if late is not None and not event_of(events.HeartbeatLate, late).over:
         yield from local_cause(late, "its heartbeat was late already", deeper=False)
@@ -169,9 +164,9 @@ def _raised(effect: Effect, event: events.SuspicionRaised) -> Iterator[DirectCau
 
 def _cleared(effect: Effect, event: events.SuspicionCleared) -> Iterator[DirectCause]:
     label = effect.name(event.suspect)
-    if event.reason == "its mastership claim is accepted":
+    if event.cause == "claim-accepted":
         yield from message_cause(effect.of(label, events.ClaimStarted), f"{label} claims mastership")
-    elif event.reason == "it sent a member list as master":
+    elif event.cause == "list-received":
         yield from message_cause(effect.of(label, events.ListInstalled), f"{label} publishes its list", deeper=False)
     else:
         raised = effect.own(events.SuspicionRaised, lambda one: one.suspect == event.suspect)
@@ -192,19 +187,19 @@ def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Iterator
 
 def _explicit_sent(effect: Effect, event: events.ExplicitSuspicionSent) -> Iterator[DirectCause]:
     label = effect.name(event.to)
-    if event.reason == "the master asked for it":
+    if event.cause == "master-asked":
         follows = effect.own(events.MasterChanged)
         if follows is not None:
             master = effect.name(event_of(events.MasterChanged, follows).master)
             asked = effect.of(master, events.ExplicitSuspicionSent, lambda one: one.to == event.to)
             yield from message_cause(asked, f"{master} wants {label} to go its own way")
-    elif event.reason.startswith("a heartbeat complaint"):
+    elif event.cause == "complaint":
         complaint = effect.anywhere(
             events.ComplaintSent, lambda one: effect.is_own(one.master) and one.stranger == event.to
         )
         complaint = complaint or effect.of(label, events.ComplaintSent, lambda one: effect.is_own(one.master))
         yield from message_cause(complaint, "a complaint about heartbeats came")
-    elif event.reason.startswith("it published a list"):
+    elif event.cause == "foreign-list":
         rejected = effect.own(events.ListRejected, lambda one: one.sender == event.to)
         yield from local_cause(rejected, f"{label} published a list without being its master")
     removed = effect.own(events.MemberRemoved, lambda one: one.address == event.to)
@@ -238,8 +233,8 @@ def _observer_paused(effect: Effect, event: events.ObserverPaused) -> Iterator[D
 
 def _late(effect: Effect, event: events.HeartbeatLate) -> Iterator[DirectCause]:
     if not event.over:
-        silence = f"no heartbeat for {event.silence / SECOND_US:.1f} s"
-        yield from causes_of_silence(effect, effect.name(event.address), event.late_uuid, silence)
+        label = effect.name(event.address)
+        yield from causes_of_silence(effect, label, event.late_uuid, "no-heartbeat", event.silence)
         return
     late = effect.own(events.HeartbeatLate, lambda one: one.address == event.address)
     if event.silence:
@@ -275,7 +270,7 @@ def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Iterator[Dir
 
 def _claim_abandoned(effect: Effect, event: events.ClaimAbandoned) -> Iterator[DirectCause]:
     yield from local_cause(effect.own(events.ClaimStarted), "it had claimed mastership")
-    if "merge" in event.reason:
+    if event.cause == "merging":
         yield from local_cause(effect.own(events.MergeStarted), "it merges")
 
 

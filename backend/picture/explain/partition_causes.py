@@ -78,31 +78,31 @@ def _recovered(effect: Effect, event: partition_events.TableRecovered) -> Iterat
 
 
 def _planned(effect: Effect, event: partition_events.MigrationsPlanned) -> Iterator[DirectCause]:
-    return _what_the_plan_is_for(effect, event.why)
+    return _what_the_plan_is_for(effect, event.cause)
 
 
 def _cancelled(effect: Effect, event: partition_events.MigrationsCancelled) -> Iterator[DirectCause]:
-    return _what_the_plan_is_for(effect, event.reason)
+    return _what_the_plan_is_for(effect, event.cause)
 
 
-def _what_the_plan_is_for(effect: Effect, reason: str) -> Iterator[DirectCause]:
-    if reason.endswith("wants to leave"):
+def _what_the_plan_is_for(effect: Effect, cause: partition_events.PlanCause) -> Iterator[DirectCause]:
+    if cause == "member-leaves":
         yield from local_cause(effect.own(partition_events.DrainStarted), "a member wants to leave")
-    elif reason == "a new master leads":
+    elif cause == "new-master":
         yield from local_cause(effect.own(partition_events.TableRecovered), "its table is the latest there is")
         if effect.own(partition_events.TableRecovered) is None:
             yield from local_cause(effect.own(events.MasterChanged), "it leads now")
-    elif reason == "the partitions are arranged":
+    elif cause == "arranged":
         yield from local_cause(
             effect.own(partition_events.TableChanged, lambda one: one.cause == "arranged"), "they were arranged"
         )
-    elif reason.startswith("a migration failed"):
+    elif cause == "migration-failed":
         yield from local_cause(
             effect.own(partition_events.MigrationDecided, lambda one: not one.committed), "that migration failed"
         )
-    elif reason.startswith("the cluster is "):
+    elif cause == "state-changed":
         yield from local_cause(effect.own(events.ClusterStateChanged), "the state of the cluster changed")
-    elif reason.endswith(("that hold data", "joined", "left")):
+    elif cause == "members-changed":
         yield from local_cause(effect.own(events.ListInstalled), "other members hold data now")
 
 
@@ -226,7 +226,7 @@ def _lost_write(effect: Effect, event: CallFinished) -> Iterator[DirectCause]:
 
 
 def _out_of_step(effect: Effect, event: BackupOutOfStep) -> Iterator[DirectCause]:
-    yield from causes_of_silence(effect, effect.name(event.owner), "", event.reason)
+    yield from causes_of_silence(effect, effect.name(event.owner), "", "unknown")
     partition = event.partition
     changed = effect.own(partition_events.TableChanged, lambda one: any(row[0] == partition for row in one.rows))
     yield from local_cause(changed, "the partition has other holders", deeper=False)

@@ -14,11 +14,12 @@ from typing import Any
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.picture.explain.causes import direct_causes
-from quarterdeck.backend.picture.explain.event_index import EventIndex, Identity, identity
+from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import LETTERS, one_line
 
@@ -89,7 +90,7 @@ class SpaceTime:
         )
         self._lane_of = {label: place for place, label in enumerate(labels)}
         self._rows: list[list[Record]] = []
-        self._row_of: dict[Identity, int] = {}
+        self._row_of: dict[RecordId, int] = {}
         self._states: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         """By lane: from which row on it is in which state."""
         self._made: dict[int, Row] = {}

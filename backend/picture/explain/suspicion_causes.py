@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.core.events import (
     DisconnectionResolved,
     ExplicitSuspicionReceived,
     LinkChanged,
     MasterChanged,
+    MemberRemoved,
     MemberStarted,
     MemberStopped,
     ProcessKilled,
@@ -22,48 +23,53 @@ from quarterdeck.backend.core.events import (
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, local_cause, message_cause
 
-SECONDS = re.compile(r" for (\d+(?:\.\d+)?) s\b")
-"""How long the silence lasted, as a reason tells it."""
+MISSING_KINDS: dict[SuspicionCause, str] = {
+    "no-heartbeat": "heartbeat",
+    "no-confirmation": "master-confirmation",
+}
+"""Which kind of message is missing; a link that drops only other kinds does not explain it."""
 
-TELLING_KINDS = {"no heartbeat": "heartbeat", "no master confirmation": "master-confirmation"}
-"""What reason misses which kind of message; only a link that drops that kind explains it."""
 
-
-def causes_of_suspicion(effect: Effect, address: Address, uuid: str, reason: str) -> Iterator[DirectCause]:
-    """Why the member that tells `effect` holds the incarnation `uuid` at `address` for dead, given the `reason` that it tells."""
+def causes_of_suspicion(
+    effect: Effect, address: Address, uuid: str, event: SuspicionRaised | MemberRemoved
+) -> Iterator[DirectCause]:
+    """Why the member that tells `effect`, whose event is `event`, holds the incarnation `uuid` at `address` for dead."""
     label = effect.name(address)
-    if reason.startswith("it is disconnected from"):
-        settled = effect.own(DisconnectionResolved, lambda one: address in one.remove)
-        yield from local_cause(settled, f"it decided that {label} has to go")
-    elif reason.startswith("a new life of"):
-        newer = effect.at(address, MemberStarted)
-        if newer is not None and newer.uuid != uuid:
-            yield from message_cause(newer, f"{label} lives anew at the same address, so the life before is over")
-    elif reason == "it asked to be suspected":
-        asked = effect.own(ExplicitSuspicionReceived, lambda one: one.sender == address and one.heeded)
-        yield from local_cause(asked, f"{label} asked for it")
-    elif reason == "it said goodbye":
-        yield from message_cause(_end_of(effect, label, uuid), f"{label} said goodbye")
-    elif reason == "it leads a cluster of its own":
-        yield from message_cause(effect.at(address, MasterChanged), f"{label} leads a cluster of its own")
-    elif " reports: " in reason:
-        watcher, _, finding = reason.partition(" reports: ")
-        noticed = effect.at(Address(watcher), SuspicionRaised, lambda one: one.suspect == address)
-        yield from message_cause(noticed, f"{effect.name(Address(watcher))} watches {label} and reported it")
+    if event.reporter is not None:
+        reporter = effect.name(event.reporter)
+        noticed = effect.at(event.reporter, SuspicionRaised, lambda one: one.suspect == address)
+        yield from message_cause(noticed, f"{reporter} watches {label} and reported it")
         if noticed is None:
-            yield from causes_of_silence(effect, label, uuid, finding, effect.name(Address(watcher)))
-    else:
-        yield from causes_of_silence(effect, label, uuid, reason)
+            yield from causes_of_silence(effect, label, uuid, event.cause, event.silence, reporter)
+        return
+    match event.cause:
+        case "disconnected":
+            settled = effect.own(DisconnectionResolved, lambda one: address in one.remove)
+            yield from local_cause(settled, f"it decided that {label} has to go")
+        case "new-incarnation":
+            newer = effect.at(address, MemberStarted)
+            if newer is not None and newer.uuid != uuid:
+                yield from message_cause(newer, f"{label} lives anew at the same address, so the life before is over")
+        case "asked":
+            asked = effect.own(ExplicitSuspicionReceived, lambda one: one.sender == address and one.heeded)
+            yield from local_cause(asked, f"{label} asked for it")
+        case "goodbye":
+            yield from message_cause(_end_of(effect, label, uuid), f"{label} said goodbye")
+        case "leads-another-cluster":
+            yield from message_cause(effect.at(address, MasterChanged), f"{label} leads a cluster of its own")
+        case _:
+            yield from causes_of_silence(effect, label, uuid, event.cause, event.silence)
 
 
-def causes_of_silence(effect: Effect, label: str, uuid: str, reason: str, observer: str = "") -> Iterator[DirectCause]:
+def causes_of_silence(
+    effect: Effect, label: str, uuid: str, cause: SuspicionCause, silence_us: int | None = None, observer: str = ""
+) -> Iterator[DirectCause]:
     """Why `observer` does not hear `label`: its end, its pause, or the link between the two.
 
-    `observer` is the one that tells `effect` unless given. Only what lasted into the silence that `reason` tells of counts.
+    `observer` is the one that tells `effect` unless given. Only what lasted into the silence counts.
     """
     observer = observer or effect.record.member
-    told = SECONDS.search(reason)
-    begun_us = effect.record.at - round(float(told[1]) * SECOND_US if told else 0) - SECOND_US // 10
+    begun_us = effect.record.at - (silence_us or 0) - SECOND_US // 10
     ended = _end_of(effect, label, uuid)
     if ended is not None:
         yield from local_cause(
@@ -74,9 +80,8 @@ def causes_of_silence(effect: Effect, label: str, uuid: str, reason: str, observ
     if paused is not None and _lasted(effect, paused, begun_us):
         yield from local_cause(paused, f"{label} was frozen")
         return
-    wanted = next((kind for start, kind in TELLING_KINDS.items() if reason.startswith(start)), "")
     for source, target in ((label, observer), (observer, label)):
-        changed = _bad_link(effect, source, target, begun_us, wanted)
+        changed = _bad_link(effect, source, target, begun_us, MISSING_KINDS.get(cause, ""))
         if changed is not None:
             yield from local_cause(changed, f"what {source} sends to {target} did not arrive, or not in time")
             return

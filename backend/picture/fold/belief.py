@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import ObstacleCause
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -57,6 +58,14 @@ class Verdict(NamedTuple):
     rule: str
     why: str
     since_us: int
+
+
+class Obstacle(NamedTuple):
+    """What keeps a master from merging, as a cause and in words; `silent` are the addresses at which nobody answers."""
+
+    cause: ObstacleCause
+    reason: str
+    silent: tuple[Address, ...] = ()
 
 
 class SearchPlan(NamedTuple):
@@ -134,7 +143,7 @@ class Belief:
     """Why it is not let in, while it waits for that."""
     verdicts: dict[Address, Verdict] = field(default_factory=dict)
     """On a master: what it last found about each other master that it met."""
-    obstacles: dict[Address | None, str] = field(default_factory=dict)
+    obstacles: dict[Address | None, Obstacle] = field(default_factory=dict)
     """On a master: why it is not merging, for each cluster that it met, the latest last; under None why it meets none."""
     merging: Address | None = None
     """On a master that leads its cluster into another one: the master of that."""
@@ -170,7 +179,7 @@ class Belief:
     @property
     def not_merging(self) -> str:
         """The reason given last; empty when there is none."""
-        return next(reversed(self.obstacles.values()), "")
+        return next((one.reason for one in reversed(self.obstacles.values())), "")
 
     @property
     def running(self) -> bool:

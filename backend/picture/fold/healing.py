@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.picture.fold.belief import Belief, JoinDelay, Resolution, SearchPlan, Verdict
+from quarterdeck.backend.picture.fold.belief import Belief, JoinDelay, Obstacle, Resolution, SearchPlan, Verdict
 from quarterdeck.backend.picture.fold.partitions import settle_leading
 
 
@@ -41,14 +41,14 @@ def on_merge_verdict(belief: Belief, event: events.MergeVerdict, at: int) -> Non
     belief.verdicts[event.remote] = Verdict(event.decision, event.rule, event.why, at)
     belief.obstacles.pop(event.remote, None)
     if event.decision != "local-merges":
-        belief.obstacles[event.remote] = event.why
+        belief.obstacles[event.remote] = Obstacle("verdict", event.why)
 
 
 def on_not_merging(belief: Belief, event: events.NotMerging, at: int) -> None:
     """A master says why it does not merge."""
     belief.obstacles.pop(event.remote, None)  # the latest stands last
     if event.reason:
-        belief.obstacles[event.remote] = event.reason
+        belief.obstacles[event.remote] = Obstacle(event.cause, event.reason, event.silent)
 
 
 def on_merge_started(belief: Belief, event: events.MergeStarted, at: int) -> None:
@@ -60,7 +60,7 @@ def on_merge_started(belief: Belief, event: events.MergeStarted, at: int) -> Non
 def on_merge_abandoned(belief: Belief, event: events.MergeAbandoned, at: int) -> None:
     """No reason of the core's own follows before the next search, so this is the reason until then."""
     belief.merging = None
-    belief.obstacles[event.target] = event.reason
+    belief.obstacles[event.target] = Obstacle(event.cause, event.reason)
 
 
 def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> None:

@@ -6,7 +6,6 @@ either would look for, and from the links that were cut.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
@@ -25,10 +24,6 @@ PairState = Literal["merging", "due", "waits", "blocked"]
 
 CONFIGURED = ("cluster-name", "joiner", "partition-groups", "partition-count", "cluster-version")
 """Rules about what a picture does not show: only the masters can say that they differ."""
-
-NOBODY_ANSWERS = "nobody answers at "
-NOTHING_KNOWN = "every address that it knows"
-WORDS = re.compile(r"[\s,;]+")
 
 MERGING_TAKES = frozenset(
     ("split-brain-probe", "split-brain-answer", "master-is", "prove-links", "links-report", "link-probe", "link-probe-reply",
@@ -193,11 +188,11 @@ class PairDiagnosis:
     def _given_up(self) -> Blocker | None:
         """It knows where to go, and something stopped it on the way."""
         loser = self._smaller
-        reason = loser.obstacles.get(self._greater.address, "")
+        obstacle = loser.obstacles.get(self._greater.address)
         verdict = loser.verdicts.get(self._greater.address)
-        if not reason or verdict is None or verdict.decision != "local-merges":
+        if obstacle is None or verdict is None or verdict.decision != "local-merges":
             return self._busy()
-        why = with_names(reason, self._name)
+        why = with_names(obstacle.reason, self._name)
         return Blocker(
             "given-up",
             f"{loser.label} gave up merging into {self._greater.label}'s cluster: {why}; "
@@ -209,10 +204,10 @@ class PairDiagnosis:
 
     def _busy(self) -> Blocker | None:
         loser = self._smaller
-        reason = loser.obstacles.get(None, "")
-        if not reason or reason.startswith((NOBODY_ANSWERS, NOTHING_KNOWN)) or "make it ACTIVE first" in reason:
+        obstacle = loser.obstacles.get(None)
+        if obstacle is None or obstacle.cause in ("nobody-answers", "nobody-known", "state"):
             return None
-        why = with_names(reason, self._name)
+        why = with_names(obstacle.reason, self._name)
         return Blocker(
             "busy",
             f"{loser.label} did not look for other clusters, for {why}; it looks again {self._when(loser)}",
@@ -225,8 +220,8 @@ class PairDiagnosis:
         """Everybody who could lead the one to the other was silent when asked last."""
         asked: list[Address] = []
         for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
-            reason = one.obstacles.get(None, "")
-            silent = set(WORDS.split(reason)) if reason.startswith(NOBODY_ANSWERS) else set()
+            obstacle = one.obstacles.get(None)
+            silent = obstacle.silent if obstacle is not None else ()
             ways = self._ways(one, other)
             if any(way not in silent for way in ways):
                 return None

@@ -50,10 +50,12 @@ def describe_event(event: events.Event, name_of: NameOf = str) -> str:
             return f"gives up joining: {tried or 'nobody to ask'}"
         case events.MemberStopped(reason):
             return f"stops: {reason}"
-        case events.ListInstalled(version, _, master, members, author, cause):
+        case events.ListInstalled(version, _, master, members, author, cause, reason):
             names = names_text((member.address for member in members), name_of)
             by = "" if author == master else f", sent by {name_of(author)}"
-            return f"installs list v{version} of {len(members)}: {names} (master {name_of(master)}{by}): {cause}"
+            return (
+                f"installs list v{version} of {len(members)}: {names} (master {name_of(master)}{by}): {reason or cause}"
+            )
         case events.ListRejected(version, sender, reason):
             return f"rejects list v{version} from {name_of(sender)}: {reason}"
         case events.MasterChanged(master, reason):

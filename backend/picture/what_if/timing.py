@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -21,8 +20,6 @@ from quarterdeck.backend.picture.fold.belief import Belief
 TIMEOUT = "hazelcast.max.no.heartbeat.seconds"
 INTERVAL = "hazelcast.heartbeat.interval.seconds"
 QUIET_HEARTBEATS = "hazelcast.partial.member.disconnection.resolution.heartbeat.count"
-
-SILENCE = re.compile(r"no heartbeat for (\d+(?:\.\d+)?) s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +60,9 @@ def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing
             case SettingsChanged(properties):
                 if belief is None or belief.settings is None:
                     told.update(properties)
-            case SuspicionRaised(_, _, reason) | MemberRemoved(_, _, reason):
-                if fit := SILENCE.search(reason):
-                    silence_us = round(float(fit[1]) * SECOND_US)
+            case SuspicionRaised() | MemberRemoved() as found:
+                silence_us = found.silence
+                if found.cause == "no-heartbeat" and silence_us is not None:
                     shortest_us = silence_us if shortest_us is None else min(shortest_us, silence_us)
             case DisconnectionReported():
                 reported = True

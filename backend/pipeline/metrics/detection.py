@@ -15,6 +15,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.metrics.view_spans import running, view_spans
 from quarterdeck.backend.pipeline.tables.columns import (
@@ -29,19 +30,19 @@ from quarterdeck.backend.pipeline.tables.columns import (
     setting_us,
     shaped,
 )
+from quarterdeck.backend.pipeline.tables.suspicions import cause_of_suspicion, reporter_of_suspicion
 
-HOW = (
-    ("no heartbeat for %", "heartbeat"),
-    ("no connection%", "connection"),
-    ("no master confirmation%", "confirmation"),
-    ("% reports: %", "report"),
-    ("it is disconnected from%", "disconnection"),
-    ("a new life of the same address%", "new-life"),
-    ("it leads a cluster of its own%", "other-cluster"),
-    ("it asked to be suspected%", "explicit"),
-    ("it said goodbye%", "goodbye"),
-)
-"""What a reason of the core begins with, and the name of the evidence."""
+HOW: dict[SuspicionCause, str] = {
+    "no-heartbeat": "heartbeat",
+    "no-connection": "connection",
+    "no-confirmation": "confirmation",
+    "disconnected": "disconnection",
+    "new-incarnation": "new-life",
+    "leads-another-cluster": "other-cluster",
+    "asked": "explicit",
+    "goodbye": "goodbye",
+}
+"""The cause of a suspicion, and the name of the evidence."""
 
 DETECTION = schema(
     RUN,
@@ -82,7 +83,7 @@ def detection(table_source: TableSource) -> DataFrame:
     first = (
         noticed.where("told_at >= from_at and told_at <= until_at")
         .groupBy(*_KEY)
-        .agg(F.min(F.struct(F.col("told_at").alias("at"), "reason")).alias("noticed"))
+        .agg(F.min(F.struct(F.col("told_at").alias("at"), "reason", "cause", "reporter")).alias("noticed"))
     )
     rows = (
         expected.join(before, list(_KEY), "left_anti")
@@ -90,7 +91,7 @@ def detection(table_source: TableSource) -> DataFrame:
         .join(_removals(table_source, expected), list(_KEY), "left")
         .where("noticed is not null or removed_at is not null or observer_to >= until_at")
     )
-    how = _how(F.col("noticed.reason"))
+    how = _how()
     least, most = _bounds(how)
     return shaped(
         rows.withColumns(
@@ -145,7 +146,7 @@ def _expected(table_source: TableSource) -> DataFrame:
 
 
 def _noticings(table_source: TableSource) -> DataFrame:
-    """Suspicions, and removals by masters: run, observer_uuid, victim_uuid, told_at, untold_at, reason."""
+    """Suspicions, and removals by masters: run, observer_uuid, victim_uuid, told_at, untold_at, reason, cause, reporter."""
     suspected = table_source.table("suspicions").select(
         "run",
         F.col("uuid").alias("observer_uuid"),
@@ -153,6 +154,8 @@ def _noticings(table_source: TableSource) -> DataFrame:
         F.col("raised_at").alias("told_at"),
         F.col("cleared_at").alias("untold_at"),
         F.col("raised_reason").alias("reason"),
+        F.col("raised_cause").alias("cause"),
+        "reporter",
     )
     removed = table_source.events.where(of_kind("member-removed")).select(
         "run",
@@ -161,6 +164,8 @@ def _noticings(table_source: TableSource) -> DataFrame:
         F.col("at").alias("told_at"),
         F.lit(None).cast("long").alias("untold_at"),
         F.col("event.reason").alias("reason"),
+        cause_of_suspicion().alias("cause"),
+        reporter_of_suspicion().alias("reporter"),
     )
     return suspected.unionByName(removed)
 
@@ -179,9 +184,10 @@ def _removals(table_source: TableSource, expected: DataFrame) -> DataFrame:
     )
 
 
-def _how(reason: Column) -> Column:
-    cases = (F.when(reason.like(pattern), F.lit(name)) for pattern, name in HOW)
-    return F.when(reason.isNotNull(), F.coalesce(*cases, F.lit("other")))
+def _how() -> Column:
+    cases = (F.when(F.col("noticed.cause") == cause, F.lit(name)) for cause, name in HOW.items())
+    reported = F.when(F.col("noticed.reporter").isNotNull(), F.lit("report"))
+    return F.when(F.col("noticed").isNotNull(), F.coalesce(reported, *cases, F.lit("other")))
 
 
 def _bounds(how: Column) -> tuple[Column, Column]:

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from quarterdeck.backend.pipeline.schemas import ENVELOPE, EVENT, RECORD, REQUIRED_FIELDS
+from quarterdeck.backend.pipeline.schemas import EVENT, RECORD, REQUIRED_ENVELOPE, REQUIRED_FIELDS
 
 NO_RUN = "(none)"
 """The run of what belongs to none: no directory can have an empty name."""
@@ -84,7 +84,7 @@ def _why_no_record() -> Column:
     # As text: each part of an expression that is put together here costs a call into Java, of which this would take thousands.
     required_of = ", ".join(f"'{name}', {_texts(fields)}" for name, fields in REQUIRED_FIELDS.items())
     required = F.expr(f"map({required_of})")[kind]
-    lacking_envelope = _absent("record", ENVELOPE)
+    lacking_envelope = _absent("record", REQUIRED_ENVELOPE)
     lacking_fields = F.array_intersect(required, _absent("record.event", EVENT.names))
     return (
         F.when(record.isNull() | record[_CORRUPT].isNotNull(), F.lit("torn, no JSON, or a value of the wrong type"))

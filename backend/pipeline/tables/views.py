@@ -38,4 +38,8 @@ VIEWS = schema(
 def views(events: DataFrame) -> DataFrame:
     """One row for each member list that a member installed (schema `VIEWS`)."""
     installed = events.where(of_kind("list-installed"))
-    return installed.select([F.col(name if name in ENVELOPE else f"event.{name}").alias(name) for name in VIEWS.names])
+    described = F.when(F.col("event.reason") != "", F.col("event.reason"))  # only lists from logs are
+    columns = {"cause": F.coalesce(described, "event.cause")}
+    return installed.select(
+        [columns.get(name, F.col(name if name in ENVELOPE else f"event.{name}")).alias(name) for name in VIEWS.names]
+    )

@@ -240,7 +240,7 @@ def _entries(listed: Iterable[Member]) -> tuple[beliefs.MemberEntry, ...]:
 
 
 def _obstacles(belief: Belief) -> tuple[beliefs.Obstacle, ...]:
-    return tuple(starmap(beliefs.Obstacle, belief.obstacles.items()))
+    return tuple(beliefs.Obstacle(remote, one.reason) for remote, one in belief.obstacles.items())
 
 
 def _verdicts(belief: Belief) -> tuple[beliefs.VerdictOn, ...]:

@@ -32,6 +32,7 @@ from quarterdeck.backend.core.commands import (
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import (
+    FORM,
     Event,
     LinkChanged,
     ListInstalled,
@@ -312,7 +313,7 @@ class MemberService:
         at = self._clock.now_us()
         utc = self._clock.utc_origin_us + at
         name = self.configuration.cluster_name
-        self.recorded(Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event))
+        self.recorded(Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event, form=FORM))
 
     def _record_accepted(self, what: str, caller: Caller) -> None:
         self.record(OperatorAsked(what, caller.role, _caller_text(caller), True, ""))

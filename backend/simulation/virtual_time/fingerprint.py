@@ -34,7 +34,7 @@ class Fingerprint:
         if isinstance(event, ListInstalled):
             self._hash.update(self._digest_of(event))
             event = msgspec.structs.replace(event, members=())
-        self._hash.update(self._encode((record.member, record.seq, record.at, event)))
+        self._hash.update(self._encode((record.member, record.seq, record.at, event, record.because)))
 
     def _digest_of(self, event: ListInstalled) -> bytes:
         """The digest of the members of a list. All members install the very same one, which is hashed once only."""

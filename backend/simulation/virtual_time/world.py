@@ -27,7 +27,7 @@ from quarterdeck.backend.core.commands import (
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
-from quarterdeck.backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, MemberOrder, PeersHeardSince, PeerUnreachable
 from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.links import LinkConditions
@@ -341,7 +341,9 @@ class World:
 
     def _record_own(self, event: Event) -> None:
         self._own_records += 1
-        self._record(Record(self.run, self.name, self.run, self._own_records, self.now_us, self.now_us, event))
+        self._record(
+            Record(self.run, self.name, self.run, self._own_records, self.now_us, self.now_us, event, form=FORM)
+        )
 
     def _record(self, record: Record) -> None:
         self._network.end_calm()

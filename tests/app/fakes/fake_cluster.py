@@ -79,7 +79,11 @@ class FakeCluster:
     def install(self, label: str, version: int, members: Sequence[str], *, lineage: str = "L1", life: int = 1) -> None:
         master = self.address(members[0])
         listed = tuple(self.member(one) for one in members)
-        self.happen(label, events.ListInstalled(version, lineage, master, listed, master, "a member joined"), life=life)
+        self.happen(
+            label,
+            events.ListInstalled(version, lineage, master, listed, master, "unknown", "a member joined"),
+            life=life,
+        )
 
     def suspect(self, label: str, suspect: str, reason: str = "no heartbeat for 4 s") -> None:
         self.happen(label, events.SuspicionRaised(self.address(suspect), f"{suspect}-life-1", reason))

@@ -85,7 +85,7 @@ class FakeMember:
         self.is_master = members[0] is self
         listed = tuple(Member(one.address, one.uuid, place + 1) for place, one in enumerate(members))
         master = members[0].address
-        self.happen(events.ListInstalled(version, "L1", master, listed, master, "a member joined"))
+        self.happen(events.ListInstalled(version, "L1", master, listed, master, "unknown", "a member joined"))
 
     def facts(self) -> dict[str, Any]:
         now_us = time.time_ns() // 1_000

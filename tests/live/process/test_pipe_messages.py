@@ -43,7 +43,7 @@ from quarterdeck.backend.live.transport.member_transport import Timeouts
 ATHENS = Address("127.0.0.1:5701")
 BIRTH = MemberConfiguration("run", "athens", ATHENS, (ATHENS,), Settings.of(preset="training"), cluster_name="prod")
 CUT = LinkChanged("a", "b", blocked="reset", dropped_kinds=("heartbeat",))
-LIST = ListInstalled(1, "life/1", ATHENS, (Member(ATHENS, "life", 1),), ATHENS, "a member\njoined")
+LIST = ListInstalled(1, "life/1", ATHENS, (Member(ATHENS, "life", 1),), ATHENS, "unknown", "a member\njoined")
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_lists_may_differ_in_who_is_extra_and_in_lives() -> None:
         cluster.install(label, 6, FIVE[:3])
     master = cluster.address("n1")
     reborn = (*map(cluster.member, FIVE[:4]), cluster.member("n5", life=2))
-    cluster.happen("n5", events.ListInstalled(7, "L1", master, reborn, master, "n5 is back"))
+    cluster.happen("n5", events.ListInstalled(7, "L1", master, reborn, master, "unknown", "n5 is back"))
     picture = picture_of(cluster)
     survey = summarize_beliefs(picture)
     assert survey.sentence == (
@@ -116,7 +116,7 @@ def test_lists_may_differ_in_who_is_extra_and_in_lives() -> None:
     )
     assert how_it_differs(picture, survey, "n4").endswith("with n4,n5")
     cluster = formed()
-    cluster.happen("n4", events.ListInstalled(5, "L1", master, reborn, master, "n5 is back"))
+    cluster.happen("n4", events.ListInstalled(5, "L1", master, reborn, master, "unknown", "n5 is back"))
     picture = picture_of(cluster)
     assert summarize_beliefs(picture).sentence.endswith("; n4 at another v5: with another life of n5")
 

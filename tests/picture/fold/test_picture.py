@@ -54,7 +54,7 @@ def test_a_new_list_voids_suspicions_of_those_not_on_it_and_of_former_lives() ->
     assert set(fold(cluster, picture).members["n1"].suspicions) == {cluster.address("n2")}
     anew = (cluster.member("n1"), cluster.member("n2", life=2))
     master = cluster.address("n1")
-    cluster.happen("n1", events.ListInstalled(6, "L1", master, anew, master, "n2 is back"))
+    cluster.happen("n1", events.ListInstalled(6, "L1", master, anew, master, "unknown", "n2 is back"))
     assert not fold(cluster, picture).members["n1"].suspicions
 
 

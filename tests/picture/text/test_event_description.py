@@ -105,7 +105,13 @@ def test_every_kind_is_told_in_words(event: Event) -> None:
     assert line.startswith("   12.346  n1  ")
     assert "\n" not in line and type(event).__name__ not in line
     for name, value in msgspec.structs.asdict(event).items():
-        if name not in ("migration_id", "digest") and isinstance(value, str) and value not in UNTOLD:
+        told_as_sentence = name == "cause" and bool(getattr(event, "reason", getattr(event, "why", "")))
+        if (
+            name not in ("migration_id", "digest")
+            and not told_as_sentence
+            and isinstance(value, str)
+            and value not in UNTOLD
+        ):
             assert value in line
 
 

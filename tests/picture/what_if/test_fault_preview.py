@@ -108,9 +108,9 @@ def assert_suspicions(cluster: SimulatedPicture, found: Preview, begun: int) -> 
     silent = set()
     for record in cluster.records[begun:]:
         match record.event:
-            case SuspicionRaised(suspect, _, reason) if reason.startswith("no heartbeat"):
+            case SuspicionRaised(suspect, cause="no-heartbeat"):
                 silent.add((record.member, label_of(suspect)))
-            case MemberRemoved(address, _, reason) if reason.startswith("no heartbeat"):
+            case MemberRemoved(address, cause="no-heartbeat"):
                 silent.add((record.member, label_of(address)))
             case _:
                 pass

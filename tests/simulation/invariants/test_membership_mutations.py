@@ -11,6 +11,7 @@ import pytest
 
 from quarterdeck.backend.core import member
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
@@ -174,8 +175,8 @@ def newcomers_stand_second(patch: Patch) -> None:
 
 
 def a_slave_removes_whom_it_suspects(patch: Patch) -> None:
-    def suspect_all(state: Membership, now: int, reasons: dict[Address, str]) -> None:
-        known = {address: reason for address, reason in reasons.items() if address in state.peers}
+    def suspect_all(state: Membership, now: int, evidence: dict[Address, Evidence]) -> None:
+        known = {address: found for address, found in evidence.items() if address in state.peers}
         if known and state.members is not None:
             suspicion._remove(state, now, known)
 
@@ -241,9 +242,9 @@ def a_removal_removes_nobody(patch: Patch) -> None:
 
 
 def an_admission_is_not_told(patch: Patch) -> None:
-    def record(self: Membership, now: int, event: Any) -> None:
+    def record(self: Membership, now: int, event: Any, because: Any = None) -> None:
         if not isinstance(event, MemberAdmitted):
-            sound(self, now, event)
+            sound(self, now, event, because)
 
     sound = Membership.record
     patch.setattr(Membership, "record", record)
@@ -289,9 +290,9 @@ def clusters_merge_without_proving_their_links(patch: Patch) -> None:
 
 
 def records_are_numbered_by_twos(patch: Patch) -> None:
-    def record(self: Membership, now: int, event: Any) -> None:
+    def record(self: Membership, now: int, event: Any, because: Any = None) -> None:
         self._records += 1
-        sound(self, now, event)
+        sound(self, now, event, because)
 
     sound = Membership.record
     patch.setattr(Membership, "record", record)

@@ -179,7 +179,7 @@ def a_master_commits_by_itself(patch: Patch) -> None:
     patch.setattr(
         migration_queue,
         "_ask_to_commit",
-        lambda state, now, running: migration_queue.conclude(state, now, running, True, ""),
+        lambda state, now, running: migration_queue.conclude(state, now, running, True, "", ""),
     )
 
 

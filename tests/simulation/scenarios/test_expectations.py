@@ -21,7 +21,7 @@ def record(label: str, event: Event) -> Record:
 
 def list_of(*labels: str, version: int = 3, lineage: str = "L") -> ListInstalled:
     members = tuple(Member(ADDRESSES[label], f"uuid-{label}", 1) for label in labels)
-    return ListInstalled(version, lineage, members[0].address, members, members[0].address, "test")
+    return ListInstalled(version, lineage, members[0].address, members, members[0].address, "unknown", "test")
 
 
 @pytest.fixture

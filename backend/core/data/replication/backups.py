@@ -289,7 +289,9 @@ def on_backup_check(state: Membership, now: int, sender: Address, message: Backu
         if store is None:
             not_yet.append(check.partition)
         elif store.stamp == check.stamp and store.digest != check.digest:
-            replica_sync.request_copy(state, now, check.partition, "its data has another digest than the owner's")
+            replica_sync.request_copy(
+                state, now, check.partition, "other-digest", "its data has another digest than the owner's"
+            )
         else:
             positions.append((check.partition, store.stamp))
     if positions or not_yet:
@@ -300,7 +302,9 @@ def on_backup_stale(state: Membership, now: int, sender: Address, message: Backu
     """The owner cannot go on from what is here: take everything over, unless it was brought in step meanwhile."""
     store = _replica_of(state, message.partition, Replica(sender, message.owner))
     if store is not None and store.stamp == message.position:
-        replica_sync.request_copy(state, now, message.partition, "it lacks writes that the owner does not keep")
+        replica_sync.request_copy(
+            state, now, message.partition, "writes-missing", "it lacks writes that the owner does not keep"
+        )
 
 
 def _replica_of(state: Membership, partition: int, owner: Replica) -> PartitionStore | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
+from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, OutOfStepCause
 from quarterdeck.backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
 from quarterdeck.backend.core.data.state import Incoming
@@ -28,13 +28,13 @@ LOOK_AGAIN_US = 200 * MILLISECOND_US
 """While what is wanted cannot be begun."""
 
 
-def request_copy(state: Membership, now: int, partition: int, reason: str) -> None:
+def request_copy(state: Membership, now: int, partition: int, cause: OutOfStepCause, reason: str) -> None:
     """This backup needs the partition from its owner, whom it knows."""
     owner = _owner(state, partition)
     if owner is None or partition in state.data.stale or partition in state.data.incoming:
         return
     state.data.stale[partition] = None
-    state.record(now, BackupOutOfStep(partition, owner.address, reason))
+    state.record(now, BackupOutOfStep(partition, owner.address, reason, cause))
     _begin_some(state, now)
 
 
@@ -65,7 +65,7 @@ def on_sync_chunk(state: Membership, now: int, sender: Address, chunk: SyncChunk
             complete = incoming.staging.take(chunk.payload, state.data.stores.get(chunk.partition))
         except (msgspec.DecodeError, ValueError) as problem:
             forget(state, now, chunk.partition)
-            request_copy(state, now, chunk.partition, f"the last copy was no good: {problem}")
+            request_copy(state, now, chunk.partition, "copy-damaged", f"the last copy was no good: {problem}")
             return
         if complete:
             _finish(state, now, chunk.partition, incoming)

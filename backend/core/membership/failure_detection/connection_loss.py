@@ -7,6 +7,7 @@ row. So a crashed process is detected long before its heartbeats are missed; a s
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, link_probes, suspicion
 from quarterdeck.backend.core.membership.state import Membership
 
@@ -23,7 +24,7 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
     if peer.faults > state.settings.connection_max_faults:
         peer.faults = 0
         heartbeat_ring.add_first_hand_suspect(state, address)
-        suspicion.suspect(state, now, address, f"no connection ({reason})")
+        suspicion.suspect(state, now, address, Evidence("no-connection", f"no connection ({reason})"))
     else:
         state.timers.set(CONNECTION + address, now + state.settings.connection_monitor_interval_us)
 

@@ -7,6 +7,7 @@ moved on and the request is void. So a late request never harms a cluster that h
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, RecordId, SeparationAnswer, SeparationCause
 from quarterdeck.backend.core.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.state import Membership
@@ -15,10 +16,12 @@ from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.messages import ExplicitSuspicion, Heartbeat, HeartbeatComplaint, TriggerExplicitSuspicion
 
 
-def send(state: Membership, now: int, about: ListMetadata, reason: str) -> None:
+def send(
+    state: Membership, now: int, about: ListMetadata, cause: SeparationCause, *, because: RecordId | None = None
+) -> None:
     """Ask the member that `about` describes to suspect this one."""
     if about.address != state.address:
-        state.record(now, ExplicitSuspicionSent(about.address, reason))
+        state.record(now, ExplicitSuspicionSent(about.address, SEPARATION_TEXT[cause], cause), because)
         state.send(about.address, ExplicitSuspicion(about))
 
 
@@ -27,9 +30,9 @@ def on_stray_heartbeat(state: Membership, now: int, sender: Address, beat: Heart
     stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
     if not state.joined:
         if beat.to_uuid != state.uuid:
-            send(state, now, stranger, "its heartbeat was for an earlier life of this member")
+            send(state, now, stranger, "heartbeat-for-earlier-incarnation")
     elif state.is_master:
-        send(state, now, stranger, "the master got a heartbeat from a member that is not on its list")
+        send(state, now, stranger, "heartbeat-of-stranger")
     elif state.claim is None and state.master is not None and state.master not in state.suspicions:
         state.record(now, ComplaintSent(state.master, sender))
         state.send(state.master, HeartbeatComplaint(state.metadata(), stranger))
@@ -50,7 +53,7 @@ def on_complaint(state: Membership, now: int, sender: Address, complaint: Heartb
         (other, other_valid, one, one_valid),
     ):
         if not valid:
-            send(state, now, party, "a heartbeat complaint showed that it does not follow this master")
+            send(state, now, party, "complaint")
             if counterpart_valid and state.members is not None:
                 state.send(counterpart.address, TriggerExplicitSuspicion(state.members.version, party))
 
@@ -58,7 +61,7 @@ def on_complaint(state: Membership, now: int, sender: Address, complaint: Heartb
 def on_trigger(state: Membership, now: int, sender: Address, trigger: TriggerExplicitSuspicion) -> None:
     """The master wants this member to separate from another; obeyed only while both stand at the same list."""
     if state.members is not None and sender == state.master and trigger.version == state.members.version:
-        send(state, now, trigger.about, "the master asked for it")
+        send(state, now, trigger.about, "master-asked")
 
 
 def on_explicit_suspicion(state: Membership, now: int, sender: Address, message: ExplicitSuspicion) -> None:
@@ -66,14 +69,17 @@ def on_explicit_suspicion(state: Membership, now: int, sender: Address, message:
     if state.members is None:
         return
     if message.about != state.metadata():
-        reason = "this member has moved on since"
+        _ignore(state, now, sender, "moved-on", "this member has moved on since")
     elif sender not in state.peers:
-        reason = "its sender is not on the list"
+        _ignore(state, now, sender, "not-listed", "its sender is not on the list")
     else:
-        state.record(now, ExplicitSuspicionReceived(sender, True, ""))
-        suspicion.suspect(state, now, sender, "it asked to be suspected")
-        return
-    state.record(now, ExplicitSuspicionReceived(sender, False, reason))
+        state.record(now, ExplicitSuspicionReceived(sender, True, "", "heeded"))
+        evidence = Evidence("asked", "it asked to be suspected", because=state.latest_record)
+        suspicion.suspect(state, now, sender, evidence)
+
+
+def _ignore(state: Membership, now: int, sender: Address, cause: SeparationAnswer, reason: str) -> None:
+    state.record(now, ExplicitSuspicionReceived(sender, False, reason, cause))
 
 
 def _is_follower(state: Membership, party: ListMetadata) -> bool:

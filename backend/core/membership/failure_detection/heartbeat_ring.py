@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_lateness, link_probes, suspicion
 from quarterdeck.backend.core.membership.state import Membership, Peer
 from quarterdeck.backend.core.messages import FailureReport
@@ -44,7 +45,7 @@ def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
     return ((address, state.peers[address]) for address in chosen if address not in state.suspicions)
 
 
-def findings(state: Membership, now: int, silent: dict[Address, str]) -> dict[Address, str]:
+def findings(state: Membership, now: int, silent: dict[Address, Evidence]) -> dict[Address, Evidence]:
     """Whom to suspect of those that this member has found silent.
 
     On a ring a silent member may only not know that it is watched from here. So it is asked once, and suspected when it does
@@ -52,7 +53,7 @@ def findings(state: Membership, now: int, silent: dict[Address, str]) -> dict[Ad
     """
     if state.settings.heartbeat_topology == "all":
         return silent
-    found = {address: reason for address, reason in silent.items() if address in state.asked_silent}
+    found = {address: evidence for address, evidence in silent.items() if address in state.asked_silent}
     for address in silent:
         if address not in found:
             link_probes.probe(state, address, state.peers[address].uuid)
@@ -96,7 +97,9 @@ def report_findings(state: Membership) -> None:
         if peer is None or address not in state.suspicions:
             state.first_hand_suspects.discard(address)
         else:
-            _tell(state, FailureReport(address, peer.uuid, False, state.suspicions[address]))
+            found = state.suspicions[address]
+            report = FailureReport(address, peer.uuid, False, found.text, found.cause, found.silence_us)
+            _tell(state, report)
 
 
 def withdraw(state: Membership, address: Address, uuid: str) -> None:
@@ -112,10 +115,11 @@ def on_failure_report(state: Membership, now: int, sender: Address, report: Fail
     if sender not in state.peers or peer is None or peer.uuid != report.suspect_uuid:
         return
     if report.withdrawn:
-        suspicion.clear(state, now, report.suspect, f"{sender} hears of it again")
+        suspicion.clear(state, now, report.suspect, "report-withdrawn", f"{sender} hears of it again")
     elif report.suspect not in state.suspicions and not _hears(state, now, report.suspect):
         if report.suspect not in state.reported_silent:
-            state.reported_silent[report.suspect] = f"{sender} reports: {report.reason}"
+            told = f"{sender} reports: {report.reason}"
+            state.reported_silent[report.suspect] = Evidence(report.cause, told, report.silence, sender)
             link_probes.probe(state, report.suspect, peer.uuid)
 
 

@@ -8,6 +8,7 @@ A round is the same messages again until the list, the master or the suspicions 
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.effects import Transmit
 from quarterdeck.backend.core.events import ObserverPaused
 from quarterdeck.backend.core.membership.failure_detection import (
@@ -79,7 +80,7 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
     if peer.faults:
         peer.faults = 0
     if state.suspicions:
-        suspicion.clear(state, now, sender, "it sent a valid heartbeat")
+        suspicion.clear(state, now, sender, "heartbeat", "it sent a valid heartbeat")
     if beat.suspects or state.disconnections.by_reporter:
         disconnection_reports.on_report(state, now, sender, beat.suspects)
     if beat.version < state.members.version and state.master == state.address and state.claim is None:  # type: ignore[union-attr]
@@ -88,7 +89,7 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
 
 def _look_for_silence(state: Membership, now: int) -> None:
     """Find the silent and the late, and the time before which looking again is of no use."""
-    silent: dict[Address, str] = {}
+    silent: dict[Address, Evidence] = {}
     until_us = NEVER
     late_after_us = state.late_after_us
     for address, peer in heartbeat_ring.watched_peers(state, now).items():
@@ -97,7 +98,8 @@ def _look_for_silence(state: Membership, now: int) -> None:
         detector = peer.detector
         silent_us = detector.silent_from_us()
         if silent_us <= now and not detector.alive(now):
-            silent[address] = f"no heartbeat for {detector.silence_us(now) / SECOND_US:.1f} s"
+            silence_us = detector.silence_us(now)
+            silent[address] = Evidence("no-heartbeat", f"no heartbeat for {silence_us / SECOND_US:.1f} s", silence_us)
             continue
         late_us = detector.last_heard_us + late_after_us
         if late_us <= now or peer.late:

@@ -53,7 +53,7 @@ def on_reply(state: Membership, now: int, sender: Address, reply: LinkProbeReply
         if reply.knows_you:
             heartbeat_ring.on_reply(state, now, sender)
         if reply.knows_you and sender in state.suspicions:
-            if suspicion.clear(state, now, sender, "its reply to a probe proves the link both ways"):
+            if suspicion.clear(state, now, sender, "probe-reply", "its reply to a probe proves the link both ways"):
                 peer.detector.restart(now)
 
 

@@ -7,6 +7,7 @@ is confirmed without being that slave's master asks to be suspected, so that nob
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, heartbeats, suspicion
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
@@ -23,7 +24,7 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
     if state.is_master:
         limit_us = state.settings.max_no_master_confirmation_us
         silent = {
-            address: f"no master confirmation for {(now - peer.confirmed_us) / SECOND_US:.1f} s"
+            address: _evidence(now - peer.confirmed_us)
             for address, peer in state.peers.items()
             if now - peer.confirmed_us >= limit_us
         }
@@ -40,16 +41,20 @@ def on_confirmation(state: Membership, now: int, sender: Address, confirmation: 
         return
     peer = state.peers.get(sender)
     if state.master != state.address:
-        explicit_suspicion.send(state, now, confirmation.about, "it was confirmed as master and is none")
+        explicit_suspicion.send(state, now, confirmation.about, "confirmed-as-master")
     elif peer is not None and peer.uuid == confirmation.about.uuid:
         peer.confirmed_us = now
         if confirmation.about.version < state.members.version and state.claim is None:
             publishing.publish_to(state, sender)
     elif state.claim is None:
-        explicit_suspicion.send(state, now, confirmation.about, "a member that is not on the list confirmed the master")
+        explicit_suspicion.send(state, now, confirmation.about, "confirmation-of-stranger")
 
 
 def start_counting(state: Membership, now: int) -> None:
     """Nobody is late yet: this member has just become master, or has stood still itself."""
     for peer in state.peers.values():
         peer.confirmed_us = now
+
+
+def _evidence(silence_us: int) -> Evidence:
+    return Evidence("no-confirmation", f"no master confirmation for {silence_us / SECOND_US:.1f} s", silence_us)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import ClearanceCause, Evidence
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, link_probes
@@ -19,23 +20,26 @@ from quarterdeck.backend.core.membership.views import admission, publishing
 from quarterdeck.backend.core.messages import Leave
 
 
-def suspect(state: Membership, now: int, address: Address, reason: str) -> None:
+def suspect(state: Membership, now: int, address: Address, evidence: Evidence) -> None:
     """Act on evidence that the member at `address` is dead."""
-    suspect_all(state, now, {address: reason})
+    suspect_all(state, now, {address: evidence})
 
 
-def suspect_all(state: Membership, now: int, reasons: Mapping[Address, str]) -> None:
+def suspect_all(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -> None:
     """Act on evidence against several members at once: the master publishes one list, a slave claims knowing them all."""
-    known = {address: reason for address, reason in reasons.items() if address in state.peers}
+    known = {address: found for address, found in evidence.items() if address in state.peers}
     if not known or state.members is None:
         return
     if state.is_master:
         _remove(state, now, known)
         return
-    for address, reason in known.items():
+    for address, found in known.items():
         if address not in state.suspicions:
-            state.suspicions[address] = reason
-            state.record(now, SuspicionRaised(address, state.peers[address].uuid, reason))
+            raised = SuspicionRaised(
+                address, state.peers[address].uuid, found.text, found.cause, found.silence_us, found.reporter
+            )
+            state.record(now, raised, found.because)
+            state.suspicions[address] = found._replace(because=state.latest_record)
             link_probes.watch_suspect(state, now, address)
     state.beliefs_changed()
     if state.claim is not None:
@@ -44,7 +48,7 @@ def suspect_all(state: Membership, now: int, reasons: Mapping[Address, str]) -> 
         mastership_claim.start_if_due(state, now)
 
 
-def clear(state: Membership, now: int, address: Address, reason: str) -> bool:
+def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, reason: str) -> bool:
     """Stop suspecting the member at `address`; whether that is allowed.
 
     A member older than the accepted master stays suspected: mastership has moved on and heartbeats do not bring it back.
@@ -53,9 +57,9 @@ def clear(state: Membership, now: int, address: Address, reason: str) -> bool:
         return True
     if not may_clear(state, address):
         return False
-    del state.suspicions[address]
+    raised = state.suspicions.pop(address)
     state.beliefs_changed()
-    state.record(now, SuspicionCleared(address, state.peers[address].uuid, reason))
+    state.record(now, SuspicionCleared(address, state.peers[address].uuid, reason, cause), raised.because)
     heartbeat_ring.withdraw(state, address, state.peers[address].uuid)
     return True
 
@@ -71,18 +75,22 @@ def on_leave(state: Membership, now: int, sender: Address, goodbye: Leave) -> No
     """A member stops gracefully."""
     peer = state.peers.get(sender)
     if peer is not None and peer.uuid == goodbye.uuid:
-        suspect(state, now, sender, "it said goodbye")
+        suspect(state, now, sender, Evidence("goodbye", "it said goodbye"))
 
 
-def _remove(state: Membership, now: int, reasons: Mapping[Address, str]) -> None:
+def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -> None:
     assert state.members is not None
-    if merging.is_dissolving(state, now, set(reasons)):
+    if merging.is_dissolving(state, now, set(evidence)):
         return
-    for address, reason in reasons.items():
-        state.record(now, MemberRemoved(address, state.peers[address].uuid, reason))
-    gone = set(reasons)
+    for address, found in evidence.items():
+        removed = MemberRemoved(
+            address, state.peers[address].uuid, found.text, found.cause, found.silence_us, found.reporter
+        )
+        state.record(now, removed, found.because)
+    latest = state.latest_record
+    gone = set(evidence)
     disconnection_reports.forget(state, gone)
-    publishing.install(state, now, state.members.without(gone), state.address, "removal")
+    publishing.install(state, now, state.members.without(gone), state.address, "removal", because=latest)
     publishing.publish(state)
     admission.forget(state, now, gone)
     cluster_state.forget(state, now, gone)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
@@ -61,9 +62,10 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
         now,
         DisconnectionResolved(tuple(map(Address, resolution.keep)), remove, resolution.exact, resolution.why),
     )
+    why = Evidence("disconnected", "it is disconnected from some of the members", because=state.latest_record)
     for address in remove:
         readmission.hold_back(state, address)
-    suspicion.suspect_all(state, now, dict.fromkeys(remove, "it is disconnected from some of the members"))
+    suspicion.suspect_all(state, now, dict.fromkeys(remove, why))
 
 
 def forget(state: Membership, gone: set[Address]) -> None:

@@ -8,6 +8,7 @@ names its master, which is asked at once. The loser acts whichever side began. A
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence, ObstacleCause, Reason
 from quarterdeck.backend.core.cluster_profile import (
     ClusterProfile,
     ClusterStanding,
@@ -67,16 +68,17 @@ def search(state: Membership, now: int) -> None:
     if not state.is_master or state.merge is not None:
         return
     obstacle = _obstacle(state)
-    if obstacle:
+    if obstacle is not None:
         explain(state, now, obstacle)
         return
     candidates = tuple(address for address in possible_addresses(state, now) if address not in state.peers)
     if not candidates:
-        explain(state, now, "every address that it knows is a member already; edit the join list to name others")
+        nobody = "every address that it knows is a member already; edit the join list to name others"
+        explain(state, now, Reason("nobody-known", nobody))
     elif state.unanswered >= set(candidates):
-        explain(state, now, f"nobody answers at {', '.join(candidates)}")
+        explain(state, now, Reason("nobody-answers", f"nobody answers at {', '.join(candidates)}"), silent=candidates)
     else:
-        explain(state, now, "")
+        explain(state, now, Reason("", ""))
     state.unanswered = set(candidates)
     state.send_all(candidates, SplitBrainProbe(profile(state)))
 
@@ -98,14 +100,20 @@ def profile(state: Membership, *, cluster_state: ClusterState | None = None) -> 
     )
 
 
-def explain(state: Membership, now: int, reason: str, remote: Address | None = None) -> None:
+def explain(
+    state: Membership,
+    now: int,
+    reason: Reason[ObstacleCause],
+    remote: Address | None = None,
+    silent: tuple[Address, ...] = (),
+) -> None:
     """Remember why this master is not merging (into the cluster of `remote`), and tell it when it is news.
 
     An empty reason: nothing is in the way any more.
     """
-    if state.not_merging.get(remote, "") != reason:
-        state.not_merging[remote] = reason
-        state.record(now, NotMerging(reason, remote))
+    if state.not_merging.get(remote, "") != reason.text:
+        state.not_merging[remote] = reason.text
+        state.record(now, NotMerging(reason.text, remote, reason.cause, silent), reason.because)
 
 
 def forget(state: Membership, address: Address) -> None:
@@ -126,12 +134,12 @@ def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProb
     peer = state.peers.get(sender)
     if peer is not None:
         if peer.uuid == remote.uuid:
-            suspicion.suspect(state, now, sender, "it leads a cluster of its own")
+            suspicion.suspect(state, now, sender, Evidence("leads-another-cluster", "it leads a cluster of its own"))
         return
     remember_contact(state, now, sender)
     decision = judge(state, now, remote)
     state.send(sender, SplitBrainAnswer(profile(state)))
-    if decision.decision == "local-merges" and state.settings.helpful_answers and not _obstacle(state):
+    if decision.decision == "local-merges" and state.settings.helpful_answers and _obstacle(state) is None:
         state.send(sender, SplitBrainProbe(profile(state)))  # its answer shows that it can be reached
 
 
@@ -149,7 +157,7 @@ def on_master_named(state: Membership, now: int, sender: Address, master: Addres
     """A member of another cluster names its master, to a member that has joined already: ask that one at once."""
     state.unanswered.discard(sender)
     remember_contact(state, now, master)
-    if not state.is_master or state.merge is not None or _obstacle(state):
+    if not state.is_master or state.merge is not None or _obstacle(state) is not None:
         return
     if master in state.peers or master in (sender, state.address):
         return
@@ -161,23 +169,25 @@ def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
     """Decide who merges, and tell the verdict when it is another than before."""
     decision = decide_merge(profile(state), remote)
     verdict = MergeVerdict(remote.address, decision.decision, decision.rule, decision.why)
+    because = None
     if state.verdicts.get(remote.address) != verdict:
         state.verdicts[remote.address] = verdict
         state.record(now, verdict)
+        because = state.latest_record
     if decision.decision != "local-merges":
-        explain(state, now, decision.why, remote.address)
+        explain(state, now, Reason("verdict", decision.why, because), remote.address)
     if decision.rule == "i-am-its-member":
         about = ListMetadata(remote.address, remote.uuid, remote.address, remote.list_version)
-        explicit_suspicion.send(state, now, about, "it leads another cluster and has this member on its list")
+        explicit_suspicion.send(state, now, about, "leads-another-cluster")
     return decision
 
 
-def _obstacle(state: Membership) -> str:
-    """Why this member may not look for other clusters just now; empty when it may."""
+def _obstacle(state: Membership) -> Reason[ObstacleCause] | None:
+    """Why this member may not look for other clusters just now; None when it may."""
     if not allows_joins(state.standing.state):
-        return f"its cluster is {state.standing.state}; make it ACTIVE first"
+        return Reason("state", f"its cluster is {state.standing.state}; make it ACTIVE first")
     if state.state_change is not None:
-        return f"its cluster is changing to {state.state_change.wanted.state}"
+        return Reason("state-changes", f"its cluster is changing to {state.state_change.wanted.state}")
     if state.admission is not None:
-        return f"{', '.join(state.admission.joiners)} is just joining it"
-    return ""
+        return Reason("somebody-joins", f"{', '.join(state.admission.joiners)} is just joining it")
+    return None

@@ -9,6 +9,7 @@ way thaws the cluster again, and the next search begins anew.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import ObstacleCause, Reason
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, allows_joins
 from quarterdeck.backend.core.events import (
     AddressesRemembered,
@@ -77,7 +78,7 @@ def on_state_changed(state: Membership, now: int, refusal: str) -> None:
     if merge is None or merge.phase != "freezing":
         return
     if refusal:
-        give_up(state, now, f"the cluster could not be frozen: {refusal}")
+        give_up(state, now, "not-frozen", f"the cluster could not be frozen: {refusal}")
         return
     _enter(state, now, merge, "offering")
     _offer(state, merge)
@@ -89,7 +90,7 @@ def on_reply(state: Membership, now: int, sender: Address, reply: MergeReply) ->
     if merge is None or merge.phase != "offering" or reply.token != merge.token:
         return
     if reply.refusal:
-        give_up(state, now, f"{sender} refused: {reply.refusal}")
+        give_up(state, now, "refused", f"{sender} refused: {reply.refusal}")
         return
     _enter(state, now, merge, "telling")
     merge.waiting = set(state.peers)
@@ -123,9 +124,9 @@ def on_merge_timer(state: Membership, now: int) -> None:
     elif merge.phase == "proving":
         _wait_for_links(state, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
     elif merge.phase == "freezing":
-        give_up(state, now, "the cluster could not be frozen in time")
+        give_up(state, now, "not-frozen", "the cluster could not be frozen in time")
     else:
-        give_up(state, now, "the other cluster does not answer any more")
+        give_up(state, now, "no-answer", "the other cluster does not answer any more")
 
 
 def forget(state: Membership, now: int, gone: set[Address]) -> None:
@@ -150,7 +151,7 @@ def is_dissolving(state: Membership, now: int, gone: set[Address]) -> bool:
     return True
 
 
-def give_up(state: Membership, now: int, reason: str) -> None:
+def give_up(state: Membership, now: int, cause: ObstacleCause, reason: str) -> None:
     """Stay a cluster of its own, as it was before. Nothing was begun yet while links are proven."""
     merge = state.merge
     if merge is None:
@@ -158,10 +159,12 @@ def give_up(state: Membership, now: int, reason: str) -> None:
     state.merge = None
     state.timers.clear(MERGE)
     if merge.phase == "freezing":
-        cluster_state.cancel(state, now, "the merge that it was for is given up")
+        cluster_state.cancel_for_merge(state, now)
+    because = None
     if merge.phase != "proving":
-        state.record(now, MergeAbandoned(merge.remote.address, reason))
-    cluster_search.explain(state, now, reason, merge.remote.address)
+        state.record(now, MergeAbandoned(merge.remote.address, reason, cause), merge.started)
+        because = state.latest_record
+    cluster_search.explain(state, now, Reason(cause, reason, because), merge.remote.address)
     if state.standing.thawed is not None:
         cluster_state.begin_change(state, now, ClusterStanding(state.standing.thawed))
 
@@ -214,10 +217,11 @@ def leave_for(state: Membership, target: Address) -> None:
 
 def rejoin_as_new_incarnation(state: Membership, now: int, target: Address) -> None:
     """End this incarnation and begin another, under a new uuid and knowing nothing of the old cluster, that joins `target`'s."""
-    mastership_claim.abandon(state, now, "it merges into another cluster")
+    mastership_claim.abandon(state, now, "merging", "it merges into another cluster")
     old_uuid, uuid = state.uuid, fresh_uuid(state.randomness)
     left = [address for address in state.peers if address in state.remembered]
     state.record(now, MemberMerging(target, uuid))
+    leaves = state.latest_record
     state.timers.clear_all()
     seen_version = state.members.version if state.members is not None else state.seen_version
     state.begin_incarnation(uuid)
@@ -226,9 +230,8 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address) -> N
     state.remembered.update(dict.fromkeys(left, now))
     state.reconnect()
     settings = state.settings.not_as_documented()
-    state.record(
-        now, MemberStarted(state.address, state.member_configuration.lite, state.join_list, old_uuid, settings)
-    )
+    started = MemberStarted(state.address, state.member_configuration.lite, state.join_list, old_uuid, settings)
+    state.record(now, started, leaves)
     if left:
         state.record(now, AddressesRemembered(tuple(left)))
     joining.begin(state, now, target)
@@ -261,7 +264,7 @@ def _ask_for_proof(state: Membership, now: int, merge: Merge) -> None:
 
 def _wait_for_links(state: Membership, now: int, reason: str) -> None:
     """Give up for now and look again after the back-off, which is shorter than the time to the next search."""
-    give_up(state, now, reason)
+    give_up(state, now, "links-missing", reason)
     state.merge_delay_us = link_probes.next_delay_us(state, state.merge_delay_us)
     state.merge_not_before_us = now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us)
     cluster_search.plan_search(state, now, state.merge_not_before_us)
@@ -271,10 +274,11 @@ def _freeze(state: Membership, now: int, merge: Merge) -> None:
     assert state.members is not None
     state.merge_delay_us = 0
     state.record(now, MergeStarted(merge.remote.address, state.members.addresses))
+    merge.started = state.latest_record
     _enter(state, now, merge, "freezing")
     frozen = ClusterStanding("FROZEN", thawed=state.standing.state)
     if not cluster_state.begin_change(state, now, frozen):
-        give_up(state, now, "the cluster could not be frozen")
+        give_up(state, now, "not-frozen", "the cluster could not be frozen")
 
 
 def _offer(state: Membership, merge: Merge) -> None:

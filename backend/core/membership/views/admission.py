@@ -8,6 +8,7 @@ together afterwards, each with a version of its own but all in one publication, 
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import MemberAdmitted
 from quarterdeck.backend.core.membership import cluster_state
@@ -79,7 +80,9 @@ def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest
     if any(member.uuid == request.uuid for member in state.members.members) or is_stale(state, now, request.uuid):
         return False
     if present is not None:
-        suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
+        suspicion.suspect(
+            state, now, sender, Evidence("new-incarnation", "a new life of the same address asks to join")
+        )
     if state.merge is not None or cluster_state.is_changing(state, now):
         return False
     ours = state.settings.partitioning
@@ -96,7 +99,9 @@ def _answer_as_slave(state: Membership, now: int, sender: Address, request: Join
     if sender != state.master:
         state.send(sender, MasterIs(state.master))
     elif state.peers[sender].uuid != request.uuid and not is_stale(state, now, request.uuid):
-        suspicion.suspect(state, now, sender, "a new life of the same address asks to join")
+        suspicion.suspect(
+            state, now, sender, Evidence("new-incarnation", "a new life of the same address asks to join")
+        )
 
 
 def _admit_all(state: Membership, now: int) -> None:
@@ -109,7 +114,7 @@ def _admit_all(state: Membership, now: int) -> None:
         members = members.joined_by(address, request.uuid, request.lite, request.seen_version, request.zone)
     state.asking_to_join.clear()
     state.admission = Admission(joiners, members.version, others, len(others))
-    publishing.install(state, now, members, state.address, "join")
+    state.admission.listed = publishing.install(state, now, members, state.address, "join")
     state.timers.set(ADMISSION, now + ACKNOWLEDGEMENT_TIMEOUT_US)
     state.send_all(tuple(sorted(others)), publishing.update(state, wants_ack=True))
     _answer_when_settled(state, now, state.admission)
@@ -127,7 +132,9 @@ def _answer(state: Membership, now: int, admission: Admission) -> None:
     state.timers.clear(ADMISSION)
     acknowledged = admission.expected - len(admission.waiting)
     for address, uuid in admission.joiners.items():
-        state.record(now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected))
+        state.record(
+            now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected), admission.listed
+        )
         state.send(address, FinalizeJoin(uuid, state.members, state.standing))
     asking, state.asking_to_join = state.asking_to_join, {}
     # Whoever is held back comes last: it has to prove its links to the others who come in with it.

@@ -11,6 +11,7 @@ let it in.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address, numeric_order
+from quarterdeck.backend.core.causes import Evidence, ListCause, Reason
 from quarterdeck.backend.core.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.failure_detection import (
@@ -63,7 +64,7 @@ def begin(state: Membership, now: int, target: Address | None = None) -> None:
         return
     search.target = target
     search.target_until_us = now + state.settings.max_join_merge_target_us
-    state.follow(now, target, "its cluster merges into that one")
+    state.follow(now, target, Reason("merges", "its cluster merges into that one"))
     state.timers.set(JOIN, now + ASK_AGAIN_US)
     request(state, now)
 
@@ -108,7 +109,9 @@ def on_who_is_master(state: Membership, now: int, sender: Address, question: Who
     peer = state.peers.get(sender)
     is_new = peer is not None and peer.uuid != question.uuid and not admission.is_stale(state, now, question.uuid)
     if is_new and (state.is_master or state.master == sender):
-        suspicion.suspect(state, now, sender, "a new life of the same address looks for the cluster")
+        suspicion.suspect(
+            state, now, sender, Evidence("new-incarnation", "a new life of the same address looks for the cluster")
+        )
     if state.claim is None and state.master != sender:
         state.send(sender, MasterIs(state.master if state.joined else None))
 
@@ -130,7 +133,7 @@ def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs)
         if state.master is None:
             _decide_when_heard_of_all(state, now, search)
     elif state.master is None or (state.master == sender and answer.master != sender):
-        state.follow(now, answer.master, f"{sender} names it")
+        state.follow(now, answer.master, Reason("named", f"{sender} names it"), named_by=sender)
         search.requests_to_master = 0
         search.bid_votes = None
         search.held = None
@@ -149,11 +152,11 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
     members = final.members
     if sender != state.master:
         claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
-        explicit_suspicion.send(state, now, claimed, "it finalized a join without being this member's master")
+        explicit_suspicion.send(state, now, claimed, "foreign-join-answer")
     elif state.joined:
         return
     elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
-        cluster_state.adopt(state, now, final.standing, "the cluster it joins is so", new_lineage=True)
+        cluster_state.adopt(state, now, final.standing, "joined", "the cluster it joins is so", new_lineage=True)
         early = state.search.early_update if state.search else None
         _become_member(state, now, members, sender, "joined")
         state.send(sender, MembersUpdateAck(members.version))
@@ -291,12 +294,12 @@ def _keep_failures(search: JoinSearch) -> None:
 
 def _form(state: Membership, now: int) -> None:
     """Become the master of a new cluster (behaviour 1.5)."""
-    state.follow(now, state.address, "it forms the cluster")
+    state.follow(now, state.address, Reason("forms-cluster", "it forms the cluster"))
     members = first_list(state.address, state.uuid, state.member_configuration.lite, state.member_configuration.zone)
     _become_member(state, now, members, state.address, "formed")
 
 
-def _become_member(state: Membership, now: int, members: MemberList, author: Address, cause: str) -> None:
+def _become_member(state: Membership, now: int, members: MemberList, author: Address, cause: ListCause) -> None:
     state.search = None
     state.timers.clear(JOIN)
     publishing.install(state, now, members, author, cause)
@@ -316,5 +319,5 @@ def _give_up(state: Membership, now: int, search: JoinSearch) -> None:
     state.record(now, JoinFailed(reasons))
     tried = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
     reason = f"could not join in {ATTEMPTS} attempts within {state.settings.max_join_us / SECOND_US:g} s ({tried})"
-    state.record(now, MemberStopped(reason))
+    state.record(now, MemberStopped(reason, "could-not-join"), state.latest_record)
     state.halt(reason, failed=True)

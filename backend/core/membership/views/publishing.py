@@ -7,6 +7,7 @@ the receiver itself. A lagging member is healed by the next whole list, never by
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import ListCause, ListRejectionCause, RecordId
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import ListInstalled, ListRejected
 from quarterdeck.backend.core.membership import cluster_state
@@ -29,8 +30,19 @@ PUBLISH = "publish"
 """Name of the timer of the periodic publication."""
 
 
-def install(state: Membership, now: int, members: MemberList, author: Address, cause: str) -> None:
-    """Believe in `members` from now on. The caller has made sure that it may be installed."""
+def install(
+    state: Membership,
+    now: int,
+    members: MemberList,
+    author: Address,
+    cause: ListCause,
+    *,
+    because: RecordId | None = None,
+) -> RecordId:
+    """Believe in `members` from now on. The caller has made sure that it may be installed.
+
+    The record of that is given back.
+    """
     gone, newcomers = _differences(state, members)
     for address in gone:
         _remove_peer(state, now, address)
@@ -41,11 +53,12 @@ def install(state: Membership, now: int, members: MemberList, author: Address, c
         state.held_back.pop(member.address, None)
     state.members = members
     state.beliefs_changed()
-    state.record(
-        now, ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
-    )
+    installed = ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
+    state.record(now, installed, because)
+    recorded = state.latest_record
     remember_members(state, now, gone, newcomers)
     minimum_cluster_size.update_protection(state, now)
+    return recorded
 
 
 def publish(state: Membership) -> None:
@@ -83,21 +96,21 @@ def on_members_update(state: Membership, now: int, sender: Address, update: Memb
             state.search.early_update = update  # it has overtaken the answer to the join request
         return
     if sender != state.master or sender == state.address or not mine.holds(sender, members.master.uuid):
-        _reject(state, now, sender, members, "its sender is not this member's master")
+        _reject(state, now, sender, members, "not-its-master", "its sender is not this member's master")
         if state.claim is None:
             claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
-            explicit_suspicion.send(state, now, claimed, "it published a list without being this member's master")
+            explicit_suspicion.send(state, now, claimed, "foreign-list", because=state.latest_record)
         return
     if not members.holds(state.address, state.uuid):
-        _reject(state, now, sender, members, "it does not hold this member")
+        _reject(state, now, sender, members, "without-this-member", "it does not hold this member")
         return
-    suspicion.clear(state, now, sender, "it sent a member list as master")
+    suspicion.clear(state, now, sender, "list-received", "it sent a member list as master")
     if members.version >= mine.version:
         state.held_back = dict.fromkeys(update.held_back, frozenset())
     if members.version > mine.version:
         install(state, now, members, sender, "published")
     cluster_state.adopt(
-        state, now, update.standing, "the master's list says so", new_lineage=members.lineage != mine.lineage
+        state, now, update.standing, "list", "the master's list says so", new_lineage=members.lineage != mine.lineage
     )
     if update.wants_ack:
         state.send(sender, MembersUpdateAck(state.members.version if state.members else 0))
@@ -127,5 +140,7 @@ def _remove_peer(state: Membership, now: int, address: Address) -> None:
         state.missing.add(address)
 
 
-def _reject(state: Membership, now: int, sender: Address, members: MemberList, reason: str) -> None:
-    state.record(now, ListRejected(members.version, sender, reason))
+def _reject(
+    state: Membership, now: int, sender: Address, members: MemberList, cause: ListRejectionCause, reason: str
+) -> None:
+    state.record(now, ListRejected(members.version, sender, reason, cause))

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import allows_migrations, allows_promotions
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -41,7 +42,7 @@ def arrange_first(state: Membership, now: int, master_role: MasterRole) -> bool:
     partitions.table = PartitionTable(state.settings.partition_count, state.settings.backups + 1)
     rows = [VersionedRow(partition, 1, _full_row(state, row, members)) for partition, row in enumerate(wanted.table)]
     partitions.wants_arrangement = False
-    master_role.plan_reason = "the partitions are arranged"
+    master_role.plan_reason = Reason("arranged", "the partitions are arranged")
     change(state, now, rows, (), "arranged")
     publish(state, now)
     return True
@@ -75,7 +76,10 @@ def plan(state: Membership, now: int, master_role: MasterRole) -> None:
                 master_role.queue[partition] = deque(steps)
     master_role.queue = dict(sorted(master_role.queue.items(), key=lambda one: _replicas_in(table.rows[one[0]])))
     planned = _shown(state, master_role, table)
-    state.record(now, MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, master_role.plan_reason))
+    reason = master_role.plan_reason
+    planned_record = MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, reason.text, reason.cause)
+    state.record(now, planned_record, reason.because)
+    master_role.planned = state.latest_record
 
 
 def _arranged(state: Membership, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Set
 from itertools import islice
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import MigrationsCancelled, MigrationStarted
+from quarterdeck.backend.core.partitions.events import FailureCause, MigrationsCancelled, MigrationStarted, PlanCause
 from quarterdeck.backend.core.partitions.messages import MigrationCommitAck, MigrationReport, MigrationRequest
 from quarterdeck.backend.core.partitions.migration.migration import Migration
 from quarterdeck.backend.core.partitions.migration.migration_planner import Step
@@ -38,7 +39,7 @@ LOOK_AHEAD = 256
 """So many partitions of the queue are looked at for one whose members are not busy."""
 
 
-def cancel(state: Membership, now: int, reason: str) -> None:
+def cancel(state: Membership, now: int, reason: Reason[PlanCause]) -> None:
     """Drop what has not begun, and plan anew when nothing runs any more."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -47,7 +48,7 @@ def cancel(state: Membership, now: int, reason: str) -> None:
     master_role.wants_plan = True
     master_role.plan_reason = reason
     if remaining:
-        state.record(now, MigrationsCancelled(remaining, reason))
+        state.record(now, MigrationsCancelled(remaining, reason.text, reason.cause), reason.because)
 
 
 def start_next(state: Membership, now: int) -> None:
@@ -71,7 +72,8 @@ def start_next(state: Membership, now: int) -> None:
             continue
         owner = _owner_of(state, partition)
         if owner is None or destination is None or destination not in holders:
-            cancel(state, now, f"partition {partition} is not as it was when its migration was planned")
+            why = f"partition {partition} is not as it was when its migration was planned"
+            cancel(state, now, Reason("partition-changed", why))
             break
         if now < master_role.next_start_us:
             master_role.members_busy = False
@@ -93,7 +95,7 @@ def on_commit_ack(state: Membership, now: int, sender: Address, ack: MigrationCo
     """The destination has committed, or never will."""
     running = _running_of(state, ack.migration_id)
     if running is not None and running.phase == "committing" and running.migration.destination.address == sender:
-        conclude(state, now, running, ack.committed, f"{sender} could not commit")
+        conclude(state, now, running, ack.committed, "commit-refused", f"{sender} could not commit")
 
 
 def look_at_own_copies(state: Membership, now: int) -> None:
@@ -115,7 +117,7 @@ def on_migrations_timer(state: Membership, now: int) -> None:
         return
     for running in list(master_role.running.values()):
         if running.phase == "copying" and running.deadline_us <= now:
-            conclude(state, now, running, False, "the copy took too long")
+            conclude(state, now, running, False, "copy-too-slow", "the copy took too long")
         elif running.ask_again_us <= now:
             if running.phase == "copying":
                 _ask_to_copy(state, now, running)
@@ -133,12 +135,14 @@ def give_up_on(state: Membership, now: int, present: Set[str]) -> None:
     for running in list(master_role.running.values()):
         destination = running.migration.destination
         if destination.uuid not in present:
-            conclude(state, now, running, False, f"{destination.address} has left")
+            conclude(state, now, running, False, "participant-left", f"{destination.address} has left")
         elif running.phase == "copying" and running.owner_uuid not in present:
-            conclude(state, now, running, False, f"{running.owner} has left")
+            conclude(state, now, running, False, "participant-left", f"{running.owner} has left")
 
 
-def conclude(state: Membership, now: int, running: RunningMigration, committed: bool, reason: str) -> None:
+def conclude(
+    state: Membership, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
+) -> None:
     """Decide, and after a failure plan anew in a moment."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -148,8 +152,8 @@ def conclude(state: Membership, now: int, running: RunningMigration, committed: 
         if not master_role.wants_plan:  # those that fail together count once
             master_role.failures += 1
             master_role.not_before_us = now + min(master_role.failures, MOST_PAUSES) * FAILURE_PAUSE_US
-        cancel(state, now, f"a migration failed: {reason}")
-    decide(state, now, running, committed, reason)
+        cancel(state, now, Reason("migration-failed", f"a migration failed: {reason}"))
+    decide(state, now, running, committed, cause, reason)
 
 
 def plan_timer(state: Membership, now: int) -> None:
@@ -247,11 +251,13 @@ def _start(
     )
     running = RunningMigration(migration, owner.address, owner.uuid, now + state.settings.migration_timeout_us)
     master_role.running[partition] = running
-    _record_start(state, now, running, len(row) - row.count(None), master_role.replicas_wanted)
+    _record_start(state, now, running, len(row) - row.count(None), master_role)
     _ask_to_copy(state, now, running)
 
 
-def _record_start(state: Membership, now: int, running: RunningMigration, available: int, wanted: int) -> None:
+def _record_start(
+    state: Membership, now: int, running: RunningMigration, available: int, master_role: MasterRole
+) -> None:
     one = running.migration
     state.record(
         now,
@@ -268,9 +274,10 @@ def _record_start(state: Membership, now: int, running: RunningMigration, availa
             destination_new=one.destination_new,
             owner=running.owner,
             available=available,
-            replicas_wanted=wanted,
+            replicas_wanted=master_role.replicas_wanted,
             unavoidable=one.unavoidable,
         ),
+        master_role.planned,
     )
 
 
@@ -289,7 +296,7 @@ def _take_report(state: Membership, now: int, running: RunningMigration, report:
         running.ask_again_us = now + SOON_US
         plan_timer(state, now)
     elif report.problem:
-        conclude(state, now, running, False, report.problem)
+        conclude(state, now, running, False, "copy-refused", report.problem)
     else:
         begin_commit(state, now, running)
         _ask_to_commit(state, now, running)
@@ -298,4 +305,4 @@ def _take_report(state: Membership, now: int, running: RunningMigration, report:
 def _ask_to_commit(state: Membership, now: int, running: RunningMigration) -> None:
     committed = ask_to_commit(state, now, running)
     if committed is not None:
-        conclude(state, now, running, committed, "this master could not commit as destination")
+        conclude(state, now, running, committed, "commit-refused", "this master could not commit as destination")

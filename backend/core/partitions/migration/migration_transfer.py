@@ -13,7 +13,12 @@ from typing import NamedTuple
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.partitions.events import MigrationAccepted, MigrationCopied, MigrationRejected
+from quarterdeck.backend.core.partitions.events import (
+    MigrationAccepted,
+    MigrationCopied,
+    MigrationRejected,
+    RejectionCause,
+)
 from quarterdeck.backend.core.partitions.messages import (
     MigrationChunk,
     MigrationChunkAck,
@@ -39,6 +44,7 @@ SOON_US = 20 * MILLISECOND_US
 class Objection(NamedTuple):
     """Why a member takes no part; `retry` when that will pass."""
 
+    cause: RejectionCause
     problem: str
     retry: bool
 
@@ -222,18 +228,24 @@ def _objection(state: Membership, master: Address, migration: Migration) -> Obje
     """What both sides check: who leads, where the table stands, and whether the end of another migration is awaited (2.1)."""
     table = state.partitions.table
     if state.members is None:
-        return Objection("it has not joined yet", True)
+        return Objection("not-joined", "it has not joined yet", True)
     if master != state.master or not state.members.holds(master, migration.master.uuid):
-        return Objection(f"{migration.master.address} is not its master", False)
+        return Objection("other-master", f"{migration.master.address} is not its master", False)
     if not allows_migrations(state.standing.state):
-        return Objection(f"the cluster is {state.standing.state}", True)  # the master may know better
+        return Objection("state", f"the cluster is {state.standing.state}", True)  # the master may know better
     version = table.versions[migration.partition] if table is not None else -1
     if version > migration.version:
-        return Objection(f"it is at version {version} of the partition, not {migration.version}", False)
+        return Objection("version", f"it is at version {version} of the partition, not {migration.version}", False)
     if migration.partition in state.partitions.active:
-        return Objection("it does not know yet how its migration of the partition before this one has ended", True)
+        return Objection(
+            "migration-before",
+            "it does not know yet how its migration of the partition before this one has ended",
+            True,
+        )
     if version < migration.version:
-        return Objection(f"it is at version {version} of the partition, not yet at {migration.version}", True)
+        return Objection(
+            "version", f"it is at version {version} of the partition, not yet at {migration.version}", True
+        )
     return None
 
 
@@ -241,27 +253,27 @@ def _objection_of_owner(state: Membership, migration: Migration) -> Objection | 
     table, destination = state.partitions.table, migration.destination
     assert table is not None
     if index_of(state.uuid, table.rows[migration.partition]) != 0:
-        return Objection("it is not the owner of the partition", False)
+        return Objection("not-owner", "it is not the owner of the partition", False)
     peer = state.peers.get(destination.address)
     if peer is None or peer.uuid != destination.uuid:
-        return Objection(f"{destination.address} is not on its list", True)
+        return Objection("destination-not-listed", f"{destination.address} is not on its list", True)
     return None
 
 
 def _objection_of_destination(state: Membership, sender: Address, chunk: MigrationChunk) -> Objection | None:
     migration = chunk.migration
     if migration.id in state.partitions.completed:
-        return Objection("the migration is over", False)
+        return Objection("over", "the migration is over", False)
     if migration.destination.uuid != state.uuid:
-        return Objection("the destination is another life", False)
+        return Objection("other-incarnation", "the destination is another life", False)
     objection = _objection(state, migration.master.address, migration)
     if objection is not None:
         return objection
     assert state.partitions.table is not None
     owner = state.partitions.table.owner(migration.partition)
     if owner is None or owner.address != sender:
-        return Objection(f"{sender} is not the owner of the partition", False)
-    return Objection("the beginning of the copy has not come yet", True) if chunk.number else None
+        return Objection("not-owner", f"{sender} is not the owner of the partition", False)
+    return Objection("beginning-missing", "the beginning of the copy has not come yet", True) if chunk.number else None
 
 
 def _accept(state: Membership, now: int, migration: Migration, endpoint: Endpoint) -> ActiveMigration:
@@ -284,4 +296,6 @@ def _reject(state: Membership, now: int, migration: Migration, endpoint: Endpoin
     rejected = state.partitions.rejected
     if rejected.get(migration.partition) != migration.id:
         rejected[migration.partition] = migration.id
-        state.record(now, MigrationRejected(migration.id, migration.partition, endpoint, objection.problem))
+        state.record(
+            now, MigrationRejected(migration.id, migration.partition, endpoint, objection.problem, objection.cause)
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.partitions.events import MigrationCommitting, MigrationDecided
+from quarterdeck.backend.core.partitions.events import FailureCause, MigrationCommitting, MigrationDecided
 from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
 from quarterdeck.backend.core.partitions.state import RunningMigration
@@ -43,7 +43,9 @@ def ask_to_commit(state: Membership, now: int, running: RunningMigration) -> boo
     return None
 
 
-def decide(state: Membership, now: int, running: RunningMigration, committed: bool, reason: str = "") -> None:
+def decide(
+    state: Membership, now: int, running: RunningMigration, committed: bool, cause: FailureCause = "", reason: str = ""
+) -> None:
     """The one decision about a migration: change the table, tell those who take part at once and the others soon."""
     master_role, table = state.partitions.master_role, state.partitions.table
     assert master_role is not None and table is not None
@@ -51,8 +53,11 @@ def decide(state: Membership, now: int, running: RunningMigration, committed: bo
     decided = CompletedMigration(migration, committed)
     del master_role.running[migration.partition]
     master_role.members_busy = False
-    reason = "" if committed else reason
-    state.record(now, MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason))
+    if committed:
+        cause, reason = "", ""
+    state.record(
+        now, MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason, cause)
+    )
     row = _row_after(state, decided)
     change(state, now, [row], [decided], "migration")
     if not all(one is None or _is_member(state, one) for one in row.replicas):

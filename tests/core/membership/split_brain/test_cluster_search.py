@@ -2,6 +2,7 @@
 
 import pytest
 
+from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.events import (
@@ -393,7 +394,7 @@ def test_a_loser_that_cannot_be_reached_by_the_winner_does_not_freeze_either() -
 def test_a_reason_that_is_gone_is_taken_back() -> None:
     world = two()
     state = state_of(world.machines["D"])
-    cluster_search.explain(state, world.now, "its cluster is FROZEN")
+    cluster_search.explain(state, world.now, Reason("state", "its cluster is FROZEN"))
     world.conclude("D")
     state.join_list = (address_of("A"),)
     world.search("D")

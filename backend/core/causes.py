@@ -1,0 +1,132 @@
+"""Why members do things: for each kind of event a closed set of causes, on which code may branch.
+
+The sentence beside a cause is for people, and nothing looks at its words. ``unknown`` stands in events that were recorded before
+there were causes, and in those read from the logs of other programs.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address
+
+
+class RecordId(Struct, frozen=True):
+    """What tells a record from every other one: an incarnation, and the place in its numbering."""
+
+    uuid: str
+    seq: int
+
+
+StopCause = Literal["asked", "could-not-join", "unknown"]
+
+ListCause = Literal["formed", "join", "joined", "removal", "mastership claim", "published", "unknown"]
+"""``join``: the master let somebody in; ``joined``: this member was let in; ``published``: its master sent the list."""
+
+ListRejectionCause = Literal["not-its-master", "without-this-member", "unknown"]
+
+MasterCause = Literal["forms-cluster", "named", "merges", "suspects-older", "claim-accepted", "unknown"]
+"""``named``: another member names that master; ``merges``: the cluster merges into that master's."""
+
+SuspicionCause = Literal[
+    "no-heartbeat",
+    "no-confirmation",
+    "no-connection",
+    "goodbye",
+    "asked",
+    "new-incarnation",
+    "leads-another-cluster",
+    "disconnected",
+    "unknown",
+]
+"""The evidence for a suspicion, and for a removal by the master."""
+
+ClearanceCause = Literal["heartbeat", "probe-reply", "claim-accepted", "list-received", "report-withdrawn", "unknown"]
+
+SeparationCause = Literal[
+    "heartbeat-for-earlier-incarnation",
+    "heartbeat-of-stranger",
+    "complaint",
+    "master-asked",
+    "confirmed-as-master",
+    "confirmation-of-stranger",
+    "foreign-list",
+    "foreign-join-answer",
+    "leads-another-cluster",
+    "unknown",
+]
+"""Why a member tells another one to suspect it."""
+
+SEPARATION_TEXT: dict[SeparationCause, str] = {
+    "heartbeat-for-earlier-incarnation": "its heartbeat was for an earlier life of this member",
+    "heartbeat-of-stranger": "the master got a heartbeat from a member that is not on its list",
+    "complaint": "a heartbeat complaint showed that it does not follow this master",
+    "master-asked": "the master asked for it",
+    "confirmed-as-master": "it was confirmed as master and is none",
+    "confirmation-of-stranger": "a member that is not on the list confirmed the master",
+    "foreign-list": "it published a list without being this member's master",
+    "foreign-join-answer": "it finalized a join without being this member's master",
+    "leads-another-cluster": "it leads another cluster and has this member on its list",
+}
+"""The same for people."""
+
+SeparationAnswer = Literal["heeded", "moved-on", "not-listed", "unknown"]
+"""What became of such a request, and why."""
+
+ClaimEndCause = Literal["stopping", "merging", "unknown"]
+
+StateCause = Literal["decided", "list", "joined", "claim-answer", "merge-died", "unknown"]
+"""Why a member holds the cluster to be in another state: who told it so, or that the merge died for which it was frozen."""
+
+StateRefusalCause = Literal[
+    "no-master",
+    "not-in-time",
+    "master-refused",
+    "changing-already",
+    "merging",
+    "is-so-already",
+    "member-refused",
+    "no-answer",
+    "merge-given-up",
+    "unknown",
+]
+
+ObstacleCause = Literal[
+    "",
+    "state",
+    "state-changes",
+    "somebody-joins",
+    "nobody-known",
+    "nobody-answers",
+    "verdict",
+    "links-missing",
+    "not-frozen",
+    "refused",
+    "no-answer",
+    "unknown",
+]
+"""What keeps a master from merging, empty for nothing. From ``links-missing`` on it had decided to merge, and gave up."""
+
+C = TypeVar("C", bound=str)
+
+
+class Reason(NamedTuple, Generic[C]):
+    """Why something is done: the cause, the same as a sentence for people, and the record that brought it about, if known."""
+
+    cause: C
+    text: str
+    because: RecordId | None = None
+
+
+class Evidence(NamedTuple):
+    """Why a member is suspected, or removed."""
+
+    cause: SuspicionCause
+    text: str
+    silence_us: int | None = None
+    """How long nothing had come, where that is the evidence."""
+    reporter: Address | None = None
+    """Who has found it out, when it was another member."""
+    because: RecordId | None = None
