@@ -6,12 +6,16 @@ Every kind of cluster asks this first, so all refuse the same commands in the sa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
+import msgspec
+
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.command_catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
-from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.join_list import DEFAULT_PORT_TRY_COUNT, BadJoinList, resolve_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
 Condition = Literal["down", "running", "paused"]
@@ -30,6 +34,17 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
         _check_groups(arguments.groups, labels)
     for name, check_value in _VALUE_CHECKS[type(command)]:
         check_value(getattr(command, name))
+
+
+def with_addresses(
+    command: SetJoinList, known: Mapping[str, Address], port_try_count: int = DEFAULT_PORT_TRY_COUNT
+) -> SetJoinList:
+    """The same with the addresses of members that are `known` in place of their labels. Raises `CommandRefused`."""
+    try:
+        addresses = resolve_join_list(command.addresses, known, port_try_count=port_try_count)
+    except BadJoinList as problem:
+        raise CommandRefused(str(problem)) from problem
+    return msgspec.structs.replace(command, addresses=addresses)
 
 
 def _check_member(

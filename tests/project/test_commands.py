@@ -244,12 +244,12 @@ def test_the_request_for_a_command_asks_a_member_for_it(description: CommandDesc
         for request in requests_for(command, members):
             face.asked.clear()
             answer = client.request(
-                request.ask.method, f"/quarterdeck/v1{request.ask.path}", json=request.ask.body or {}
+                request.http.method, f"/quarterdeck/v1{request.http.path}", json=request.http.body or {}
             )
             assert answer.is_success, answer.text
             (asked,) = face.asked
             if description.target in ("links", "groups"):  # each member is told of its part: test_remote_commands
-                assert msgspec.to_builtins(asked) == msgspec.to_builtins(request.ask.body)
+                assert msgspec.to_builtins(asked) == msgspec.to_builtins(request.http.body)
             else:
                 assert asked == command
 

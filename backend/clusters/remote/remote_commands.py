@@ -15,9 +15,17 @@ import msgspec
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.command_catalogue import HttpForm, description_of
-from quarterdeck.backend.core.command_check import check
-from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused, CutLink, DropMessages, Heal, Partition
-from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
+from quarterdeck.backend.core.command_check import check, with_addresses
+from quarterdeck.backend.core.commands import (
+    CallMap,
+    Command,
+    CommandRefused,
+    CutLink,
+    DropMessages,
+    Heal,
+    Partition,
+    SetJoinList,
+)
 
 
 class CommandTarget(NamedTuple):
@@ -62,17 +70,9 @@ def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tupl
 
 def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> dict[str, object] | None:
     """The arguments that are sent along, the entries of a join list as addresses; None when there are none."""
-    body = {name: getattr(command, name) for name in form.body}
-    if "addresses" in body:
-        body["addresses"] = _join_list(body["addresses"], members)
-    return body or None
-
-
-def _join_list(entries: Sequence[str], members: Mapping[str, CommandTarget]) -> tuple[Address, ...]:
-    try:
-        return resolve_join_list(entries, {label: one.address for label, one in members.items()})
-    except BadJoinList as problem:
-        raise CommandRefused(str(problem)) from problem
+    if isinstance(command, SetJoinList):
+        command = with_addresses(command, {label: one.address for label, one in members.items()})
+    return {name: getattr(command, name) for name in form.body} or None
 
 
 def _link_requests(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> list[MemberRequest]:

@@ -15,10 +15,8 @@ from random import Random
 from typing import Any, Literal, TypedDict
 from uuid import uuid4
 
-import msgspec
-
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.command_check import Condition, check
+from quarterdeck.backend.core.command_check import Condition, check, with_addresses
 from quarterdeck.backend.core.commands import (
     CallMap,
     Command,
@@ -33,7 +31,6 @@ from quarterdeck.backend.core.commands import (
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
-from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.properties import Settings
@@ -313,7 +310,8 @@ class LiveCluster(ABC):
             case StopMember(label):
                 await self._stop(self._hosts[label])
             case SetJoinList(label):
-                await self._hosts[label].execute(self._resolved(command))
+                tries = self._settings.join_port_try_count
+                await self._hosts[label].execute(with_addresses(command, self.addresses, tries))
             case KillMember(label):
                 await self._kill(label)
             case KillAt(label):
@@ -371,16 +369,6 @@ class LiveCluster(ABC):
             del self._hosts[label]
             reason = problem.strerror or str(problem)
             raise OSError(problem.errno, f"{label} cannot start at {configuration.address}: {reason}") from problem
-
-    def _resolved(self, command: SetJoinList) -> SetJoinList:
-        """The same with addresses instead of labels. Raises `CommandRefused`."""
-        try:
-            addresses = resolve_join_list(
-                command.addresses, self.addresses, port_try_count=self._settings.join_port_try_count
-            )
-        except BadJoinList as problem:
-            raise CommandRefused(str(problem)) from problem
-        return msgspec.structs.replace(command, addresses=addresses)
 
     def _change_links(self, command: LinkCommand) -> None:
         conditions = self._network.links.apply(command)

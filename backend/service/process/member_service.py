@@ -16,7 +16,7 @@ import msgspec
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.command_catalogue import description_of
-from quarterdeck.backend.core.command_check import Condition, check
+from quarterdeck.backend.core.command_check import Condition, check, with_addresses
 from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
@@ -43,7 +43,6 @@ from quarterdeck.backend.core.events import (
     StrangerRefused,
 )
 from quarterdeck.backend.core.inputs import STOP_CLUSTER
-from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import BadProperty
@@ -251,7 +250,8 @@ class MemberService:
             case StopMember():
                 self._stop_unless_stopping()
             case SetJoinList():
-                await self.host.execute(self._resolved(command))
+                tries = self.member.settings.join_port_try_count
+                await self.host.execute(with_addresses(command, self.network.addresses, tries))
             case _ if isinstance(command, MemberCommand):
                 await self.host.execute(command)
 
@@ -261,15 +261,6 @@ class MemberService:
     def _stop_unless_stopping(self) -> None:
         if not self._stopping and not self.host.ended:
             self.stop()
-
-    def _resolved(self, command: SetJoinList) -> SetJoinList:
-        """The same with addresses alone. Raises `CommandRefused`."""
-        tries = self.member.settings.join_port_try_count
-        try:
-            addresses = resolve_join_list(command.addresses, self.network.addresses, port_try_count=tries)
-        except BadJoinList as problem:
-            raise CommandRefused(str(problem)) from problem
-        return msgspec.structs.replace(command, addresses=addresses)
 
     # Links
 

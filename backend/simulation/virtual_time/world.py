@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 import msgspec
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.command_check import Condition, check
+from quarterdeck.backend.core.command_check import Condition, check, with_addresses
 from quarterdeck.backend.core.commands import (
     CallMap,
     Command,
@@ -29,7 +29,6 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
 from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, MemberOrder, PeersHeardSince, PeerUnreachable
-from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
@@ -150,8 +149,8 @@ class World:
                 self._record_own(ProcessPaused(label))
             case ResumeMember(label):
                 self._resume(label)
-            case SetJoinList(label, entries):
-                self._step(label, msgspec.structs.replace(command, addresses=self._resolved(entries)))
+            case SetJoinList(label):
+                self._step(label, self._resolved(command))
             case CallMap(label, operation):
                 self._call(label, operation, watched=True)
             case KillAt(label):
@@ -205,20 +204,17 @@ class World:
         node, machine = self._running(label)
         self._carry_out(node, machine.step(node.local_us(self.now_us), input))
 
-    def _resolved(self, entries: Sequence[str]) -> tuple[Address, ...]:
-        """A join list as addresses. Strangers on it get a place where nobody will ever listen."""
+    def _resolved(self, command: SetJoinList) -> SetJoinList:
+        """The same with addresses. Strangers on the list get a place where nobody will ever listen."""
         own = {label: node.address for label, node in self.nodes.items()}
-        try:
-            addresses = resolve_join_list(entries, own, port_try_count=self._settings.join_port_try_count)
-        except BadJoinList as problem:
-            raise CommandRefused(str(problem)) from problem
+        resolved = with_addresses(command, own, self._settings.join_port_try_count)
         known = self._network.nodes
-        strangers = [address for address in addresses if address not in known]
+        strangers = [Address(address) for address in resolved.addresses if address not in known]
         if len(known) + len(strangers) > MOST_NODES:
             raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
         for address in strangers:
             known[address] = Node(len(known), MemberConfiguration(self.run, address, address, (), self._settings))
-        return addresses
+        return resolved
 
     def _start(self, node: Node) -> None:
         node.lives += 1
