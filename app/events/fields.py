@@ -18,7 +18,7 @@ def facts_of(record: Record, words: str) -> tuple[Fact, ...]:
     return (
         Fact("event", words, "strong"),
         Fact("member", one_line(record.member)),
-        Fact("life", f"{one_line(record.uuid)}, event {record.seq} of it"),
+        Fact("incarnation", f"{one_line(record.uuid)}, event {record.seq} of it"),
         Fact("run", one_line(record.run)),
         Fact("at", f"{record.at / 1_000_000:.6f} s on the run's clock"),
         *(Fact(name.replace("_", " "), one_line(_text(value))) for name, value in fields.items() if name != "kind"),

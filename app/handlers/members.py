@@ -25,7 +25,7 @@ class MemberHandlers:
             **{one.word: self._for_targets(one) for one in commands_on_members()},
             "stop-all": lambda _: self._stop_all(),
             "pause": lambda _: self._pause_or_resume(),
-            "detail": self._look,
+            "detail": self._open_detail,
             "cut": lambda _: self._cut_from_the_rest(),
             "link": lambda _: self._cut_one_link(),
             "worsen": lambda _: self._type_worse_link(),
@@ -53,8 +53,8 @@ class MemberHandlers:
 
         return do
 
-    def _look(self, member: str) -> None:
-        """At the named member, or the one under the cursor, whatever is selected."""
+    def _open_detail(self, member: str) -> None:
+        """Open the detail of the named member, or of the one under the cursor, whatever is selected."""
         member = member or self._view().member_under_cursor or next(iter(self._targets()), "")
         if member:
             self._console.goto("member", member=member)

@@ -43,7 +43,7 @@ class LiveDemo(LocalCluster):
 
     def drain(self) -> list[Record]:
         records = super().drain()
-        self.lesson.look(records)
+        self.lesson.advance(records)
         return records
 
 
@@ -59,7 +59,7 @@ class SimulatedDemo(SimulatedCluster):
 
     def drain(self) -> list[Record]:
         records = super().drain()
-        self.lesson.look(records)
+        self.lesson.advance(records)
         return records
 
     def notes(self) -> Sequence[str]:

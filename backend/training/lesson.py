@@ -1,4 +1,4 @@
-"""A lesson: a tutor, and the cluster that it works on. Commands go out, what becomes of them comes back."""
+"""A lesson: a tutor and the cluster that it works on. The commands of the tutor go to the cluster, their ends come back."""
 
 from __future__ import annotations
 
@@ -16,30 +16,34 @@ JOIN_TIMEOUT_US = 3_000_000
 """How long each member may take to join before the lesson begins without it."""
 
 
-class Stage(Protocol):
+class LessonCluster(Protocol):
     """What a lesson needs of a cluster."""
 
-    def now_us(self) -> int: ...
+    def now_us(self) -> int:
+        """The time on the clock of the run."""
+        ...
 
-    def execute(self, command: Command) -> Future[None]: ...
+    def execute(self, command: Command) -> Future[None]:
+        """Do `command`; the future ends when it was done or refused."""
+        ...
 
 
 class Lesson:
-    """Drives `tutor` on `stage`. Never waits, and belongs to one thread; whoever has the records hands them in."""
+    """Drives a tutor on a cluster. It never waits, and belongs to one thread; whoever has the records hands them in."""
 
-    def __init__(self, tutor: Tutor, stage: Stage, starting: Future[None] | None = None) -> None:
+    def __init__(self, tutor: Tutor, cluster: LessonCluster, starting: Future[None] | None = None) -> None:
         """`starting` is done when the members have been started; without it, they are waited for until they have joined."""
         self.tutor = tutor
         self.problem = ""
         """Why there is no cluster to learn on; empty while there is one."""
-        self._stage = stage
+        self._cluster = cluster
         self._starting = starting
         self._ended: deque[tuple[int, str]] = deque()
-        """Numbers of orders that have ended, and why they were refused. Filled by any thread."""
+        """Numbers of commands that have ended, and why they were refused. Filled by any thread."""
 
-    def look(self, records: Iterable[Record] = ()) -> None:
+    def advance(self, records: Iterable[Record] = ()) -> None:
         """Take in `records`, and go on as far as that and the time allow. Call it often."""
-        tutor, now_us = self.tutor, self._stage.now_us()
+        tutor, now_us = self.tutor, self._cluster.now_us()
         tutor.take(records)
         if tutor.phase == "starting" and self._has_started(now_us):
             self._carry_out(tutor.begin(now_us))
@@ -50,15 +54,15 @@ class Lesson:
 
     def go_on(self) -> None:
         """The trainee wants the next thing."""
-        self._carry_out(self.tutor.go_on(self._stage.now_us()))
+        self._carry_out(self.tutor.go_on(self._cluster.now_us()))
 
     def answer(self, text: str) -> None:
         """The trainee answers the question."""
-        self._carry_out(self.tutor.answer(text, self._stage.now_us()))
+        self._carry_out(self.tutor.answer(text, self._cluster.now_us()))
 
     def play_freely(self, *, free: bool) -> None:
         """Leave the trainee alone with the cluster, or go back to the step."""
-        self.tutor.play_freely(self._stage.now_us(), free=free)
+        self.tutor.play_freely(self._cluster.now_us(), free=free)
 
     def _has_started(self, now_us: int) -> bool:
         if self._starting is None:
@@ -71,11 +75,11 @@ class Lesson:
             self.problem = f"the members cannot be started: {failure}"
         return not self.problem
 
-    def _carry_out(self, orders: Iterable[NumberedCommand]) -> None:
-        for number, command in orders:
-            self._stage.execute(command).add_done_callback(partial(self._order_ended, number))
+    def _carry_out(self, commands: Iterable[NumberedCommand]) -> None:
+        for number, command in commands:
+            self._cluster.execute(command).add_done_callback(partial(self._command_ended, number))
 
-    def _order_ended(self, number: int, future: Future[None]) -> None:
+    def _command_ended(self, number: int, future: Future[None]) -> None:
         if not number:
             return
         try:

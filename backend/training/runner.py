@@ -167,6 +167,7 @@ class Narrator:
         """And how many expectations have to be over before each can be answered."""
 
     def begins(self, number: int, step: Step) -> None:
+        """Tell what a step is about to do."""
         if step.say is not None:
             self._narrate(step.say.rstrip())
         elif step.ask is not None:
@@ -179,6 +180,7 @@ class Narrator:
             self._narrate(f"[{number}] expect {step.expect.text()}")
 
     def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None:
+        """Tell how a step ended, and what every member believes then."""
         if outcome is not None:
             verdict = "met" if outcome.met else f"NOT MET: {outcome.missing}"
             self._narrate(f"[{number}] {verdict} at {outcome.at_seconds:.1f} s")

@@ -2,7 +2,7 @@
 
 Records and the time go in, commands come out. It waits for the trainee before it does something, where it asks something, and
 after a verdict; what it expects is judged by the same rules as in a run without a trainee, and told while it is still missing.
-Words between a deed and what is expected of it hold nothing up: what they speak of may last for a moment only.
+Narration between an action and its expectation does not pause the demo: what it speaks of may last for a moment only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _PendingQuestion(NamedTuple):
 
 
 class NumberedCommand(NamedTuple):
-    """A command for the cluster. How it ends is told by `Tutor.ended` with the same number; 0: nobody asks."""
+    """A command for the cluster. `Tutor.ended` is called with its number when it has ended, unless that is 0."""
 
     number: int
     command: Command
@@ -63,22 +63,22 @@ class _PendingExpectation:
     since_us: int
     until_us: int
     reading: str = ""
-    """The life through which every key is being read."""
+    """Uuid of the member through which every key is being read."""
 
 
 class Tutor:
-    """Leads through `scenario`. Whoever drives it hands in the records, calls `tick` often, and carries out the orders."""
+    """Leads through `scenario`. A driver hands in the records, calls `tick` often, and executes the commands that come out."""
 
     def __init__(self, scenario: Scenario, *, seed: int = 0) -> None:
         """Workloads are drawn from `seed`."""
         self.scenario = scenario
         self.phase: Phase = "starting"
         self.free = False
-        """Whether the trainee plays by himself: then nothing goes on here, and no time runs out."""
+        """Whether the trainee plays freely: then the demo stands still, and no time runs out."""
         self.transcript: list[TranscriptEntry] = []
         """Everything, in order."""
         self.page_from = 0
-        """Where in `transcript` the page begins that is in sight."""
+        """Where in `transcript` the current page begins."""
         self.predictions: list[Prediction] = []
         self.expectation_results: list[ExpectationResult] = []
         self.missing = ""

@@ -201,7 +201,7 @@ def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | 
 
         def pass_time() -> None:
             stage.advance(POLL_US)
-            lesson.look(stage.drain())
+            lesson.advance(stage.drain())
 
         return run_text_lesson(lesson, pass_time, _TerminalTrainee(), _command_lines)
 

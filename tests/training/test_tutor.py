@@ -58,7 +58,7 @@ def test_it_waits_for_the_trainee_and_for_the_cluster() -> None:
     trainee.wait(50)
     assert tutor.phase == "to-do"
     trainee.lesson.go_on()
-    trainee.lesson.look(trainee.stage.drain())
+    trainee.lesson.advance(trainee.stage.drain())
     assert tutor.phase == "expecting", "words between a deed and what it leads to hold nothing up"
     assert "cyrene follows athens; expected byzantium" in tutor.missing
     assert 19_000_000 < tutor.remaining_us(trainee.stage.now_us()) <= 20_000_000
@@ -140,7 +140,7 @@ def test_a_question_may_be_answered_by_a_later_expectation() -> None:
     )
     trainee.lesson.answer("athens")
     trainee.lesson.go_on()
-    trainee.lesson.look(trainee.stage.drain())
+    trainee.lesson.advance(trainee.stage.drain())
     assert trainee.tutor.open_questions == 1 and kinds(trainee.tutor)[-1] == "met"
     assert [one.truth for one in trainee.finish().summary.predictions] == ["byzantium"]
 
@@ -167,10 +167,10 @@ def test_a_graceful_stop_is_not_waited_for_but_all_else_is() -> None:
             Tutor(scenario(f"  - do: {{{action}: athens}}\n  - expect: {{within: 5s, one-cluster: true}}\n")), stage
         )
         stage.at = 60_000_000  # nobody has joined by then
-        lesson.look()
+        lesson.advance()
         lesson.go_on()
         stage.at += 1_000_000
-        lesson.look()
+        lesson.advance()
         assert (lesson.tutor.phase == "expecting") == goes_on
 
 
@@ -181,19 +181,19 @@ def test_a_failed_command_is_told_in_words() -> None:
     stage.execute = lambda command: failed  # type: ignore[method-assign,assignment]
     lesson = Lesson(Tutor(scenario("  - do: {operate: athens}\n  - expect: {one-cluster: true}\n")), stage)
     stage.at = 60_000_000
-    lesson.look()
+    lesson.advance()
     lesson.go_on()
-    lesson.look()
+    lesson.advance()
     assert ("refused", "TimeoutError: too slow") in [(one.kind, one.text) for one in lesson.tutor.transcript]
 
 
 def test_members_that_cannot_be_started_end_the_lesson_before_it_begins() -> None:
     starting: Future[None] = Future()
     lesson = Lesson(Tutor(scenario(KILL)), Silent(), starting)
-    lesson.look()
+    lesson.advance()
     assert (lesson.tutor.phase, lesson.problem) == ("starting", "")
     starting.set_exception(OSError("no port"))
-    lesson.look()
+    lesson.advance()
     assert lesson.problem == "the members cannot be started: no port"
     with pytest.raises(LessonFailed, match="no port"):
         run_text_lesson(lesson, lesson.look, Scripted([]), lambda command: ())
@@ -217,7 +217,7 @@ def test_no_key_at_any_moment_breaks_it(moves: list[str]) -> None:
                 trainee.wait(5)
             case answer:
                 trainee.lesson.answer(answer)
-        trainee.lesson.look(trainee.stage.drain())
+        trainee.lesson.advance(trainee.stage.drain())
         assert len(trainee.tutor.transcript) >= transcript, "what was told stays told"
         transcript = len(trainee.tutor.transcript)
         tutor_facts(trainee.lesson, trainee.stage.now_us(), lambda command: (str(command),))
@@ -245,7 +245,7 @@ def test_the_board_says_what_is_to_be_seen_at_each_moment() -> None:
     trainee.lesson.answer("a")
     assert [one.text for one in texts(trainee)[-3:]] == ["kill athens", ":KillMember(member='athens')", "$ line"]
     trainee.lesson.go_on()
-    trainee.lesson.look(trainee.stage.drain())
+    trainee.lesson.advance(trainee.stage.drain())
     shown = texts(trainee)
     assert any(one.heading == "missing" and one.tone == "warning" for one in shown)
     assert shown[-1].heading == "time left" and "s of 20 s" in shown[-1].text

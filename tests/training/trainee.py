@@ -22,12 +22,12 @@ class Trainee:
         self.stage = VirtualStage(scenario, seed)
         self.tutor = Tutor(scenario, seed=seed)
         self.lesson = Lesson(self.tutor, self.stage)
-        self.lesson.look(self.stage.drain())
+        self.lesson.advance(self.stage.drain())
 
     def wait(self, looks: int = 1) -> None:
         for _ in range(looks):
             self.stage.advance(LOOK_US)
-            self.lesson.look(self.stage.drain())
+            self.lesson.advance(self.stage.drain())
 
     def step(self, answer: Callable[[Question], str] = first_choice) -> None:
         """One thing: an answer, a key, or a moment of waiting."""
@@ -38,7 +38,7 @@ class Trainee:
             self.lesson.go_on()
         else:
             self.wait()
-        self.lesson.look(self.stage.drain())
+        self.lesson.advance(self.stage.drain())
 
     def until(self, *phases: str, answer: Callable[[Question], str] = first_choice) -> None:
         for _ in range(MOST_LOOKS):

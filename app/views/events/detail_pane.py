@@ -67,9 +67,9 @@ class EventPane(Vertical):
         self._model.explain(record, chain)
         self._show_story("because", steps, legend)
 
-    def tell(self, story: EventTrace, more: str, record: Record | None) -> None:
+    def show_trace(self, story: EventTrace, more: str, record: Record | None) -> None:
         """A story, with the cursor on `record` if that belongs to it. `more` says what else could be told."""
-        self._model.tell(story.records)
+        self._model.show_records(story.records)
         self._show_story("story", story.heading, more)
         if record is not None:
             place = next((place for place, one in enumerate(story.records) if identity(one) == identity(record)), 0)

@@ -287,7 +287,7 @@ class EventsScreen(ViewScreen):
         self._subject_index = (self._subject_index + 1) % len(subjects) if again else 0
         self._subjects = subjects
         others = f"u: the {subjects[(self._subject_index + 1) % len(subjects)].kind}" if len(subjects) > 1 else ""
-        self.pane.tell(event_trace(self._trail, subjects[self._subject_index]), others, record)
+        self.pane.show_trace(event_trace(self._trail, subjects[self._subject_index]), others, record)
         self._pane_shown()
 
     # The other actions

@@ -38,13 +38,13 @@ COLUMNS: tuple[ColumnOf[StoryRow], ...] = (
 
 
 class StoryModel(BoardModel[StoryRow]):
-    """Rows are lines of a story; `tell` and `explain` replace them all."""
+    """Rows are lines of a story; `show_records` and `explain` replace them all."""
 
     def __init__(self, time_of: Callable[[Record], str], words_of: Callable[[Record], str]) -> None:
         super().__init__(COLUMNS)
         self._time_of, self._words_of = time_of, words_of
 
-    def tell(self, records: Iterable[Record]) -> None:
+    def show_records(self, records: Iterable[Record]) -> None:
         """Show `records`, one a row."""
         self._show([self._of_record(record, 0) for record in records])
 
