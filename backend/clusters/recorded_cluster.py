@@ -100,7 +100,7 @@ class RecordedCluster:
         return fresh
 
     def moment_of(self, member: str, seq: int) -> int | None:
-        """When a member, named by label or uuid, recorded its event of this number; its latest life if several did.
+        """When a member, named by label or uuid, recorded its event of this number; its latest incarnation if several did.
 
         Reads the run to its end, so nothing is left to drain.
         """

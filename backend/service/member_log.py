@@ -70,7 +70,7 @@ LEVELS: dict[type[Event], int] = {
         logging.DEBUG,
     ),
 }
-"""What somebody should look at, and what only those want who follow a protocol step by step; the rest is worth knowing."""
+"""The log levels of events: warnings should be looked at, debug messages are the single steps of a protocol; others are INFO."""
 
 
 class MemberLog:
@@ -111,7 +111,7 @@ class MemberLog:
 
 
 def level_of(kind: type[Event]) -> int:
-    """How loudly an event is told."""
+    """The log level of an event."""
     return LEVELS.get(kind, logging.INFO)
 
 
@@ -156,7 +156,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def software_version() -> str:
-    """Of this package, as installed."""
+    """The version of this package, as installed."""
     try:
         return version("quarterdeck")
     except PackageNotFoundError:  # run from a source tree

@@ -48,7 +48,7 @@ WARM_UP = 3_000
 """Thrown before the first look: what is loaded once and kept is no leak."""
 BASE_PORT = 26_701
 TIMEOUTS = Timeouts(hello_seconds=1.0)
-TOLERANT = Limits(pending_per_host=10_000, strangers=10_000, http_per_host=10_000, http=10_000, failures=1e12)
+TOLERANT = Limits(pending_per_host=10_000, pending=10_000, http_per_host=10_000, http=10_000, failures=1e12)
 SETTINGS = Settings.of({"hazelcast.heartbeat.interval.seconds": 0.5, "hazelcast.max.no.heartbeat.seconds": 10})
 
 

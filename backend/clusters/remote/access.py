@@ -1,4 +1,4 @@
-"""How to get at members over HTTP: their URLs, who we say we are, and whom we believe to be a member.
+"""Access to members over HTTP: their URLs, our credentials, and the authorities whose certificates are trusted.
 
 Secrets are read from files and the environment by whoever makes an `Access`; here they only become headers.
 """
@@ -24,7 +24,7 @@ class BadUrl(ValueError):
 
 @dataclass(frozen=True)
 class Access:
-    """Who we say we are to every member, and how we know a member. Everything empty: nobody, and the system's authorities."""
+    """Our credentials, and how members' certificates are checked. Everything empty: none, and the system's authorities."""
 
     user: str = ""
     password: str = field(default="", repr=False)
@@ -37,7 +37,7 @@ class Access:
     key: Path | None = None
 
     def headers(self) -> dict[str, str]:
-        """What identifies us."""
+        """The header with our credentials, if there are any."""
         if self.token:
             return {"Authorization": f"Bearer {self.token}"}
         if self.user:

@@ -1,4 +1,4 @@
-"""One HTTP client for all members of a cluster: asks, and turns what can go wrong into errors for people."""
+"""One HTTP client for all members of a cluster. It sends requests, and turns what can go wrong into errors for people."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RequestRefused(CommandRefused):
 
 
 class BadResponse(CommandRefused):
-    """The member gave an answer that is none: a failure of its own, or not the words of this interface."""
+    """The member failed with an error of its own, or its answer is none of this interface."""
 
 
 class HttpRequest(Struct, frozen=True):
@@ -75,6 +75,7 @@ class MemberClient:
         await self.close()
 
     async def close(self) -> None:
+        """Close all connections."""
         await self._http.aclose()
 
     async def get(self, url: str, path: str, answer: type[Decoded]) -> Decoded:

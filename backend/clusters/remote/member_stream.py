@@ -1,4 +1,4 @@
-"""Following one member: its history over HTTP, then its events over a WebSocket, for ever, whatever becomes of it."""
+"""Follows one member: its history over HTTP, then its events over a WebSocket. Connects again whenever it is lost."""
 
 from __future__ import annotations
 
@@ -55,33 +55,34 @@ class Backoff:
         return whole * self._randomness.uniform(0.5, 1.0)
 
     def reset(self) -> None:
+        """A try has succeeded: the next pause is short again."""
         self._tries = 0
 
 
 class StreamObserver(Protocol):
-    """Who is told what a stream hears, in the event loop of the stream."""
+    """Who is told what a stream receives, in the event loop of the stream."""
 
     def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
         """The member has said who it is; whether to go on following it."""
 
     def history_begins(self, stream: MemberStream) -> None:
-        """Its history follows."""
+        """The records that follow are those of the past."""
 
     def records_received(self, stream: MemberStream, records: Sequence[Record]) -> None:
-        """It has recorded these; some may have been heard before."""
+        """The member has recorded these; some may have been received before. None: it gave a sign of life."""
 
     def incomplete(self, stream: MemberStream, what: str) -> None:
-        """Something of its history is lost for good."""
+        """Some of the member's records are lost for good."""
 
     def connected(self, stream: MemberStream) -> None:
-        """All that it had recorded was told; from now on it tells what happens."""
+        """The history is complete; the records that follow happen now."""
 
     def lost(self, stream: MemberStream, why: str) -> None:
-        """It is out of reach. The stream tries again by itself."""
+        """The member is not reached. The stream tries again by itself."""
 
 
 class MemberStream:
-    """Follows the member at `url`; `follow` ends only when the listener wants it to."""
+    """Follows the member at `url`; `follow` ends only when the observer does not want the member."""
 
     def __init__(
         self,
@@ -104,6 +105,7 @@ class MemberStream:
         """The record heard last: after it the stream goes on."""
 
     async def follow(self) -> None:
+        """Connect, and connect again whenever the member is lost."""
         while True:
             pause = 0.0
             try:

@@ -44,6 +44,7 @@ class RecordMerge:
         self._history_sources[source] = now_us
 
     def end_history(self, source: str) -> None:
+        """What `source` adds from now on has just happened: others need not wait for it."""
         self._history_sources.pop(source, None)
 
     def add(self, source: str, record: Record, now_us: int) -> bool:

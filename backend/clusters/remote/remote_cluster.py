@@ -1,8 +1,8 @@
-"""A cluster whose members run elsewhere, watched and commanded over their HTTP faces.
+"""A cluster whose members run elsewhere, watched and commanded over HTTP.
 
 Give it the URL of one member or of several: it finds the others through their lists, follows each of them, and puts what
 they say side by side. Members that disagree, or that cannot be reached, are what it is for: nothing is smoothed over and
-nothing is forgotten; whose news are old is said by `connection_status`.
+nothing is forgotten; `connection_status` tells whose records are old.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quarterdeck.backend.clusters.remote.map_calls import call_map
 from quarterdeck.backend.clusters.remote.member_client import MemberClient
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
 from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
-from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, carry_out
+from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, execute_command
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Size
@@ -159,7 +159,7 @@ class RemoteCluster:
 
     def execute(self, command: Command) -> Future[None]:
         """Ask the members that `command` concerns. The future fails with `CommandRefused` when nothing was done, with
-        `remote_deeds.PartlyDone` when some have done it and some have not."""
+        `PartiallyDone` when some have done it and some have not."""
         return self._hand_over(lambda: self._carry_out(command))
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
@@ -255,9 +255,10 @@ class RemoteCluster:
             if all(one.address != discovered.facts.address for one in self._followed.values()):
                 self._follow(url)
 
-    # What streams hear (`remote_stream.Listener`)
+    # As the observer of the streams (`member_stream.StreamObserver`)
 
     def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
+        """The member has said who it is; False when it is followed already under another URL."""
         followed = self._followed[stream.url]
         twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), followed)
         if twin is not followed:  # two URLs of one member
@@ -279,10 +280,12 @@ class RemoteCluster:
         return True
 
     def history_begins(self, stream: MemberStream) -> None:
+        """The records that come next are of the past: those of others wait for them."""
         with self._lock:
             self._merge.begin_history(stream.url, _utc_us())
 
     def records_received(self, stream: MemberStream, records: Sequence[Record]) -> None:
+        """Merge the new ones, and follow the members that they name."""
         followed, now_us = self._followed[stream.url], _utc_us()
         facts = followed.facts
         assert facts is not None, "a stream says whom it has met before it says what it hears"
@@ -303,10 +306,12 @@ class RemoteCluster:
                         self._consider_candidate(url_of_other(address, stream.url, facts.address), facts.cluster_name)
 
     def incomplete(self, stream: MemberStream, what: str) -> None:
+        """Some of its records are lost for good."""
         with self._lock:
             self._followed[stream.url].incomplete = what
 
     def connected(self, stream: MemberStream) -> None:
+        """Its history is complete; what comes next happens now."""
         followed = self._followed[stream.url]
         with self._lock:
             self._merge.end_history(stream.url)
@@ -315,6 +320,7 @@ class RemoteCluster:
             self.started.set_result(None)
 
     def lost(self, stream: MemberStream, why: str) -> None:
+        """The member is not reached; the stream tries again."""
         followed = self._followed[stream.url]
         with self._lock:
             self._merge.end_history(stream.url)
@@ -364,7 +370,7 @@ class RemoteCluster:
             return
         if not self.writable:
             raise CommandRefused(READ_ONLY)
-        await carry_out(self._client, command, self._command_targets())
+        await execute_command(self._client, command, self._command_targets())
 
     async def _call(self, member: str, operation: Operation) -> Answer:
         if not self.writable and not isinstance(operation, Get | Size | Keys):

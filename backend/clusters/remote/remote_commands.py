@@ -114,12 +114,12 @@ def _targets_by_source(part: Any) -> dict[str, list[str]]:
     return found
 
 
-class PartlyDone(Exception):
+class PartiallyDone(Exception):
     """A command that concerns several members was done by some of them and not by others; the message names both."""
 
 
-async def carry_out(client: MemberClient, command: Command, members: Mapping[str, CommandTarget]) -> None:
-    """Raises `CommandRefused` when nothing was done, `PartlyDone` when some members have done it and some have not."""
+async def execute_command(client: MemberClient, command: Command, members: Mapping[str, CommandTarget]) -> None:
+    """Raises `CommandRefused` when nothing was done, `PartiallyDone` when some members have done it and some have not."""
     to_do = requests_for(command, members)
     asked = (client.send(members[request.label].url, request.http) for request in to_do)
     answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -129,4 +129,4 @@ async def carry_out(client: MemberClient, command: Command, members: Mapping[str
         raise failures[0][1]
     if failures:
         done = ", ".join(label for label, answer in outcomes if isinstance(answer, bytes))
-        raise PartlyDone(f"done by {done}; not by {'; '.join(f'{label}: {problem}' for label, problem in failures)}")
+        raise PartiallyDone(f"done by {done}; not by {'; '.join(f'{label}: {problem}' for label, problem in failures)}")

@@ -15,7 +15,7 @@ class ScenarioProgress:
     """Hears of each step as it begins and ends."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self.over = False
+        self.finished = False
         self._steps = len(scenario.steps)
         self._doing = "the members start"
         self._said = scenario.summary
@@ -39,6 +39,6 @@ class ScenarioProgress:
     def lines(self) -> Sequence[str]:
         """What it says, what it does, and what it missed."""
         met = f"{counted(self._met, 'expectation')} met" + (f", {len(self._missed)} missed" if self._missed else "")
-        doing = f"the scenario is over: {met}" if self.over else f"{self._doing} ({met})"
+        doing = f"the scenario is over: {met}" if self.finished else f"{self._doing} ({met})"
         missed = [f"✕ missed: step {one.step}, {one.text}: {one.missing}" for one in self._missed[-MISSES_TOLD:]]
         return [doing, *missed, *([" ".join(self._said.split())] if self._said else [])]

@@ -222,7 +222,7 @@ class SimulatedCluster:
         Interpreter(self._scenario, self._stage, self._run_state, self._progress, seed=self._seed).play()
         self._run_state.judging = False
         self._run_state.recent.clear()
-        self._progress.over = True
+        self._progress.finished = True
         while True:
             self._let_pass(FOREVER_US)
 
@@ -230,7 +230,7 @@ class SimulatedCluster:
         """Compute up to a moment of the scenario, in as many turns as it takes until that is due.
 
         What an operator asks for is done at a moment before that one, after all else that happens then and before the scenario
-        goes on. So a deed's time alone tells its place in the run.
+        goes on. So a command's time alone tells its place in the run.
         """
         while True:
             if self._pending_commands and self.now_us() < until_us:
@@ -280,7 +280,7 @@ class SimulatedCluster:
             self._settled.append((self.started, end))
 
     def _do(self, scheduled_command: ScheduledCommand, answer: Future[Answer] | None = None) -> None:
-        """Carry out a deed; `answer` gets the answer to an operation on a map. Raises `CommandRefused`."""
+        """Carry out a command; `answer` gets the answer to an operation on a map. Raises `CommandRefused`."""
         if isinstance(scheduled_command.command, CallMap):
             early: dict[int, Answer] = {}
             self._early = early

@@ -124,7 +124,7 @@ class LiveCluster(ABC):
         self._hosts: dict[str, Host] = {}
         self._incarnations: dict[str, int] = dict.fromkeys(self._labels, 0)
         self._kill_points: dict[str, KillAt] = {}
-        """Where a member's present life is to end; its next life, while it is down."""
+        """Where a member's present incarnation is to end; its next one, while it is down."""
         self._background = BackgroundLoop(f"cluster {name}")
         self._commands: asyncio.Queue[tuple[Command, Future[None]]] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
@@ -134,8 +134,8 @@ class LiveCluster(ABC):
 
     @abstractmethod
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
-        """A place for the `incarnation`-th life of the member that is born so; the first is 1. It may have to end at a
-        named point.
+        """What runs the `incarnation`-th incarnation of the member of this configuration; the first is 1. It may have to end at
+        a named point.
         """
 
     # What everybody may do, from any thread
@@ -286,7 +286,7 @@ class LiveCluster(ABC):
                 await host.execute(StopMember(host.label))
                 await host.execute(StopMember(host.label))  # asked twice, it does not wait to give its data away
                 async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
-                    await host.over()
+                    await host.wait_ended()
                 return
             except TimeoutError as late:
                 _LOG.warning("%s is killed, for it does not stop: %s", host.label, late)
@@ -342,14 +342,14 @@ class LiveCluster(ABC):
         seconds = self._settings.graceful_shutdown_us / 1_000_000 + GOODBYE_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(seconds):
-                left = await host.over()
+                left = await host.wait_ended()
         except TimeoutError as late:
             raise CommandRefused(f"{host.label} has not left within {seconds:g} s; kill it") from late
         if not left:
             raise CommandRefused(f"{host.label} was killed before it had left")
 
     async def _start(self, label: str) -> None:
-        """A new life for `label` at its address. Raises OSError, naming both, when the port is taken or there is no process."""
+        """Start a new incarnation of `label` at its address. Raises OSError, naming both, when there is no port or no process."""
         self._incarnations[label] += 1
         configuration = MemberConfiguration(
             run=self.run,
@@ -384,12 +384,15 @@ class LiveCluster(ABC):
     # What hosts tell it
 
     def recorded(self, record: Record) -> None:
+        """A member recorded an event."""
         self._recorder.append(record)
 
     def peer_rejected(self, remote: str, reason: str) -> None:
+        """A member refused somebody on its port; the cluster records it."""
         self._recorder.record(StrangerRefused(remote, reason))
 
     def ended(self, host: Host, crashed: bool) -> None:
+        """A member has ended; one that crashed counts as killed."""
         if self._hosts.get(host.label) is host:
             del self._hosts[host.label]
             self._kill_points.pop(host.label, None)

@@ -1,4 +1,4 @@
-"""A place where one life of one member runs, and who keeps it: the same for a member inside this process and one of its own."""
+"""What runs one incarnation of one member, and who observes it: the same inside this process and in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,16 +17,22 @@ AnswerCallback = Callable[[Answer], None]
 
 
 class Host(Protocol):
-    """One life, running. Over when `HostObserver.ended` was called or `kill` has returned."""
+    """One incarnation, running. It has ended when `HostObserver.ended` was called or `kill` has returned."""
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """Of the member."""
+        ...
 
     @property
-    def paused(self) -> bool: ...
+    def paused(self) -> bool:
+        """Whether it is frozen."""
+        ...
 
     @property
-    def joined(self) -> bool: ...
+    def joined(self) -> bool:
+        """Whether it has installed a member list."""
+        ...
 
     async def start(self) -> None:
         """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
@@ -40,8 +46,8 @@ class Host(Protocol):
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
         """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the member."""
 
-    async def over(self) -> bool:
-        """Return when the life is over and the port is free: whether it ended by its own decision."""
+    async def wait_ended(self) -> bool:
+        """Return when the incarnation has ended and the port is free: whether it ended by its own decision."""
 
     async def kill(self) -> None:
         """End it without a goodbye. All that it has recorded was handed over before this returns."""
@@ -57,7 +63,7 @@ class Host(Protocol):
 
 
 class HostObserver(Protocol):
-    """Who keeps hosts and writes down what happens to them."""
+    """Who is told what happens to hosts: a cluster, which records it."""
 
     def recorded(self, record: Record) -> None:
         """The member made an event."""
@@ -66,4 +72,4 @@ class HostObserver(Protocol):
         """Somebody on the member's port was refused."""
 
     def ended(self, host: Host, crashed: bool) -> None:
-        """The member's life is over by its own decision, or because it crashed or somebody else killed it."""
+        """The incarnation has ended by its own decision, or because it crashed or somebody else killed it."""

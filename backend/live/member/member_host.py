@@ -48,7 +48,7 @@ class MemberHost:
         limits: Limits = DEFAULT_LIMITS,
         bind_host: str = "",
     ) -> None:
-        """`kill_point` is where this life is to end, if that was asked for before it began. The last four are as for
+        """`kill_point` is where this incarnation is to end, if that was asked for before it began. The last four are as for
         `MemberTransport`. Raises `BadCertificate`.
         """
         self.label = label
@@ -113,8 +113,8 @@ class MemberHost:
         except CommandRefused as refusal:
             self.answer(number, Answer(problem=str(refusal), untouched=True))
 
-    async def over(self) -> bool:
-        """Return when this life is over: whether it ended by its own decision."""
+    async def wait_ended(self) -> bool:
+        """Return when this incarnation has ended: whether it ended by its own decision."""
         await self._over.wait()
         return self._left
 
@@ -142,7 +142,7 @@ class MemberHost:
             if condition.source == self.label:
                 self._transport.link_changed(condition, self._network.address_of(condition.target))
 
-    async def closed(self, within_seconds: float) -> None:
+    async def close(self, within_seconds: float) -> None:
         """Return when all its connections are closed, or the time is over."""
         await self._transport.until_closed(within_seconds)
 
@@ -258,7 +258,7 @@ class MemberHost:
         self._end(crashed=True)
 
     def _end(self, crashed: bool) -> None:
-        """Tell the keeper that this life is over, after closing or breaking off what it had to do with others."""
+        """Tell the observer that this incarnation has ended, after closing or breaking off what it had to do with others."""
         if self.ended:
             return
         if crashed:

@@ -1,4 +1,4 @@
-"""What a cluster and a member in a process of its own say to one another over the pipes between them: one JSON line each."""
+"""The messages between a cluster and a member in a process of its own: one JSON line each, over the pipes between them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
 class StartIncarnation(Struct, frozen=True, tag=True):
-    """The first line to a new process: the life to lead. `links` are the conditions that hold already."""
+    """The first line to a new process: the incarnation to run. `links` are the conditions that hold already."""
 
     configuration: MemberConfiguration
     clock: RunClock
@@ -27,10 +27,10 @@ class StartIncarnation(Struct, frozen=True, tag=True):
     """Of all members, by label."""
     links: tuple[LinkChanged, ...]
     seed: str
-    """Of everything that this life leaves to chance."""
+    """Of everything that this incarnation leaves to chance."""
     timeouts: Timeouts
     kill_point: KillAt | None = None
-    """Where this life is to end."""
+    """Where this incarnation is to end."""
 
 
 class ExecuteCommand(Struct, frozen=True, tag=True):
@@ -58,17 +58,21 @@ PipeRequest = StartIncarnation | ExecuteCommand | BeginCall | SetLinks
 
 
 class IncarnationStarted(Struct, frozen=True, tag=True):
-    """The life has begun; or not, when a `reason` is given, with the system's number of the error if there is one."""
+    """The incarnation has begun; or not, when a `reason` is given, with the system's number of the error if there is one."""
 
     reason: str = ""
     errno: int | None = None
 
 
 class EventRecorded(Struct, frozen=True, tag=True):
+    """The member recorded an event."""
+
     record: Record
 
 
 class PeerRejection(Struct, frozen=True, tag=True):
+    """Somebody on the member's port was refused."""
+
     remote: str
     reason: str
 
@@ -88,7 +92,7 @@ class CallAnswered(Struct, frozen=True, tag=True):
 
 
 class IncarnationEnded(Struct, frozen=True, tag=True):
-    """The life ended by its own decision. A process that ends without this line was killed or has crashed."""
+    """The incarnation ended by its own decision. A process that ends without this line was killed or has crashed."""
 
 
 PipeReport = IncarnationStarted | EventRecorded | PeerRejection | CommandDone | CallAnswered | IncarnationEnded
@@ -99,5 +103,6 @@ PIPE_REPORT: msgspec.json.Decoder[PipeReport] = msgspec.json.Decoder(PipeReport)
 _ENCODER = msgspec.json.Encoder()
 
 
-def line_of(said: PipeRequest | PipeReport) -> bytes:
-    return _ENCODER.encode(said) + b"\n"
+def line_of(message: PipeRequest | PipeReport) -> bytes:
+    """The message as a line for the pipe."""
+    return _ENCODER.encode(message) + b"\n"

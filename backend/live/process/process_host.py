@@ -117,7 +117,7 @@ class ProcessHost:
         self._calls[number] = on_answer
         self._order(BeginCall(number, operation, watched))
 
-    async def over(self) -> bool:
+    async def wait_ended(self) -> bool:
         """Return when the process has ended: whether its member has so decided."""
         if self._following is not None:
             await asyncio.shield(self._following)

@@ -2,8 +2,8 @@
 
 Each side adds a number that it has never used before, so that no proof is good twice. A proof covers both numbers, the
 cluster's name, both addresses and uuids, and which of the two sides it comes from, so that it cannot be sent back or used
-elsewhere. Who has called proves it first: who merely knocks learns nothing that a secret could be guessed from. This keeps
-strangers out; what is said afterwards stands in the clear unless there is TLS as well.
+elsewhere. The initiator proves it first: whoever only connects learns nothing from which a secret could be guessed. This keeps
+others out; what is sent afterwards stands in the clear unless there is TLS as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from quarterdeck.backend.core.address import Address
 NONCE_BYTES = 32
 
 KEY_ROUNDS = 100_000
-"""What one guess at a short secret costs somebody who has got hold of a proof; paid once in a member's life."""
+"""What one guess at a short secret costs somebody who has got hold of a proof; paid once in each incarnation of a member."""
 
 Side = Literal["calls", "answers"]
 
@@ -57,6 +57,7 @@ class ClusterSecret:
         return "ClusterSecret()"
 
     def proof(self, side: Side, exchange: Exchange) -> bytes:
+        """What `side` sends to prove that it knows the secret."""
         return hmac.digest(self._key, _ENCODER.encode((side, exchange)), "sha256")
 
     def proven(self, side: Side, exchange: Exchange, proof: bytes) -> bool:

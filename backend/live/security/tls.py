@@ -22,7 +22,7 @@ LOOK_SECONDS = 2.0
 
 READ_BYTES = 32 * 1024
 """How much an encrypted connection reads at a time. asyncio gives each of them a buffer of 256 KiB from its first byte on, be it
-a stranger's, although TLS packs no more than 16 KiB together; it has no argument for that, only this number for all."""
+an unidentified peer's, although TLS packs no more than 16 KiB together; it has no argument for that, only this number for all."""
 
 _LOG = logging.getLogger(__name__)
 

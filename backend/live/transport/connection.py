@@ -115,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = False
         self.outcome: asyncio.Future[None] | None = asyncio.get_running_loop().create_future() if dialled else None
         self.settled: Callable[[], None] | None = None
-        """To be called when it is no stranger's any more, or over."""
+        """To be called when the handshake is done, or the connection has ended: it gives the slot back."""
         self._owner = owner
         self._handshake: Initiator | Responder | None = None
         self._bulk: deque[bytes] = deque()

@@ -1,4 +1,4 @@
-"""The two sides of a handshake, as state machines without a socket: what was said goes in, what to say comes out."""
+"""The two sides of a handshake, as state machines without a socket: received messages go in, messages to send come out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
 
 
 class HandshakeRefused(ConnectionError):
-    """The other side will not talk to us, or we not to it. `crossed` when its own dial takes precedence over ours."""
+    """The handshake failed at one of the two sides. `crossed` when the other side's own dial takes precedence over ours."""
 
     def __init__(self, reason: str, crossed: bool = False) -> None:
         super().__init__(reason)
@@ -36,7 +36,7 @@ class HandshakeRefused(ConnectionError):
 
 
 class PeerRejected(Exception):
-    """Who has called us is refused. `answer` is what to tell it; `hostile` when it has failed at proving what it claims."""
+    """The peer that has dialled us is refused. `answer` tells it why; `hostile` when it could not prove what it claims."""
 
     def __init__(self, answer: HandshakeRejection, hostile: bool = False) -> None:
         super().__init__(answer.reason)
@@ -52,7 +52,7 @@ class Agreement(Struct, frozen=True):
 
 
 AdmissionCheck = Callable[[Hello], HandshakeRejection | None]
-"""What else there is to be said against somebody who is no stranger by its hello."""
+"""What else speaks against a peer whose hello is right; None: nothing."""
 
 
 class Initiator:

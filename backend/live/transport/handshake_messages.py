@@ -1,4 +1,4 @@
-"""The handshake: what is said first on a connection, and the rules by which strangers are refused.
+"""The handshake: what is said first on a connection, and the rules by which peers are refused.
 
 The caller says `Hello`, the called one `Welcome` or `HandshakeRejection`. When they share a secret, there are a `Challenge` and a
 `Proof` in between, and the welcome has a proof as well.
@@ -20,7 +20,7 @@ WRONG_SECRET = "does not know the secret of the cluster"
 
 
 class Hello(Struct, frozen=True, tag="quarterdeck-hello", array_like=True):
-    """The one who dialled introduces itself. `address` is where it listens, `uuid` its present life."""
+    """The one who dialled introduces itself. `address` is where it listens, `uuid` its present incarnation."""
 
     protocol: int
     cluster: str
@@ -68,11 +68,11 @@ ANSWER: msgspec.msgpack.Decoder[Welcome | HandshakeRejection | Challenge] = msgs
 )
 
 QUOTED_CHARACTERS = 100
-"""How much of what a stranger has said is repeated to people."""
+"""How much of what an unidentified peer has sent is repeated to people."""
 
 
 def refusal_of(hello: Hello, ours: Hello) -> str | None:
-    """Why somebody who says `hello` is a stranger to the member that would say `ours`, or None when it is welcome."""
+    """Why a peer that says `hello` is refused by the member that would say `ours`, or None when it is welcome."""
     if hello.protocol != ours.protocol:
         return f"speaks protocol version {hello.protocol}, not {ours.protocol}"
     if hello.cluster != ours.cluster:

@@ -1,4 +1,4 @@
-"""How much strangers may ask of a member: how many at a time, how much, and how often they may fail."""
+"""Limits for connections that are not identified yet: how many at a time, how much they may send, how often they may fail."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from msgspec import Struct
 
 
 class Limits(Struct, frozen=True):
-    """What is a stranger here: whoever has connected and is neither an agreed member nor was handed over as HTTP."""
+    """A connection is pending until its handshake has succeeded, or it was handed over as HTTP."""
 
     pending_per_host: int = 128
-    strangers: int = 256
+    pending: int = 256
     http_per_host: int = 256
     """Connections that speak HTTP, busy or not."""
     http: int = 1024
     http_head_bytes: int = 16 * 1024
-    """How much of its first request a stranger may say before somebody listens who may refuse it."""
+    """How much of a first request is taken in before the HTTP interface sees it, which may refuse it."""
     failures: float = 32.0
-    """How many handshakes may fail in a row from one host before its members and strangers are hung up on unheard..."""
+    """How many handshakes may fail in a row from one host before its connections are closed without a word..."""
     failures_per_second: float = 4.0
     """...and how often one may fail all the time."""
 
@@ -61,7 +61,7 @@ class ConnectionSlots:
 
 
 class HandshakeFailures:
-    """How often strangers on each host have failed lately. Knows nothing of who else is there."""
+    """How often handshakes from each host have failed lately."""
 
     def __init__(self, limits: Limits, seconds: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -79,7 +79,7 @@ class HandshakeFailures:
         return known.unheard
 
     def unheard(self, host: str) -> bool:
-        """Whether the one that calls from `host` is to be hung up on, which is then counted."""
+        """Whether a connection from `host` is to be closed without being heard, which is then counted."""
         known = self._hosts.get(host)
         if known is None or self._count(known, self._seconds()) <= self._limits.failures - 1:
             return False

@@ -1,8 +1,8 @@
-"""A member's port: who comes in, within which limits, and whether as a member or as a client of the HTTP face.
+"""A member's port: it accepts connections within limits, and finds out whether each is a member's or an HTTP client's.
 
-Both come to one port. A frame begins with a byte of 0, for no frame is that long; a request begins with an upper-case
-letter. So the first byte, after TLS if there is any, tells who is there. Until it has said enough, a stranger costs one
-place, of which there are so many, and must be quick.
+Both connect to one port. A frame begins with a byte of 0, for no frame is that long; a request begins with an upper-case
+letter. So the first byte, after TLS if there is any, tells which it is. Until then a pending connection takes one of a limited
+number of slots, and has a limited time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class ListenerOwner(Protocol):
-    """Who lives behind the door."""
+    """The member's transport, for which connections are accepted."""
 
     paused: bool
     hello_timeout_seconds: float
@@ -46,18 +46,20 @@ class ListenerOwner(Protocol):
         """A connection for somebody who speaks in frames and has until then, in loop time, to say hello."""
         ...
 
-    def peer_rejected(self, remote: str, reason: str) -> None: ...
+    def peer_rejected(self, remote: str, reason: str) -> None:
+        """Somebody who has connected was refused."""
+        ...
 
 
 class Listener:
-    """Everybody who has come in and whom nobody has taken over yet."""
+    """The sockets that a member listens on, and the pending connections that were accepted there."""
 
     def __init__(self, owner: ListenerOwner, http: HttpHandover | None, tls: Tls | None, limits: Limits) -> None:
         self.owner = owner
         self.http = http
         self.tls = tls
         self.limits = limits
-        self.slots = ConnectionSlots(limits.pending_per_host, limits.strangers)
+        self.slots = ConnectionSlots(limits.pending_per_host, limits.pending)
         self.failures = HandshakeFailures(limits)
         self._http_slots = ConnectionSlots(limits.http_per_host, limits.http)
         self._servers: list[asyncio.Server] = []
@@ -71,44 +73,46 @@ class Listener:
         self._servers.append(await loop.create_server(lambda: PendingConnection(self, frames), host, port, backlog=256))
 
     def pause(self) -> None:
+        """Read nothing more from pending connections: the member is frozen."""
         for pending in self._waiting:
             pending.pause()
 
     def resume(self) -> None:
+        """Read from them again."""
         for pending in tuple(self._waiting):
             pending.resume()
 
     def close(self) -> None:
-        """Let nobody in any more, and send away who still waits; HTTP connections are their new owner's to end."""
+        """Accept nobody any more, and break off what is pending; HTTP connections are their new owner's to end."""
         for server in self._servers:
             server.close()
         for pending in tuple(self._waiting):
             pending.abort()
 
     def abort(self) -> None:
-        """Break everything off, HTTP too."""
+        """Break off all connections, those that speak HTTP too."""
         self.close()
         for transport in self._http_connections:
             transport.abort()
 
     def failed(self, remote: str, host: str, reason: str) -> None:
-        """Somebody has failed to be a member: tell of it, and count it against the host."""
+        """A handshake has failed: tell the owner, and count it against the host."""
         unheard = self.failures.failed(host)
         more = f"; {unheard} more from {host} were hung up on unheard" if unheard else ""
         self.owner.peer_rejected(remote, reason + more)
 
     def track(self, pending: PendingConnection) -> None:
+        """It is pending from now on."""
         self._waiting.add(pending)
 
     def untrack(self, pending: PendingConnection) -> None:
+        """It is pending no more: it was handed over, or rejected, or is closed."""
         self._waiting.discard(pending)
 
     def take_http_slot(self, transport: asyncio.Transport, host: str) -> bool:
         """Whether there is one, and then it is taken for as long as `transport` is open."""
-        for http_transport in [
-            http_transport for http_transport in self._http_connections if http_transport.is_closing()
-        ]:
-            self._http_connections.pop(http_transport)()
+        for closing in [one for one in self._http_connections if one.is_closing()]:
+            self._http_connections.pop(closing)()
         release_slot = self._http_slots.take(host)
         if release_slot is None:
             return False
@@ -124,7 +128,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._frames = frames
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._said = bytearray()
+        self._received = bytearray()
         self._secured = listener.tls is None
         self._securing: asyncio.Task[None] | None = None
         self._release_slot: Callable[[], None] | None = None
@@ -155,12 +159,12 @@ class PendingConnection(asyncio.BufferedProtocol):
         return self._listener.owner.paused and self._listener.http is None
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """The one that all connections of the member share, as what strangers say is better not given memory of its own."""
+        """The one that all connections of the member share: an unidentified peer is given no memory of its own."""
         return self._listener.owner.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._release_slot is not None:
-            self._said += self._listener.owner.buffer[:nbytes]
+            self._received += self._listener.owner.buffer[:nbytes]
             self._dispatch()
 
     def eof_received(self) -> None:
@@ -172,18 +176,21 @@ class PendingConnection(asyncio.BufferedProtocol):
         if self._release_when_closed is not None:
             self._release_when_closed()
 
-    # What the door asks of it
+    # What the listener asks of it
 
     def pause(self) -> None:
+        """Read nothing more, if the member is frozen and has no HTTP interface."""
         if self._transport is not None and self._securing is None and self._frozen:
             self._transport.pause_reading()
 
     def resume(self) -> None:
+        """Read again, and go on with what was received."""
         if self._transport is not None and self._securing is None:
             self._transport.resume_reading()
             self._begin()
 
     def abort(self) -> None:
+        """Break the connection off."""
         self._detach()
         if self._transport is not None:
             self._transport.abort()
@@ -231,14 +238,14 @@ class PendingConnection(asyncio.BufferedProtocol):
     # Whom it is for
 
     def _dispatch(self) -> None:
-        if not self._said or not self._secured or self._frozen or self._release_slot is None:
+        if not self._received or not self._secured or self._frozen or self._release_slot is None:
             return
-        if self._listener.http is not None and self._said[0] in FIRST_LETTERS:
-            if _head_is_complete(self._said) or len(self._said) >= self._listener.limits.http_head_bytes:
+        if self._listener.http is not None and self._received[0] in FIRST_LETTERS:
+            if _head_is_complete(self._received) or len(self._received) >= self._listener.limits.http_head_bytes:
                 self._hand_to_http(self._listener.http)
         elif not self._frames:
             self._reject("speaks no HTTP, on a port that is for HTTP only")
-        elif self._said[0] == TLS_BEGINS:
+        elif self._received[0] == TLS_BEGINS:
             self._reject("speaks TLS, which is not switched on here")
         elif self._listener.failures.unheard(self._host):
             self._reject("")
@@ -249,7 +256,7 @@ class PendingConnection(asyncio.BufferedProtocol):
             self._hand_to_member()
 
     def _hand_to_http(self, http: HttpHandover) -> None:
-        transport, said = self._transport, bytes(self._said)
+        transport, received = self._transport, bytes(self._received)
         self._transport = None
         assert transport is not None
         self._detach()
@@ -258,10 +265,10 @@ class PendingConnection(asyncio.BufferedProtocol):
             transport.close()
             return
         _limit_read_size(transport)
-        protocol = http(transport, said)
+        protocol = http(transport, received)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
-        protocol.data_received(said)
+        protocol.data_received(received)
 
     def _hand_to_member(self) -> None:
         transport, timer, release_slot = self._transport, self._timer, self._release_slot
@@ -273,7 +280,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._detach()
         transport.set_protocol(connection)
         connection.connection_made(transport)
-        connection.take(memoryview(self._said))
+        connection.take(memoryview(self._received))
 
     # Who is sent away
 
@@ -282,7 +289,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         if owner.paused:
             self._timer = self._loop.call_later(owner.hello_timeout_seconds, self._on_timeout)
             return
-        spoke_http = bool(self._said)
+        spoke_http = bool(self._received)
         if not self._secured:
             reason = f"agreed on no TLS within {owner.hello_timeout_seconds:g} s"
         elif spoke_http:
@@ -312,7 +319,7 @@ class PendingConnection(asyncio.BufferedProtocol):
             self._listener.failed(self._remote, self._host, reason)
 
     def _detach(self) -> None:
-        """It is nobody's concern here any more."""
+        """Give back the slot and the timer, and end the TLS handshake if it is under way."""
         self._listener.untrack(self)
         if self._timer is not None:
             self._timer.cancel()
@@ -338,5 +345,5 @@ def _limit_read_size(transport: asyncio.Transport) -> None:
         transport.max_size = HTTP_READ_BYTES
 
 
-def _head_is_complete(said: bytearray) -> bool:
-    return b"\n\r\n" in said or b"\n\n" in said
+def _head_is_complete(received: bytearray) -> bool:
+    return b"\n\r\n" in received or b"\n\n" in received

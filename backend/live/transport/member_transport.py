@@ -77,7 +77,7 @@ class MemberTransport:
         limits: Limits = DEFAULT_LIMITS,
         bind_host: str = "",
     ) -> None:
-        """`http` takes over who speaks HTTP on the member's port; without it that is a stranger like others.
+        """`http` takes over who speaks HTTP on the member's port; without it that one is refused like others.
 
         `bind_host` is where to listen when that is not the host of `address`. Raises `BadCertificate`.
         """
@@ -172,7 +172,7 @@ class MemberTransport:
     async def until_closed(self, within_seconds: float) -> None:
         """Return when no connection is left, or the time is over."""
         limit = self._loop.time() + within_seconds
-        while self._connections and self._loop.time() < limit:  # noqa: ASYNC110 - short, and once in a life
+        while self._connections and self._loop.time() < limit:  # noqa: ASYNC110 - short, and once in each incarnation
             await asyncio.sleep(CLOSED_LOOK_SECONDS)
 
     def abort(self) -> None:
@@ -283,7 +283,7 @@ class MemberTransport:
         return numeric_order(self.address) < numeric_order(other)
 
     def _queued_frame(self, peer: Peer, message: Message) -> QueuedFrame:
-        """The parcel of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
+        """The queued frame of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
         if message is not peer.message:
             if message is not self._last_message:
                 self._last_frame = queued_frame_of(message)
@@ -309,7 +309,7 @@ class MemberTransport:
             peer.timer = self._loop.call_at(due, self._release, peer)
 
     def _release(self, peer: Peer, everything: bool = False) -> None:
-        """Send the delayed parcels that are due, in order; a link that was cut meanwhile swallows them."""
+        """Send the delayed frames that are due, in order; a link that was cut meanwhile swallows them."""
         if peer.timer is not None:
             peer.timer.cancel()
             peer.timer = None

@@ -209,7 +209,7 @@ class Quarterdeck(Section):
 
 
 class MemberFile(Section):
-    """The whole of it."""
+    """The whole file."""
 
     hazelcast: Hazelcast = Hazelcast()
     quarterdeck: Quarterdeck = Quarterdeck()

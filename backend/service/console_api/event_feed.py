@@ -36,7 +36,7 @@ BEGINNING = ("", 0)
 
 
 class Span(Struct, frozen=True):
-    """The records of one life in a batch, without a gap."""
+    """The records of one incarnation in a batch, without a gap."""
 
     uuid: str
     first: int
@@ -60,13 +60,13 @@ class StreamPosition:
     def __init__(self, last: tuple[str, int]) -> None:
         self.last = last
         self.known: dict[str, int] = {last[0]: last[1]} if last[0] else {}
-        """The last number of each life that it was told."""
+        """The last number of each incarnation that it was told."""
         self.backlog: Iterator[Batch] = iter(())
         """What it was given out of the buffer and has not been told; encoded as it goes."""
         self.batch = BEHIND
         """The number of the batch of the ring that comes after that; `BEHIND` if the buffer has more first."""
         self.complete = True
-        """Whether nothing was lost when it last read from the buffer: then it knows what came before, of whatever life."""
+        """Whether nothing was lost when it last read from the buffer: then it knows what came before, of every incarnation."""
 
 
 BEHIND = -1
@@ -119,7 +119,7 @@ class EventFeed:
                 await self._new_batch.wait()
 
     def _fetch(self, position: StreamPosition) -> list[str]:
-        """Give a client what the buffer has for it. What is to be told at once: that the rest of a life is lost."""
+        """Give a client what the buffer has for it. What is to be told at once: that the rest of an incarnation is lost."""
         self._take_new_records()
         position.complete, records = self._face.records_after(*position.last)
         fetched = records[:RECORDS_PER_FETCH]

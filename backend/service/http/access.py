@@ -93,7 +93,7 @@ class AttemptCounter:
 
 
 class Access:
-    """Decides for one member."""
+    """Decides who may do what with one member."""
 
     def __init__(self, face: Face) -> None:
         self._face = face

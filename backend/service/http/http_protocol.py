@@ -1,6 +1,6 @@
 """HTTP/1.1 as uvicorn speaks it, for clients that may be slow only within limits.
 
-What comes before the first request is complete is the door's concern (`backend.live.transport.listener`), the body of a
+What comes before the first request is complete is the listener's concern (`backend.live.transport.listener`), the body of a
 request that of `backend.service.request_guard`. Left is the head of a later request on the same connection.
 """
 

@@ -32,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class HttpServer:
-    """Serves the application that `make_application` returns. Belongs to one event loop; `hand_over` is for the door."""
+    """Serves the application that `make_application` returns. Belongs to one event loop; the listener calls `hand_over`."""
 
     def __init__(self, make_application: MakeApplication) -> None:
         self._make_application = make_application
@@ -62,7 +62,7 @@ class HttpServer:
             await self._loading
 
     async def close(self, within_seconds: float) -> None:
-        """Tell what is still to be told and finish the answers under way, as long as there is time, then let go of everybody."""
+        """Send the last events and finish the answers under way, as long as there is time; then close all connections."""
         self._closed = True
         if self._loading is not None:
             self._loading.cancel()
@@ -96,7 +96,7 @@ class HttpServer:
 
 
 class PendingClient(asyncio.Protocol):
-    """Somebody who has come before HTTP was loaded: what has been said is kept, more is not read."""
+    """A client that connected before HTTP was loaded: what it has sent is kept, more is not read."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -148,7 +148,7 @@ def _loaded(
         h11_max_incomplete_event_size=LONGEST_HEAD_BYTES,
     )
     config.load()
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what strangers send is no reason to write a line
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests of others are no reason to write a line
     state = ServerState()
 
     def make() -> asyncio.Protocol:

@@ -56,7 +56,7 @@ class CannotRun(Exception):
 
 
 def run_member(configuration: ProcessConfiguration, ready_file: Path | None = None) -> ExitStatus:
-    """Lead the life of one member in this process. Raises `CannotRun`."""
+    """Run one member in this process until it has ended. Raises `CannotRun`."""
     return asyncio.run(_run(configuration, ready_file))
 
 
@@ -72,13 +72,13 @@ async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> 
         loop.add_signal_handler(number, _on_stop_signal, service, number)
     announcing = loop.create_task(_announce_joined(service, ready))
     preparing = loop.create_task(service.http.load()) if configuration.rest_enabled else None
-    await service.over.wait()
+    await service.ended_event.wait()
     for task in (announcing, preparing):
         if task is not None:
             task.cancel()
     if ready is not None:
         ready.remove()
-    await service.closed(CLOSE_TIMEOUT_SECONDS)
+    await service.close(CLOSE_TIMEOUT_SECONDS)
     return process.end()
 
 
@@ -98,7 +98,7 @@ async def _announce_joined(service: MemberService, ready: ReadyFile | None) -> N
 
 
 class _MemberProcess:
-    """One life, with what is to be tidied up after it."""
+    """One member with its journal and log, and how its process ends."""
 
     def __init__(self, configuration: ProcessConfiguration, base_port: int) -> None:
         """`base_port` is the first port of those that an entry of the join list without one stands for. Raises `CannotRun`."""
@@ -141,12 +141,14 @@ class _MemberProcess:
             self.failed_to_join = True
 
     def end(self) -> ExitStatus:
+        """How the process ends; the journal is closed."""
         self.close_journal()
         if self.service.crashed:
             return ExitStatus.CRASHED
         return ExitStatus.NEVER_JOINED if self.failed_to_join else ExitStatus.LEFT
 
     def close_journal(self) -> None:
+        """What is still to be written is; a failure is logged."""
         if self._journal is not None:
             try:
                 self._journal.close()
@@ -199,7 +201,7 @@ def _is_taken(host: str, port: int) -> bool:
 
 def _clock() -> RunClock:
     """Microseconds since 1970, but never backwards: members that know nothing of one another share it as well as can be,
-    and so do the lives of one member."""
+    and so do the incarnations of one member."""
     return RunClock(time.monotonic_ns() - time.time_ns(), 0)
 
 
@@ -236,6 +238,7 @@ class ReadyFile:
         unfinished.replace(self._path)
 
     def remove(self) -> None:
+        """The member has left, or is about to."""
         self._path.unlink(missing_ok=True)
 
 

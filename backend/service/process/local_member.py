@@ -1,9 +1,8 @@
-"""A member of a cluster on this machine, in a process of its own: ``python -m backend.service.local_member``, started by
-`backend.live.process_cluster`.
+"""A member of a cluster on this machine, in a process of its own, which `backend.live.process.process_host` starts.
 
-Orders come in on stdin, reports go out on stdout (`backend.live.control`), complaints for people on stderr; who likes may use
-the member's HTTP face as well, with everything switched on. The process ends with its member, or as soon as stdin does:
-nobody is left who could stop it.
+Requests come in on stdin and reports go out on stdout (`backend.live.process.pipe_messages`); what people should read goes to
+stderr. The member's HTTP interface may be used as well, with everything switched on. The process ends with its member, or
+as soon as stdin does, for then nobody is left who could stop it.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class LocalMember:
-    """Leads the life that `begin` describes, and tells of it on `reports`, a file descriptor."""
+    """Runs the incarnation that `begin` describes, and reports on it to `reports`, a file descriptor."""
 
     def __init__(self, begin: StartIncarnation, reports: int) -> None:
         self._reports = reports
@@ -76,23 +75,24 @@ class LocalMember:
         )
 
     async def begin(self) -> bool:
-        """Whether the life has begun."""
+        """Start the member; whether it has started."""
         try:
             await self.service.start()
         except OSError as problem:
-            self._report(IncarnationStarted(problem.strerror or str(problem), problem.errno))
+            self._send_report(IncarnationStarted(problem.strerror or str(problem), problem.errno))
             return False
-        self._report(IncarnationStarted())
+        self._send_report(IncarnationStarted())
         return True
 
-    async def over(self) -> None:
-        """Return when the life is over and its last words are said."""
-        await self.service.over.wait()
+    async def wait_ended(self) -> None:
+        """Return when the incarnation has ended and its last messages are sent."""
+        await self.service.ended_event.wait()
         if not self.service.crashed:
-            self._report(IncarnationEnded())
-        await self.service.closed(CLOSE_TIMEOUT_SECONDS)
+            self._send_report(IncarnationEnded())
+        await self.service.close(CLOSE_TIMEOUT_SECONDS)
 
     async def execute(self, order: ExecuteCommand | BeginCall | SetLinks) -> None:
+        """Carry out a request; its outcome is reported."""
         host = self.service.host
         match order:
             case SetLinks(conditions):
@@ -105,24 +105,24 @@ class LocalMember:
                 try:
                     await host.execute(command)
                 except CommandRefused as refusal:
-                    self._report(CommandDone(number, str(refusal)))
+                    self._send_report(CommandDone(number, str(refusal)))
                 else:
-                    self._report(CommandDone(number))
+                    self._send_report(CommandDone(number))
 
     # What the member tells
 
     def _recorded(self, record: Record) -> None:
         if isinstance(record.event, StrangerRefused):
-            self._report(
+            self._send_report(
                 PeerRejection(record.event.remote, record.event.reason)
             )  # told by the cluster, as all others of it
         else:
-            self._report(EventRecorded(record))
+            self._send_report(EventRecorded(record))
 
     def _answered(self, number: int, answer: Answer) -> None:
-        self._report(CallAnswered(number, answer))
+        self._send_report(CallAnswered(number, answer))
 
-    def _report(self, report: PipeReport) -> None:
+    def _send_report(self, report: PipeReport) -> None:
         """Written at once and as a whole, so that a kill of this process loses nothing that has happened before it."""
         rest = memoryview(line_of(report))
         try:
@@ -132,8 +132,8 @@ class LocalMember:
             os._exit(1)
 
 
-async def live(reports: int) -> None:
-    """Lead one life, from the first order to its end or to that of stdin."""
+async def run_local_member(reports: int) -> None:
+    """Run one incarnation, from the first request to its end or to that of stdin."""
     orders = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), os.fdopen(STDIN))
     first = PIPE_REQUEST.decode(await orders.readline())
@@ -143,7 +143,7 @@ async def live(reports: int) -> None:
     if not await member.begin():
         return
     obeying = asyncio.create_task(_obey(member, orders))
-    ending = asyncio.create_task(member.over())
+    ending = asyncio.create_task(member.wait_ended())
     await asyncio.wait((obeying, ending), return_when=asyncio.FIRST_COMPLETED)
     if obeying.done():
         obeying.result()
@@ -164,4 +164,4 @@ if __name__ == "__main__":
     own_stdout = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)  # what anybody prints belongs to the people, not among the reports
     sys.stdout = sys.stderr
-    asyncio.run(live(own_stdout))
+    asyncio.run(run_local_member(own_stdout))

@@ -75,7 +75,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class MemberService:
-    """Runs the member that is born with `member_configuration` on the running loop: a `Face`, and the `Keeper` of its host.
+    """Runs the member of `member_configuration` on the running loop: a `Face`, and the `HostObserver` of its host.
 
     `network` knows it by its label, and others as well if commands shall call them by labels. `record_consumers` are given every
     record, after it is in the journal, if there is one. Raises `BadCertificate`.
@@ -94,7 +94,7 @@ class MemberService:
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         kill_point: KillAt | None = None,
     ) -> None:
-        self.over = asyncio.Event()
+        self.ended_event = asyncio.Event()
         self.joined = asyncio.Event()
         """The member has a list for the first time."""
         self.crashed = False
@@ -139,9 +139,9 @@ class MemberService:
         self._stopping = True
         self.host.step(StopMember(self.label))
 
-    async def closed(self, within_seconds: float) -> None:
+    async def close(self, within_seconds: float) -> None:
         """Return when nobody is connected any more, or the time is over."""
-        await asyncio.gather(self.http.close(within_seconds), self.host.closed(within_seconds))
+        await asyncio.gather(self.http.close(within_seconds), self.host.close(within_seconds))
 
     def _application(self) -> ASGIApp:
         from quarterdeck.backend.service.application import application
@@ -328,7 +328,7 @@ class MemberService:
 
     def ended(self, host: Host, crashed: bool) -> None:
         self.crashed = crashed
-        self.over.set()
+        self.ended_event.set()
 
 
 def wire_security(security: Security) -> WireSecurity:

@@ -16,7 +16,7 @@ MOST_BYTES = 8 * 1024 * 1024
 
 
 class RecordBuffer:
-    """Records in the order in which the process made them. Lives change with merges; the order goes on.
+    """Records in the order in which the process made them. Incarnations change with merges; the order goes on.
 
     One reader resumes behind the last record that it has seen, whoever made that one.
     """
@@ -41,8 +41,8 @@ class RecordBuffer:
     def after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
         """The records since (`uuid`, `seq`), oldest first, and whether none in between is lost.
 
-        An empty `uuid` means from the beginning, a `seq` of 0 from the beginning of that life. After a position that is not
-        known here, be it lost or of another process, all come, and something may be missing.
+        An empty `uuid` means from the beginning, a `seq` of 0 from the beginning of that incarnation. After a position that is
+        not known here, be it lost or of another process, all come, and something may be missing.
         """
         wanted = (uuid, seq)
         newer = 0

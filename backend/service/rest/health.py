@@ -63,7 +63,7 @@ async def ready(rest_request: RestRequest) -> Response:
 
 
 async def node_state(rest_request: RestRequest) -> Response:
-    """Whether the process lives and where it stands; asks nobody else."""
+    """Whether the process runs, and what it believes of its cluster; asks nobody else."""
     state = rest_request.face.node_state
     return Response(status_code=503) if state == "SHUT_DOWN" else json_response(state)
 

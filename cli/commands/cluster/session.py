@@ -1,4 +1,4 @@
-"""One visit to a running cluster: who is there, what each of them answers, and names in place of addresses."""
+"""One session with a running cluster: which members there are, what each answers, and names in place of addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quarterdeck.backend.clusters.remote.member_client import (
     RequestRefused,
     Unreachable,
 )
-from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, PartlyDone, carry_out
+from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, PartiallyDone, execute_command
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.picture.text.formatting import one_line, with_names
@@ -88,11 +88,11 @@ class ClusterSession:
         return dict(zip(labels, answers, strict=True))
 
     async def do(self, command: Command) -> None:
-        """Raises `CommandRefused` or `PartlyDone`."""
+        """Raises `CommandRefused` or `PartiallyDone`."""
         members = {
             label: CommandTarget(label, one.address, one.url, one.why) for label, one in self.discovered_members.items()
         }
-        await carry_out(self._client, command, members)
+        await execute_command(self._client, command, members)
 
 
 def run_session(connection: Connection, collect: Callable[[ClusterSession], Awaitable[Result]]) -> Result:
@@ -117,5 +117,5 @@ def run_session(connection: Connection, collect: Callable[[ClusterSession], Awai
         raise CommandFailed(code, str(refusal)) from refusal
     except (Unreachable, BadResponse) as problem:
         raise CommandFailed(ExitCode.UNREACHABLE, str(problem)) from problem
-    except (CommandRefused, PartlyDone) as refusal:
+    except (CommandRefused, PartiallyDone) as refusal:
         raise CommandFailed(ExitCode.REFUSED, str(refusal)) from refusal

@@ -16,7 +16,7 @@ from quarterdeck.backend.clusters.remote.access import Access
 from quarterdeck.backend.clusters.remote.member_client import RequestRefused, Unreachable
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
-from quarterdeck.backend.clusters.remote.remote_commands import PartlyDone
+from quarterdeck.backend.clusters.remote.remote_commands import PartiallyDone
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands import (
     CommandRefused,
@@ -307,7 +307,7 @@ def test_refusals_are_the_members_own_words(cities: tuple[FakeMember, ...]) -> N
             cluster.execute(KillMember("byzantium")).result(20)
         with pytest.raises(CommandRefused, match="where it lives"):
             cluster.execute(StartMember("byzantium")).result(20)
-        with pytest.raises(PartlyDone, match="done by athens; not by byzantium: not now"):
+        with pytest.raises(PartiallyDone, match="done by athens; not by byzantium: not now"):
             cluster.execute(CutLink(("athens",), ("byzantium",))).result(20)
         cities[2].vanish()
         wait_until(lambda: contact(cluster, "cyrene") == "stale")
@@ -338,5 +338,5 @@ def test_closing_ends_what_is_under_way_and_what_comes_later() -> None:
     cluster.close()
     with pytest.raises(CommandRefused, match="closed"):
         cluster.execute(Heal()).result(20)
-    assert not issubclass(PartlyDone, CommandRefused)
+    assert not issubclass(PartiallyDone, CommandRefused)
     assert issubclass(Unreachable, CommandRefused)

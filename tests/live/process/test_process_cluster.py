@@ -105,7 +105,9 @@ def test_a_process_that_does_not_answer_holds_nobody_up(
     os.kill(pid_of(watched.cluster, "n2"), signal.SIGSTOP)
     with pytest.raises(CommandRefused, match=r"n2 did not answer within 0.3 s; kill it"):
         watched.do(Operate("n2"))
-    monkeypatch.setattr(process_host, "ANSWER_TIMEOUT_SECONDS", 5.0)  # so long that those that run answer on any machine
+    monkeypatch.setattr(
+        process_host, "ANSWER_TIMEOUT_SECONDS", 5.0
+    )  # so long that those that run answer on any machine
     watched.do(Operate("n1"))
     watched.cluster.close()
     watched.records += watched.cluster.drain()

@@ -109,7 +109,7 @@ def test_no_bytes_bring_it_down_or_let_anybody_in(
 
 def test_members_talk_while_others_throw() -> None:
     async def story() -> None:
-        limits = Limits(pending_per_host=1_000, strangers=1_000, failures=1e9)
+        limits = Limits(pending_per_host=1_000, pending=1_000, failures=1e9)
         async with net(http=echo, security=WireSecurity("swordfish"), limits=limits) as world:
             a, b, _ = world.members
             thrown = asyncio.create_task(throw_many(a.address, 400, seed=5))

@@ -65,8 +65,8 @@ async def running(*, allow_faults: bool = True) -> AsyncIterator[MemberService]:
     finally:
         service.stop()
         service.stop()
-        await service.over.wait()
-        await service.closed(1)
+        await service.ended_event.wait()
+        await service.close(1)
 
 
 def during(test: Callable[[MemberService], Awaitable[None]], **options: bool) -> None:
@@ -171,7 +171,7 @@ def test_a_member_stops_once_however_often_it_is_asked() -> None:
         service.shut_down(ANN)
         service.shut_down(ANN)
         assert service.node_state == "ACTIVE"  # the answer goes first
-        await asyncio.wait_for(service.over.wait(), 10)
+        await asyncio.wait_for(service.ended_event.wait(), 10)
         assert service.node_state == "SHUT_DOWN"
         with pytest.raises(CommandRefused, match="n1 has ended"):
             await service.do(StopMember("n1"), ANN)
