@@ -103,7 +103,9 @@ def test_it_says_the_same_without_its_script(page: tuple[Page, str]) -> None:
     with_script = opened.evaluate("document.querySelector('main').textContent")
     opened.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
+        before = opened.call("DOM.getDocument", depth=0)["root"]["backendNodeId"]
         opened.open(page[1])
+        wait_until(lambda: opened.call("DOM.getDocument", depth=0)["root"]["backendNodeId"] != before)
         wait_until(lambda: markup_of(opened, "main").count("<details open") >= 7)
         markup = markup_of(opened, "main")
         assert markup.count("<svg") >= 3
