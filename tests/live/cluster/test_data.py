@@ -28,6 +28,7 @@ from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from quarterdeck.backend.live.transport.member_transport import Timeouts
 from tests.live.cluster.observed_cluster import BASE_PORT, ObservedCluster
 from tests.live.cluster.partition_tables import PartitionTables
+from tests.thoroughness import long_after
 
 CALM: dict[str, Any] = {
     "hazelcast.heartbeat.interval.seconds": 0.5,
@@ -74,7 +75,7 @@ class Holding(ObservedCluster):
 Start = Callable[..., Holding]
 
 
-@pytest.fixture(params=[LocalCluster, ProcessCluster])
+@pytest.fixture(params=long_after(1, [LocalCluster, ProcessCluster]))
 def start(request: pytest.FixtureRequest) -> Iterator[Start]:
     open_clusters: list[LiveCluster] = []
 

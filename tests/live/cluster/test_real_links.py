@@ -154,6 +154,7 @@ def until(condition: Callable[[], bool], logs: Path) -> None:
     wait_until(condition, otherwise, poll_seconds=0.1)
 
 
+@pytest.mark.long
 def test_a_trunk_that_goes_down_makes_two_clusters_and_one_again_when_it_is_up(members: Path) -> None:
     until(lambda: are_one(LABELS), members)
     ip("-n", SWITCHES, "link", "set", "trunk", "down")
