@@ -100,9 +100,10 @@ class MemberMachine:
         Raises `CommandRefused` for an order that this member cannot carry out, and then nothing has changed.
         """
         state = self._state
-        if input.__class__ is Receive:
+        if type(input) is Receive:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
-            MESSAGE_HANDLERS[type(input.message)](state, now, input.sender, input.message)
+            message = input.message
+            MESSAGE_HANDLERS[type(message)](state, now, input.sender, message)
             if state.effects or state.departing_for is not None:
                 return conclude(state, now)
             return NOTHING

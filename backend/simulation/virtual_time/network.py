@@ -17,6 +17,9 @@ from quarterdeck.backend.simulation.virtual_time.fingerprint import Fingerprint
 from quarterdeck.backend.simulation.virtual_time.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, DeliveryBatch, Node
 
+Waiting = DeliveryBatch | PeerUnreachable | None
+"""Of a node: what it has sent, that it could not reach another, or None for a wake-up."""
+
 
 class Network:
     """Everything that waits in a simulated run: batches of deliveries, and the wake-ups of members.
@@ -27,8 +30,8 @@ class Network:
     def __init__(self, seed: int, latency: Latency, fingerprint: Fingerprint, *, elide_heartbeats: bool) -> None:
         self.now_us = 0
         self.now_order = NEVER
-        self.queue: list[tuple[int, int, Node, Node | None, DeliveryBatch | None]] = []
-        """Time, order of entry, and the node to wake; or the first receiver, the sender and the batch."""
+        self.queue: list[tuple[int, int, Node, Waiting]] = []
+        """Time, order of entry, a node, and what waits for it."""
         self.nodes: dict[Address, Node] = {}
         """All addresses to which anything can be sent."""
         self.running = 0
@@ -122,14 +125,13 @@ class Network:
 
     def _enqueue(self, sender: Node, batch: DeliveryBatch) -> None:
         """Let a batch of deliveries, or what is left of it, wait for its next arrival."""
-        heappush(self.queue, (batch[-1][0], batch[-1][1], sender, sender, batch))
+        heappush(self.queue, (batch[-1][0], batch[-1][1], sender, batch))
 
     def report_unreachable(self, receiver: Node, target: Node, reason: str) -> None:
         """Let `receiver` hear soon that `target` could not be reached, or that the connection to it is lost."""
         at = self.now_us + self._latency_model.least_us
         self._order += 1
-        batch: DeliveryBatch = [(at, self._order, receiver, PeerUnreachable(target.address, reason))]
-        heappush(self.queue, (at, self._order, receiver, target, batch))
+        heappush(self.queue, (at, self._order, receiver, PeerUnreachable(target.address, reason)))
 
     def plan_wake(self, node: Node) -> None:
         """Have the member at `node` woken at its next deadline, unless that is planned already."""
@@ -141,4 +143,4 @@ class Network:
         if earliest < node.wake_at:
             node.wake_at = earliest
             self._order += 1
-            heappush(self.queue, (earliest, self._order, node, None, None))
+            heappush(self.queue, (earliest, self._order, node, None))

@@ -69,7 +69,7 @@ class Node:
         self.kill_point: KillAt | None = None
         """Where in a protocol the present process is killed, or the next one if none runs."""
         self.paused = False
-        self.inbox: list[tuple[Node, Content]] = []
+        self.inbox: list[tuple[Node, Receive | PeerUnreachable]] = []
         """What has arrived while the member is paused, and from where."""
         self.wake_at = NEVER
 
@@ -91,11 +91,8 @@ class Node:
         self.wake_at = NEVER
 
 
-Content = Receive | PeerUnreachable
-"""What arrives: a message, or word that a message could not be delivered."""
-
-Arrival = tuple[int, int, Node, Content]
-"""When something arrives, its place among all that arrives then, where, and what it is."""
+Arrival = tuple[int, int, Node, Receive]
+"""When a message arrives, its place among all that arrives then, where, and what it is."""
 
 DeliveryBatch = list[Arrival]
 """What one member sent at one instant, the last to arrive first. It stands in the queue as one entry, so that a broadcast that

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from heapq import heappop, heappush
 
 import msgspec
@@ -28,7 +29,16 @@ from quarterdeck.backend.core.commands import (
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
 from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
-from quarterdeck.backend.core.inputs import START, TICK, Call, Input, MemberOrder, PeersHeardSince, PeerUnreachable
+from quarterdeck.backend.core.inputs import (
+    START,
+    TICK,
+    Call,
+    Input,
+    MemberOrder,
+    PeersHeardSince,
+    PeerUnreachable,
+    Receive,
+)
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
@@ -39,7 +49,7 @@ from quarterdeck.backend.simulation.virtual_time.elision import can_elide
 from quarterdeck.backend.simulation.virtual_time.fingerprint import NUMBERS_PER_UPDATE, Fingerprint
 from quarterdeck.backend.simulation.virtual_time.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.network import Network
-from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, Content, DeliveryBatch, Node
+from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, DeliveryBatch, Node
 
 PLAIN_LATENCY = Latency()
 
@@ -85,6 +95,7 @@ class World:
         self._own_records = 0
         self._fingerprint = Fingerprint()
         self._settings = settings
+        self._late_after_us = late_after_us(settings)
         self._settled_at = 0
         elide = elide_heartbeats and can_elide(settings, latency) and not clocks
         self._network = Network(seed, latency, self._fingerprint, elide_heartbeats=elide)
@@ -246,13 +257,17 @@ class World:
         while queue and queue[0][0] <= at_us:
             if self.events > most_events:
                 return
-            at, order, node, sender, content = heappop(queue)
-            if sender is None:
-                network.now_us, network.now_order = at, order
-                self.events += 1
+            at, order, node, waiting = heappop(queue)
+            if isinstance(waiting, list):
+                self._deliver_batch(node, waiting, at_us)
+                continue
+            network.now_us, network.now_order = at, order
+            self.events += 1
+            if waiting is None:
                 self._wake(node, at)
             else:
-                self._deliver_batch(sender, content, at_us)  # type: ignore[arg-type]
+                self._fingerprint.add(at | node.code)
+                self._deliver(node, node, waiting)
         network.now_us, network.now_order = max(network.now_us, at_us), NEVER
 
     def _deliver_batch(self, sender: Node, batch: DeliveryBatch, until_us: int) -> None:
@@ -264,21 +279,22 @@ class World:
             at, order, node, content = batch.pop()
             add(at | node.code)
             machine = node.machine
-            if machine is None or node.needs_slow_path or content.__class__ is PeerUnreachable:
+            if machine is None or node.needs_slow_path:
                 network.now_us, network.now_order = at, order
                 self._deliver(node, sender, content)
             else:
                 effects = machine.step(at, content)
                 if effects:
                     network.now_us, network.now_order = at, order
-                    self._carry_out(node, effects)
+                    carry_out(effects, node.process)
+                    network.plan_wake(node)
                 elif machine.timers.earliest < node.wake_at:
                     network.plan_wake(node)
             if not batch:
                 break
             following = batch[-1]
             if following[0] > until_us or (queue and queue[0] < following):  # type: ignore[operator]
-                heappush(queue, (following[0], following[1], node, sender, batch))
+                heappush(queue, (following[0], following[1], sender, batch))
                 break
         self.events += before - len(batch)
         if self.events - self._settled_at > NUMBERS_PER_UPDATE:
@@ -298,13 +314,12 @@ class World:
             elision = self._network.elision
             if elision is not None and elision.is_calm and machine.inspect().all_heard_until_us <= at:
                 self._vouch_for_elided(machine, at)
-            self._carry_out(node, machine.step(now_us, TICK))
-        else:
-            self._network.plan_wake(node)
+            carry_out(machine.step(now_us, TICK), node.process)
+        self._network.plan_wake(node)
 
     # What members do
 
-    def _deliver(self, node: Node, sender: Node, content: Content) -> None:
+    def _deliver(self, node: Node, sender: Node, content: Receive | PeerUnreachable) -> None:
         """The slow path: what arrives where nobody runs, at a paused member or one with its own clock, or tells of a failure."""
         self._network.end_calm()
         machine = node.machine
@@ -328,7 +343,7 @@ class World:
         """Tell a member that all were heard of, though their heartbeats were left out; end the calm if that is not certain."""
         elision = self._network.elision
         assert elision is not None
-        late_us = late_after_us(self._settings)
+        late_us = self._late_after_us
         heard_us = elision.heard_since_us(at, late_us)
         if heard_us + late_us > at:
             machine.step(at, PeersHeardSince(heard_us))
@@ -351,19 +366,19 @@ class World:
 class _Process:
     """Carries out the effects of the member at `node`: a `backend.core.effects.MemberProcess`."""
 
-    __slots__ = ("_network", "_node", "_world")
+    __slots__ = ("_node", "_world", "transmit")
+
+    transmit: Callable[[Deliveries], None]
+    """Straight to the network: every round of heartbeats goes this way."""
 
     def __init__(self, world: World, node: Node) -> None:
         self._world = world
-        self._network = world._network
         self._node = node
+        self.transmit = partial(world._network.transmit, node)
 
     @property
     def kill_point(self) -> KillAt | None:
         return self._node.kill_point
-
-    def transmit(self, deliveries: Deliveries) -> None:
-        self._network.transmit(self._node, deliveries)
 
     def record(self, record: Record) -> None:
         """At the run's time instead of the member's own."""
