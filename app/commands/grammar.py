@@ -26,9 +26,10 @@ from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.properties import SECOND_US
 
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
-UNIT_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
+UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US}
 
 LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds")
 """Kinds of arguments that go on for as many words as there are."""

@@ -7,6 +7,7 @@ import json
 import msgspec
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.event_filter import kind_of
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
@@ -20,7 +21,7 @@ def facts_of(record: Record, words: str) -> tuple[Fact, ...]:
         Fact("member", one_line(record.member)),
         Fact("incarnation", f"{one_line(record.uuid)}, event {record.seq} of it"),
         Fact("run", one_line(record.run)),
-        Fact("at", f"{record.at / 1_000_000:.6f} s on the run's clock"),
+        Fact("at", f"{record.at / SECOND_US:.6f} s on the run's clock"),
         *(Fact(name.replace("_", " "), one_line(_text(value))) for name, value in fields.items() if name != "kind"),
     )
 

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from quarterdeck.app.events.tones import tone_of
 from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.event_filter import EventFilter, kind_of
 from quarterdeck.backend.picture.text.event_description import clock_text, describe_event
 from quarterdeck.backend.picture.text.formatting import NameOf, one_line, with_names
@@ -92,4 +93,4 @@ def words_of(record: Record, name_of: NameOf) -> str:
 @lru_cache(maxsize=4096)
 def utc_text(utc_us: int) -> str:
     """The time of day in UTC, with milliseconds."""
-    return datetime.fromtimestamp(utc_us / 1_000_000, tz=UTC).strftime("%H:%M:%S.%f")[:-3]
+    return datetime.fromtimestamp(utc_us / SECOND_US, tz=UTC).strftime("%H:%M:%S.%f")[:-3]

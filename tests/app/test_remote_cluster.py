@@ -10,7 +10,8 @@ from quarterdeck.backend.clusters.connection_status import ConnectionStatus
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
-from tests.app.fakes.fake_cluster import SECOND_US, FakeCluster
+from quarterdeck.backend.core.properties import SECOND_US
+from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 
 

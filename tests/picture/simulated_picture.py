@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from quarterdeck.backend.core.commands import ArrangePartitions, Command, StartMember
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.properties import PropertyValue, Settings
+from quarterdeck.backend.core.properties import SECOND_US, PropertyValue, Settings
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.virtual_time.world import World
-
-SECOND_US = 1_000_000
 
 
 class SimulatedPicture:

@@ -33,7 +33,7 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration
-from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts, checked_join_lists, checked_labels
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
@@ -339,7 +339,7 @@ class LiveCluster(ABC):
     async def _stop(self, host: Host) -> None:
         """Return when the member has said goodbye. Raises `CommandRefused` when it dies before, or takes too long."""
         await host.execute(StopMember(host.label))
-        seconds = self._settings.graceful_shutdown_us / 1_000_000 + GOODBYE_TIMEOUT_SECONDS
+        seconds = self._settings.graceful_shutdown_us / SECOND_US + GOODBYE_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(seconds):
                 left = await host.wait_ended()

@@ -19,6 +19,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
 from quarterdeck.backend.live.security.tls import OPEN, Tls, WireSecurity, certificate_mismatch
 from quarterdeck.backend.live.transport.connection import Connection, reason_of
@@ -301,7 +302,7 @@ class MemberTransport:
             self._begin_dial(peer)
 
     def _send_late(self, peer: Peer, queued_frame: QueuedFrame, delay_us: int) -> None:
-        due = self._loop.time() + delay_us / 1_000_000
+        due = self._loop.time() + delay_us / SECOND_US
         if peer.delayed:
             due = max(due, peer.delayed[-1][0])
         peer.delayed.append((due, queued_frame))

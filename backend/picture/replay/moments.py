@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.replay.playhead import Playhead
 from quarterdeck.backend.picture.replay.tape import Tape
 
 SECONDS = re.compile(r"(?:(?P<minutes>\d+):)?(?P<seconds>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|)")
-UNIT_US = {"": 1_000_000, "s": 1_000_000, "ms": 1_000, "m": 60_000_000}
+UNIT_US = {"": SECOND_US, "s": SECOND_US, "ms": 1_000, "m": 60_000_000}
 EVENT = re.compile(r"(?P<member>.+)#(?P<seq>\d+)")
 
 USAGE = "write seconds (12.5, 1:30), +2 or -500ms from here, MEMBER#NUMBER of an event, a bookmark, start or end"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
 
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.replay.landmarks import Landmark, Lane
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.fact import Tone
@@ -118,5 +119,5 @@ def _ticks(from_us: int, to_us: int, width: int) -> Sequence[tuple[int, str]]:
 
 def seconds_text(at_us: int) -> str:
     """A moment in seconds, with as many decimals as it has."""
-    whole, rest = divmod(at_us, 1_000_000)
+    whole, rest = divmod(at_us, SECOND_US)
     return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + " s"

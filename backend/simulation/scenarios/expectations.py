@@ -12,6 +12,7 @@ from typing import Any
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.simulation.scenarios.scenario import Expect, event_text
 
@@ -34,7 +35,7 @@ def forbidden_event(expect: Expect, picture: Picture, records: Iterable[Record])
     """What happened although `never` forbids it, in words; empty when nothing did. Waiting longer cannot change that."""
     for record in records:
         if (kind := _kind(record)) in expect.never:
-            return f"{kind} happened to {record.member} at {record.at / 1_000_000:.3f} s; expected never"
+            return f"{kind} happened to {record.member} at {record.at / SECOND_US:.3f} s; expected never"
     return ""
 
 

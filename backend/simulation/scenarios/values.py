@@ -10,12 +10,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
-from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
+from quarterdeck.backend.core.properties import SECOND_US, BadProperty, PropertyValue, Settings
 from quarterdeck.backend.documents.yaml_document import did_you_mean
 
 LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 DURATION_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h)")
-UNIT_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US, "m": 60_000_000, "h": 3_600_000_000}
 MOST_MEMBERS = 1_000
 
 

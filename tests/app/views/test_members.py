@@ -11,7 +11,8 @@ from textual.pilot import Pilot
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.members.screen import MembersScreen
 from quarterdeck.backend.core.events import HeartbeatLate, ProcessKilled
-from tests.app.fakes.fake_cluster import SECOND_US, FakeCluster
+from quarterdeck.backend.core.properties import SECOND_US
+from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 
 FIVE = ("n1", "n2", "n3", "n4", "n10")

@@ -24,12 +24,12 @@ from quarterdeck.backend.core.commands import (
 )
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 
-SECOND_US = 1_000_000
 SCENARIO = """
 title: Three
 members: [n1, n2, n3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import HeartbeatLate, ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import (
     ListOrder,
     MemberRow,
@@ -15,7 +16,7 @@ from quarterdeck.backend.picture.boards.member_board import (
 )
 from quarterdeck.backend.picture.boards.member_detail import member_detail
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.fake_cluster import SECOND_US, FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")
 

@@ -14,10 +14,11 @@ from quarterdeck.backend.core.partitions.events import (
     TableChanged,
     TableRecoveryStarted,
 )
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_detail import INDENT, member_detail
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import age_text
-from tests.app.fakes.fake_cluster import SECOND_US, FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")
 

@@ -8,6 +8,7 @@ import pytest
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.membership.split_brain.cluster_search import SEARCH
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import SearchPlan
 from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario, read_scenario
@@ -15,7 +16,6 @@ from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
 
-SECOND_US = 1_000_000
 LOOK_US = SECOND_US // 4
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -10,6 +10,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import SetJoinList
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.join_list import parse_join_list
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_board import JoinListBoard, clusters_text, join_list_facts
 from quarterdeck.backend.picture.merging.join_list_edit import (
@@ -20,7 +21,7 @@ from quarterdeck.backend.picture.merging.join_list_edit import (
     spread_of,
     sub_cluster,
 )
-from tests.app.fakes.fake_cluster import SECOND_US, FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")
 STRANGER = Address("10.9.9.9:5701")

@@ -20,6 +20,7 @@ from quarterdeck.backend.core.commands import (
     StartMember,
 )
 from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.merge_blockers import CONFIGURED, MERGING_TAKES
 from quarterdeck.backend.picture.merging.why_not_merging import Pair, pairs_left_out, why_not_merging
@@ -31,7 +32,6 @@ from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedD
 from quarterdeck.backend.simulation.swarm_testing.trial import drawn_scenario
 from tests.app.fakes.fake_cluster import FakeCluster
 
-SECOND_US = 1_000_000
 LOOK_US = SECOND_US // 20
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

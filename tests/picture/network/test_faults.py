@@ -20,13 +20,13 @@ from quarterdeck.backend.core.commands import (
 )
 from quarterdeck.backend.core.events import MemberStarted, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.network.link_impairments import Impairment, impairments_of
 from quarterdeck.backend.picture.what_if.fault_presets import preset
 from tests.thoroughness import examples
 
-SECOND_US = 1_000_000
 SIX = ("a", "b", "c", "d", "e", "f")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.commands import CutLink, DelayLink, DropMessages, LoseOnLink, Partition
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, Record
 from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.suspicion_board import (
     summarize_suspicions,
     suspicion_cell,
@@ -23,7 +24,7 @@ from quarterdeck.backend.picture.network.network_board import (
     planned_links,
     zones_of,
 )
-from tests.app.fakes.fake_cluster import SECOND_US, FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster
 from tests.picture.simulated_picture import SimulatedPicture
 
 FOUR = ("n1", "n2", "n3", "n4")

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.replay.playhead import SPEEDS, BadSpeed, Playhead, next_speed, previous_speed
 from quarterdeck.backend.picture.replay.tape import Tape
 from tests.picture.replay.random_records import EVENTS, records_of
-
-SECOND_US = 1_000_000
 
 
 def tape_of(*seconds: float, capacity: int = 1_000) -> Tape:

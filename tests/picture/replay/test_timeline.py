@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.replay.landmarks import Landmark, Landmarks
 from quarterdeck.backend.picture.replay.moments import BadMoment, moment_of
 from quarterdeck.backend.picture.replay.playhead import Playhead
@@ -23,7 +24,6 @@ from quarterdeck.backend.picture.replay.timeline import (
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.picture.replay.random_records import EVENTS, records_of
 
-SECOND_US = 1_000_000
 THREE = ("n1", "n2", "n3")
 
 

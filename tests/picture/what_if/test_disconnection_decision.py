@@ -18,6 +18,7 @@ from quarterdeck.backend.core.events import (
     Record,
     SettingsChanged,
 )
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.disconnection_decision import decide, decision_facts
@@ -30,7 +31,7 @@ from quarterdeck.backend.picture.what_if.timing import (
     timing_of,
 )
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.picture.simulated_picture import SECOND_US, SimulatedPicture
+from tests.picture.simulated_picture import SimulatedPicture
 from tests.thoroughness import long_after
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")

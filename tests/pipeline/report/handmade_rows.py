@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.builder import build_report
@@ -24,8 +25,6 @@ from quarterdeck.backend.pipeline.report.model import (
 )
 from quarterdeck.backend.pipeline.report.rows import BinRow, FaultRow, Row, Rows, RunRow
 from quarterdeck.backend.pipeline.rules.finding import Finding, Witness
-
-SECOND_US = 1_000_000
 
 
 def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int = 3) -> Rows:

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.report import model
 from quarterdeck.backend.pipeline.report.limits import Limits
 from quarterdeck.backend.pipeline.report.output import as_bytes
 from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
 from quarterdeck.backend.pipeline.report.scale import Scale, clock, quantity, span
-from tests.pipeline.report.handmade_rows import SECOND_US, finding, report_of, rows_of
+from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "report.md"
 

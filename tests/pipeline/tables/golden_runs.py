@@ -31,7 +31,6 @@ from quarterdeck.backend.pipeline.tables.store import update_store
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 
-SECOND_US = 1_000_000
 STARTED_US = {2: 20_000, 3: 30_000, 5: 50_000}
 """When the steps of a scenario begin, by the number of members: each is looked at every 10 ms until it has joined."""
 
