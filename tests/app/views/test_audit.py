@@ -18,8 +18,8 @@ from quarterdeck.app.views.audit.screen import AuditScreen
 from quarterdeck.backend.core import events
 from tests import waiting
 from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.finding_line import line
 from tests.app.fakes.screen_text import screen_text, settle
-from tests.app.views.test_findings import line
 
 REPORT = {
     "findings": [

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from quarterdeck.app.views.audit.findings import Finding, FindingsFile, of_run, of_violation
 from quarterdeck.backend.clusters.invariant_monitor import Violation
 from quarterdeck.backend.core.events import ProcessKilled, Record
-
-
-def line(seq: int, run: str = "run-1") -> bytes:
-    found = {
-        "rule": "version", "severity": "violation", "run": run, "member": "athens", "uuid": "u", "seq": seq, "at": 5,
-        "detail": "went back", "witnesses": [{"uuid": "u", "seq": seq}],
-    }  # fmt: skip
-    return json.dumps(found).encode() + b"\n"
+from tests.app.fakes.finding_line import line
 
 
 def append(path: Path, text: bytes) -> None:
