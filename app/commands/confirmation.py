@@ -1,4 +1,4 @@
-"""Whether a deed is asked about first, and how: not at all, with a button that says no, or with the cluster's name to type."""
+"""Whether a command is confirmed first, and how: not at all, with a button that says no, or with the cluster's name to type."""
 
 from __future__ import annotations
 

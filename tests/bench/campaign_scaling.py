@@ -61,7 +61,7 @@ def measured(
     plain: Sequence[VerdictRow],
     plain_seconds: float,
 ) -> dict[str, object]:
-    """The errands once more on `master`, which must find what the plain loop found."""
+    """The planned runs once more on `master`, which must find what the plain loop found."""
     tell(f"the same on {master}, after {plain_seconds:.0f} s of the plain loop")
     session = start_session(master, profile="throughput")
     greatest = max(request.seed for request in requests)

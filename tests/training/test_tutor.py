@@ -59,7 +59,7 @@ def test_it_waits_for_the_trainee_and_for_the_cluster() -> None:
     assert tutor.phase == "to-do"
     trainee.lesson.go_on()
     trainee.lesson.advance(trainee.stage.drain())
-    assert tutor.phase == "expecting", "words between a deed and what it leads to hold nothing up"
+    assert tutor.phase == "expecting", "narration does not pause the demo"
     assert "cyrene follows athens; expected byzantium" in tutor.missing
     assert 19_000_000 < tutor.remaining_us(trainee.stage.now_us()) <= 20_000_000
     trainee.until("reading")

@@ -70,7 +70,7 @@ def _read(text: str) -> Scenario:
 
 
 def in_order(campaign: Campaign, seeds: range) -> list[PlannedRun]:
-    """All errands in an order that has nothing to do with their cost, so that every part of it costs about the same."""
+    """All planned runs in an order that has nothing to do with their cost, so that every part of it costs about the same."""
     planned_runs = [PlannedRun(variant, seed) for variant in range(len(campaign.variants)) for seed in seeds]
     return sorted(planned_runs, key=lambda one: blake2b(b"%d/%d" % (one.variant, one.seed), digest_size=8).digest())
 
@@ -86,7 +86,7 @@ ALL_HEARTBEATS = 4
 
 
 def expected_seconds(campaign: Campaign, planned_run: PlannedRun) -> float:
-    """What an errand will cost, as far as one can tell without running it."""
+    """What a planned run will cost, as far as one can tell without running it."""
     if campaign.scenario:
         return SCENARIO_SECONDS
     times = ALL_HEARTBEATS if campaign.is_sweep else 1

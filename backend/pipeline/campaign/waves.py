@@ -1,4 +1,4 @@
-"""A campaign on Spark: errands become tasks of a few seconds, tasks become waves, and each wave is one small Spark job.
+"""A campaign on Spark: planned runs become tasks of a few seconds, tasks become waves, and each wave is one small Spark job.
 
 A wave comes back whole, so what has come back is safe whatever happens then, and the campaign learns from it how long tasks
 really take. Two waves are on their way at a time: while the last tasks of one run, the cores that are free begin the next.
@@ -44,9 +44,9 @@ WAVES_IN_FLIGHT = 2
 def run_waves(
     spark: SparkSession, campaign: Campaign, planned_runs: Sequence[PlannedRun], attempt: Attempt | None = None
 ) -> Iterator[list[VerdictRow]]:
-    """Run all errands; the rows of each wave as it comes back. Raises what Spark raises when executors are lost for good.
+    """Run all planned runs; the rows of each wave as it comes back. Raises what Spark raises when executors are lost for good.
 
-    Leaving the iterator early ends what is under way. `attempt` is what is done with an errand on an executor.
+    Leaving the iterator early ends what is under way. `attempt` is what is done with a planned run on an executor.
     """
     work = partial(
         _work, attempt=attempt or partial(attempt_once, campaign), wall_seconds=WALL_TIMES_CPU * campaign.cpu_seconds
@@ -76,7 +76,7 @@ def run_waves(
 
 
 class _Queue:
-    """Errands that wait, and how many of them make a task."""
+    """Planned runs that wait, and how many of them make a task."""
 
     def __init__(self, campaign: Campaign, planned_runs: Sequence[PlannedRun], cores: int) -> None:
         self._campaign = campaign
@@ -149,7 +149,7 @@ def _one_wave(
 def _work(
     batches: Iterator[pa.RecordBatch], *, tasks: Sequence[tuple[PlannedRun, ...]], attempt: Attempt, wall_seconds: float
 ) -> Iterator[pa.RecordBatch]:
-    """A task, on an executor: its errands one after the other in a process that may be lost."""
+    """A task, on an executor: its planned runs one after the other in a process that may be lost."""
     exit_with_task()
     context = TaskContext.get()
     tries = context.attemptNumber() if context is not None else 0

@@ -91,7 +91,7 @@ class NoJoinsWhileClosed(Invariant):
     def __init__(self, incarnations: Incarnations) -> None:
         self._incarnations = incarnations
         self._closed: dict[str, tuple[Record, set[Address]]] = {}
-        """By life: the record that closed the doors, and who may come back."""
+        """By incarnation: the record that closed the cluster, and who may come back."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {ClusterStateChanged: self._change, ListInstalled: self._install}

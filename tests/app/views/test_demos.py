@@ -58,7 +58,7 @@ def lesson_screen(app: Console) -> DemosScreen:
 
 
 async def begin(pilot: Pilot[None], app: Console, demo: str = "first-cluster") -> DemosScreen:
-    """A simulated demo, as far as its first question or deed, in hurried time."""
+    """A simulated demo, as far as its first question or action, in hurried time."""
     await type_line(pilot, f"demo {demo} 3")
     await until(pilot, lambda: isinstance(app.cluster, SimulatedDemo))
     assert isinstance(app.cluster, SimulatedCluster)

@@ -184,7 +184,7 @@ def test_an_event_opens_time_at_its_moment() -> None:
 
 
 class Jumps:
-    """A desk that notes where it is sent."""
+    """A console that records where it is sent."""
 
     def __init__(self, jumps: list[tuple[str, int | None]]) -> None:
         self._jumps = jumps

@@ -30,7 +30,7 @@ class MigrationEvent(Struct, frozen=True):
 
 
 class MigrationService(Protocol):
-    """A keeper of data by partitions. Its rule: data stays while the member's replica index is 0 or above.
+    """Whatever stores data by partitions. Its rule: data stays while the member's replica index is 0 or above.
 
     For every migration `before` comes first and exactly one of `commit` and `rollback` last. Nothing of the partition is changed
     by clients between them at the source.
