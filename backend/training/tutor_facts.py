@@ -1,4 +1,4 @@
-"""What a tutor has to say at this moment, as facts for a sheet: narration, the question, the action, what is missing, the score."""
+"""What a tutor says now, as facts for a sheet: narration, the question, the action, what is missing, the score."""
 
 from __future__ import annotations
 
