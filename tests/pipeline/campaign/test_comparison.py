@@ -80,6 +80,7 @@ def test_equal_rows_give_equal_intervals_in_any_order() -> None:
     assert compare_variants(TWO, rows) == compare_variants(TWO, reversed(rows))
 
 
+@pytest.mark.long
 def test_the_interval_of_a_mean_covers_it_about_as_often_as_it_says() -> None:
     """60 samples of 40 from an even spread between 0 and 1, whose mean is a half."""
     from random import Random

@@ -69,6 +69,7 @@ def plain(campaign: Campaign, seeds: range) -> list[VerdictRow]:
     return [attempt_module.attempt(campaign, PlannedRun(0, seed)) for seed in seeds]
 
 
+@pytest.mark.long
 def test_a_campaign_finds_what_a_loop_finds(spark: SparkSession, tmp_path: Path) -> None:
     told: list[Progress] = []
     summary = run_campaign(spark, SMALL, range(1, 61), tmp_path / "out", on_progress=told.append)
@@ -107,6 +108,7 @@ def test_a_lost_worker_costs_a_second_try(spark: SparkSession, tmp_path: Path) -
     assert next(row for row in rows if row.seed == 4).attempt == 1
 
 
+@pytest.mark.long
 def test_resuming_runs_only_what_is_missing(spark: SparkSession, tmp_path: Path) -> None:
     first = run_campaign(spark, SMALL, range(1, 21), tmp_path)
     assert first.took.runs == 20
@@ -120,6 +122,7 @@ def test_resuming_runs_only_what_is_missing(spark: SparkSession, tmp_path: Path)
     assert run_campaign(spark, SMALL, range(1, 21), tmp_path, resume=True).digest == first.digest
 
 
+@pytest.mark.long
 def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     first = run_campaign(spark, SMALL, range(1, 11), tmp_path)
     for chunk in (tmp_path / "verdicts").iterdir():
