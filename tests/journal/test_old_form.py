@@ -70,3 +70,16 @@ def test_a_record_of_today_is_left_alone() -> None:
     raised = events.SuspicionRaised(events.Address("a:1"), "u", "it said goodbye")
     record = Record("r", "n", "v", 1, 0, 0, raised, RecordId("v", 0), FORM)
     assert upgraded(record) is record
+
+
+@pytest.mark.parametrize("seed", range(3, 9))
+def test_the_core_records_no_unknown_cause_and_names_only_records_before(seed: int) -> None:
+    scenario = load_scenario(SCENARIOS / f"{('claim-a-to-f', 'cut-lite', 'p-frozen')[seed % 3]}.yaml")
+    told: list[Record] = []
+    simulate(scenario, seed, told)
+    seen: set[RecordId] = set()
+    for record in told:
+        assert getattr(record.event, "cause", "") != "unknown", record
+        assert record.because is None or record.because in seen, record
+        seen.add(RecordId(record.uuid, record.seq))
+    assert any(record.because is not None for record in told)

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterProfile, ProfiledMember
-from quarterdeck.backend.core.membership.split_brain.merge_decision import RULES, Outcome, decide_merge, passed_before
+from quarterdeck.backend.core.membership.split_brain.merge_decision import (
+    RULES,
+    MergeDirection,
+    decide_merge,
+    passed_before,
+)
 
-MIRROR: dict[Outcome, Outcome] = {
+MIRROR: dict[MergeDirection, MergeDirection] = {
     "local-merges": "remote-merges",
     "remote-merges": "local-merges",
     "cannot-merge": "cannot-merge",
@@ -37,7 +42,7 @@ def profile(*members: str, lite: str = "", **others: Any) -> ClusterProfile:
 LOCAL = profile("a:1", "b:1")
 REMOTE = profile("c:1", "d:1")
 
-TABLE: list[tuple[ClusterProfile, ClusterProfile | None, Outcome, str, str]] = [
+TABLE: list[tuple[ClusterProfile, ClusterProfile | None, MergeDirection, str, str]] = [
     (LOCAL, None, "cannot-merge", "no-answer", "nobody answered a:1"),
     (
         LOCAL,
@@ -73,7 +78,7 @@ TABLE: list[tuple[ClusterProfile, ClusterProfile | None, Outcome, str, str]] = [
 
 @pytest.mark.parametrize(("local", "remote", "outcome", "rule", "why"), TABLE)
 def test_each_rule_decides_and_says_why(
-    local: ClusterProfile, remote: ClusterProfile | None, outcome: Outcome, rule: str, why: str
+    local: ClusterProfile, remote: ClusterProfile | None, outcome: MergeDirection, rule: str, why: str
 ) -> None:
     decision = decide_merge(local, remote)
     assert (decision.decision, decision.rule) == (outcome, rule)
@@ -164,7 +169,7 @@ def profiles(draw: st.DrawFn) -> ClusterProfile:
 def test_both_sides_come_to_the_same_outcome(one: ClusterProfile, other: ClusterProfile) -> None:
     here, there = decide_merge(one, other), decide_merge(other, one)
     assert there.decision == MIRROR[here.decision]
-    assert here.decision in get_args(Outcome)
+    assert here.decision in get_args(MergeDirection)
     if here.decision != "cannot-merge":
         assert here.rule == there.rule
         assert here.why.rpartition("so ")[2] == there.why.rpartition("so ")[2], "both name the same loser"
