@@ -13,13 +13,12 @@ from typing import NoReturn
 import typer
 
 from quarterdeck import __version__
-from quarterdeck.cli.commands import console, demo, journal, keys, member, simulate, swarm
+from quarterdeck.cli.commands import console, demo, journal, member, settings, simulate, swarm
 from quarterdeck.cli.commands.cluster import queries as cluster
 from quarterdeck.cli.commands.map import operations as map_commands
 from quarterdeck.cli.commands.plan import group as plan
 from quarterdeck.cli.commands.spark import audit, campaign, pipeline
 from quarterdeck.cli.commands.web import command as web
-from quarterdeck.cli.configuration import paths
 from quarterdeck.cli.exits import ExitCode, in_one_line
 from quarterdeck.cli.output import say
 
@@ -57,8 +56,7 @@ for group in (
     audit,
     pipeline,
     plan,
-    keys,
-    paths,
+    settings,
     web,
 ):
     group.register(app)

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.journal import JournalOption, NoJournalOption, new_run, recording
-from quarterdeck.cli.commands.run_options import LogOption, ProcessesOption, write_log
+from quarterdeck.cli.commands.run_options import (
+    JournalOption,
+    LogOption,
+    NoJournalOption,
+    ProcessesOption,
+    new_run,
+    recording,
+    write_log,
+)
 from quarterdeck.cli.configuration.connection import Connection, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as

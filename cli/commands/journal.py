@@ -1,13 +1,7 @@
-"""`quarterdeck journal`: what is recorded; and how the other commands record."""
+"""`quarterdeck journal`: lists and prints what is recorded."""
 
 from __future__ import annotations
 
-import secrets
-import shlex
-import shutil
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -22,13 +16,8 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 if TYPE_CHECKING:
     from quarterdeck.backend.core.events import Record
     from quarterdeck.backend.journal.reader import Journal
-    from quarterdeck.backend.journal.writer import JournalWriter
     from quarterdeck.backend.picture.fold.picture import Belief, Picture
 
-JournalOption = Annotated[
-    Path | None, typer.Option("--journal", metavar="DIR", help="Record into this folder instead of the usual one.")
-]
-NoJournalOption = Annotated[bool, typer.Option("--no-journal", help="Record nothing.")]
 
 RUN_COLUMNS = ("run", "members", "records", "files", "size_bytes", "first", "last", "problems")
 RECORD_COLUMNS = ("utc", "at_us", "run", "member", "uuid", "seq", "kind", "event")
@@ -185,50 +174,7 @@ def record_row(record: Record, *, flat: bool) -> dict[str, object]:
     }
 
 
-def new_run(name: str) -> str:
-    """A name for a run of the cluster or scenario `name`: in order of time, and never the same twice."""
-    from quarterdeck.backend.journal.files import usable_name
-
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{usable_name(name)}-{secrets.token_hex(2)}"
-
-
-@contextmanager
-def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[JournalWriter | None]:
-    """A writer for `run` under `root`, closed at the end; None when no journal is `wanted`.
-
-    Afterwards says where the journal is and how to audit it. Raises `CommandFailed` when it cannot be written, or when
-    `run` is recorded under `root` already.
-    """
-    if not wanted:
-        yield None
-        return
-    from quarterdeck.backend.journal.files import run_directory
-    from quarterdeck.backend.journal.writer import JournalWriter
-
-    root = root or journal_root()
-    directory = run_directory(root, run)
-    if directory.exists():
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{directory}: recorded already; name another folder or remove it")
-    with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
-        writer = JournalWriter(root, run, "quarterdeck")
-    for leftover in writer.recovered:
-        say(f"journal: {leftover.file}: {leftover.reason}")
-    try:
-        yield writer
-    finally:
-        with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal is not complete"):
-            writer.close()
-        say(f"journal: {directory}")
-        say(f"audit it with: {shlex.join([_program(), 'audit', str(directory)])}")
-
-
 def _utc_text(utc_us: int | None) -> str | None:
     if utc_us is None:
         return None
     return datetime.fromtimestamp(utc_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _program() -> str:
-    """What to type for `quarterdeck` here: its path when the shell would not find it."""
-    started = Path(sys.argv[0])
-    return str(started) if started.name == "quarterdeck" and shutil.which("quarterdeck") is None else "quarterdeck"

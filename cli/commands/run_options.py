@@ -1,13 +1,30 @@
-"""Options of commands that run live members: their logs, and whether each has a process of its own."""
+"""What commands share that run members: where the run is recorded, where the members log, and whether each is a process."""
 
 from __future__ import annotations
 
+import secrets
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.configuration.paths import journal_root
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import say
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.journal.writer import JournalWriter
+
+JournalOption = Annotated[
+    Path | None, typer.Option("--journal", metavar="DIR", help="Record into this folder instead of the usual one.")
+]
+NoJournalOption = Annotated[bool, typer.Option("--no-journal", help="Record nothing.")]
 
 LogOption = Annotated[
     Path | None,
@@ -31,3 +48,46 @@ def write_log(file: Path | None) -> None:
     logging.basicConfig(
         level=logging.INFO, handlers=[handler], format="%(asctime)s %(levelname)s %(message)s", force=True
     )
+
+
+def new_run(name: str) -> str:
+    """A name for a run of the cluster or scenario `name`: in order of time, and never the same twice."""
+    from quarterdeck.backend.journal.files import usable_name
+
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{usable_name(name)}-{secrets.token_hex(2)}"
+
+
+@contextmanager
+def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[JournalWriter | None]:
+    """A writer for `run` under `root`, closed at the end; None when no journal is `wanted`.
+
+    Afterwards says where the journal is and how to audit it. Raises `CommandFailed` when it cannot be written, or when
+    `run` is recorded under `root` already.
+    """
+    if not wanted:
+        yield None
+        return
+    from quarterdeck.backend.journal.files import run_directory
+    from quarterdeck.backend.journal.writer import JournalWriter
+
+    root = root or journal_root()
+    directory = run_directory(root, run)
+    if directory.exists():
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{directory}: recorded already; name another folder or remove it")
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
+        writer = JournalWriter(root, run, "quarterdeck")
+    for leftover in writer.recovered:
+        say(f"journal: {leftover.file}: {leftover.reason}")
+    try:
+        yield writer
+    finally:
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal is not complete"):
+            writer.close()
+        say(f"journal: {directory}")
+        say(f"audit it with: {shlex.join([_program(), 'audit', str(directory)])}")
+
+
+def _program() -> str:
+    """What to type for `quarterdeck` here: its path when the shell would not find it."""
+    started = Path(sys.argv[0])
+    return str(started) if started.name == "quarterdeck" and shutil.which("quarterdeck") is None else "quarterdeck"

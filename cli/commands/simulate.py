@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.journal import JournalOption, recording
+from quarterdeck.cli.commands.run_options import JournalOption, recording
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, write_document
 

@@ -1,12 +1,8 @@
-"""Where Quarterdeck keeps things, and `quarterdeck paths`, which prints it."""
+"""Where Quarterdeck keeps configuration, state and journals."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-import typer
-
-from quarterdeck.cli.output import Format, FormatOption, write_rows
 
 APPLICATION = "quarterdeck"
 
@@ -30,22 +26,3 @@ def console_state_file() -> Path:
     from platformdirs import user_state_path
 
     return user_state_path(APPLICATION) / "console.json"
-
-
-def paths(output: FormatOption = Format.TABLE) -> None:
-    """Print where configuration, state, journals and caches are kept."""
-    import platformdirs
-
-    places = {
-        "config": platformdirs.user_config_path(APPLICATION),
-        "configuration file": configuration_file(),
-        "state": platformdirs.user_state_path(APPLICATION),
-        "console state": console_state_file(),
-        "journals": journal_root(),
-        "cache": platformdirs.user_cache_path(APPLICATION),
-    }
-    write_rows(({"what": what, "path": str(path)} for what, path in places.items()), ("what", "path"), output)
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(paths)

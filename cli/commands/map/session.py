@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck.cli.commands.journal import new_run, recording
+from quarterdeck.cli.commands.run_options import new_run, recording
 from quarterdeck.cli.configuration.connection import Connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
