@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
@@ -13,6 +14,7 @@ from quarterdeck.backend.pipeline.schemas import RECORD
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
 
 
+@pytest.mark.long
 def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
     spark: SparkSession, tmp_path: Path
 ) -> None:
