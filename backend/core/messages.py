@@ -259,6 +259,8 @@ class MergeClusters(Struct, frozen=True, tag="merge-clusters", array_like=True):
 
 
 class MergeClustersAck(Struct, frozen=True, tag="merge-clusters-ack", array_like=True):
+    """The answer to `MergeClusters`: this member has heard of it."""
+
     token: str
 
 
@@ -274,6 +276,8 @@ class JoinListUpdate(Struct, frozen=True, tag="join-list-update", array_like=Tru
 
 
 class JoinListUpdateAck(Struct, frozen=True, tag="join-list-update-ack", array_like=True):
+    """The answer to `JoinListUpdate`: this member has the edition, or a later one."""
+
     edition: int
     author: Address
 
@@ -315,6 +319,8 @@ class StateDecision(Struct, frozen=True, tag="state-decision", array_like=True):
 
 
 class StateDecisionAck(Struct, frozen=True, tag="state-decision-ack", array_like=True):
+    """The answer to `StateDecision`: this member has heard of it."""
+
     token: str
 
 

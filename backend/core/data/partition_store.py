@@ -57,10 +57,12 @@ class PartitionStore:
         """Of keys and values."""
 
     def find(self, map: str, key: str) -> Entry | None:
+        """The entry of `key` in `map`, if there is one."""
         entries = self.maps.get(map)
         return None if entries is None else entries.get(key)
 
     def size(self, map: str) -> int:
+        """How many entries `map` has here."""
         return len(self.maps.get(map, ()))
 
     def put(self, map: str, key: str, entry: Entry) -> None:
@@ -93,10 +95,12 @@ class PartitionStore:
 
 
 def entry_bytes(key: str, entry: Entry) -> int:
+    """How much memory an entry counts for."""
     return len(key) + len(entry.value)
 
 
 def entry_digest(map: str, key: str, value: bytes) -> int:
+    """A checksum of one entry; those of a store are combined without regard to order."""
     return crc32(value, crc32(f"{map}\0{key}\0".encode()))
 
 

@@ -65,7 +65,7 @@ class PartitionQueue:
     """One partition's calls, one at a time; what comes meanwhile waits, and goes together."""
 
     number: int = 0
-    """Of the last call."""
+    """The number of the last call."""
     waiting: deque[SubOperation] = field(default_factory=deque)
     in_flight: InFlightCall | None = None
 
@@ -187,9 +187,9 @@ class Data:
         self.waiting_for_table: list[PendingCall] = []
         """What was asked before there was a table."""
         self.queues: dict[int, PartitionQueue] = {}
-        """By partition."""
+        """The calls under way to each partition."""
         self.calls_due_us = 0
-        """For when the timer of calls is set."""
+        """The time for which the timer of calls is set."""
         self.ready: dict[int, None] = {}
         """Partitions whose calls wait for the next tick."""
         self.owner_states: dict[int, OwnerState] = {}
@@ -197,7 +197,7 @@ class Data:
         self.unsafe: dict[int, int] = {}
         """Partitions owned here that some backup has not confirmed, and when to look after them."""
         self.backups_due_us = 0
-        """For when the timer of backups is set."""
+        """The time for which the timer of backups is set."""
         self.issued: dict[int, int] = {}
         """By partition, the number of the last stamp that this incarnation has given out: never the same twice."""
         self.early: dict[int, dict[Stamp, BackupWrite]] = {}
@@ -207,7 +207,7 @@ class Data:
         self.stale: dict[int, None] = {}
         """Partitions of which this backup wants a whole copy; the first come are the first served."""
         self.incoming: dict[int, Incoming] = {}
-        """By partition."""
+        """The copies of whole partitions that are coming in, by partition."""
         self.incarnations: frozenset[str] = frozenset()
         """Those on the list when it was last looked at."""
         self.gone: dict[str, int] = {}

@@ -356,6 +356,7 @@ class Membership:
 
     @property
     def joined(self) -> bool:
+        """Whether this member has a member list."""
         return self.members is not None
 
     @property
@@ -389,6 +390,7 @@ class Membership:
             self.record(now, MasterChanged(master, reason.text, reason.cause, named_by), reason.because)
 
     def send(self, to: Address, message: Message) -> None:
+        """Send a message."""
         self.effects.append(Transmit(((to, message),)))
 
     def send_all(self, to: tuple[Address, ...], message: Message) -> None:

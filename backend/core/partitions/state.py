@@ -52,7 +52,7 @@ class ActiveMigration:
     migration: Migration
     event: MigrationEvent
     sending: OutgoingCopy | None = None
-    """At the owner."""
+    """Only at the owner: the copy that it sends."""
     received: int = 0
     """At the destination: so many chunks were taken in."""
     early: dict[int, MigrationChunk] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class MasterRole:
     queue: dict[int, deque[Step]] = field(default_factory=dict)
     """What is planned and not begun, by partition. The names in the steps are uuids."""
     running: dict[int, RunningMigration] = field(default_factory=dict)
-    """By partition."""
+    """The migrations that are under way, by partition."""
     members_busy: bool = False
     """Nothing in the queue may begin before something that runs has ended."""
     wants_plan: bool = True
@@ -178,7 +178,7 @@ class Partitions:
         self.completed: dict[str, CompletedMigration] = {}
         """The completed migrations list, by id, in order of their decisions."""
         self.active: dict[int, ActiveMigration] = {}
-        """By partition."""
+        """The migrations in which this member takes part, by partition."""
         self.master_role: MasterRole | None = None
         self.members: MemberList | None = None
         self.standing: ClusterStanding | None = None

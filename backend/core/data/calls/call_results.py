@@ -34,6 +34,7 @@ def wake_at(state: Membership, at_us: int) -> None:
 
 
 def partition_count(state: Membership) -> int:
+    """How many partitions the table has, or will have."""
     table = state.partitions.table
     return state.settings.partition_count if table is None else len(table)
 

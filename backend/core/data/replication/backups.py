@@ -169,6 +169,7 @@ def on_backups_timer(state: Membership, now: int) -> None:
 
 
 def checked(state: Membership, partition: int) -> CheckedReplica:
+    """What a backup is asked to compare with its own replica."""
     store = state.data.stores[partition]
     return CheckedReplica(partition, store.stamp, store.digest)
 
@@ -181,6 +182,7 @@ def send_checks(state: Membership, checks: dict[Address, list[CheckedReplica]]) 
 
 
 def backup_addresses(state: Membership, owner_state: OwnerState) -> tuple[Address, ...]:
+    """The addresses of the backups of a partition that is owned here."""
     return tuple(backup.address for backup in _backups(state, owner_state.row))
 
 

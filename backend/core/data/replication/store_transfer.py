@@ -27,6 +27,8 @@ class StoreHead(Struct, frozen=True, tag="head", array_like=True):
 
 
 class SessionChunk(Struct, frozen=True, tag="sessions", array_like=True):
+    """What the replica knows of callers: their uuids, each with its session."""
+
     sessions: list[tuple[str, Session]]
 
 

@@ -132,6 +132,7 @@ class PhiAccrualDetector:
         return 0
 
     def level(self, now: int) -> float:
+        """How unlikely the present silence is, as the accrual detector counts it."""
         count = len(self._intervals_us)
         expected_us = self._sum_us / count + self._pause_us
         # Sums of whole numbers are exact, so the variance neither drifts nor turns negative.

@@ -39,6 +39,7 @@ class Effort:
         self._over = False
 
     def spend(self, visits: int) -> None:
+        """Count work that was done."""
         self.work += visits
 
     def is_spent(self) -> bool:

@@ -29,6 +29,7 @@ class MemberList(Struct, frozen=True):
 
     @property
     def addresses(self) -> tuple[Address, ...]:
+        """The addresses of the members, the oldest first."""
         return tuple(member.address for member in self.members)
 
     def find(self, address: Address) -> Member | None:

@@ -124,6 +124,7 @@ def _keeps_one_more(members: Sequence[int], quota: int, counts: Sequence[int]) -
 
 
 def totals_by_group(shares: Shares, counts: Sequence[int]) -> list[int]:
+    """The sum of the counts of each group's members."""
     return [sum(counts[member] for member in members) for members in shares.members_of]
 
 

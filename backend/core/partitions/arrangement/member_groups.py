@@ -11,6 +11,8 @@ from quarterdeck.backend.core.membership.views.identity import Member
 
 
 class GroupedMember(NamedTuple):
+    """A member as the arrangement sees it."""
+
     name: str
     group: str
 

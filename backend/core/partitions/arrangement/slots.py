@@ -43,6 +43,7 @@ class Slots:
         return all(len(set(row)) == len(row) for row in rows)
 
     def vacant_rows(self, index: int) -> list[int]:
+        """The rows that nobody holds at `index`."""
         counts = self.counts[index]
         if not counts[VACANT] and not counts[LEAVING]:
             return []
@@ -67,6 +68,7 @@ class Slots:
         self.seat(row, index, member)
 
     def vacate(self, row: int, index: int) -> None:
+        """Take a slot from whoever holds it."""
         column, counts = self.columns[index], self.counts[index]
         counts[column[row]] -= 1
         counts[VACANT] += 1
@@ -136,6 +138,7 @@ class Slots:
 
 
 def counts_in(column: list[int], members: int) -> list[int]:
+    """How often each member stands in `column`, vacant slots included."""
     counts = [0] * (members + 2)
     for member, count in Counter(column).items():
         counts[member] = count

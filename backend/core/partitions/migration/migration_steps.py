@@ -52,6 +52,7 @@ def applied(row: Numbers, step: NumberedStep) -> Numbers:
 
 
 def replicas(row: Numbers) -> int:
+    """How many places of the row are filled."""
     return len(row) - row.count(0)
 
 

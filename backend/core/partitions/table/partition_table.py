@@ -44,6 +44,7 @@ class PartitionTable:
         self.digest ^= row_digest(row)
 
     def row(self, partition: int) -> VersionedRow:
+        """The row of a partition, with its version."""
         return VersionedRow(partition, self.versions[partition], self.rows[partition])
 
     def all_rows(self) -> Iterator[VersionedRow]:
@@ -51,6 +52,7 @@ class PartitionTable:
         return (self.row(partition) for partition, version in enumerate(self.versions) if version)
 
     def owner(self, partition: int) -> Replica | None:
+        """Who owns a partition; None when nobody does."""
         return self.rows[partition][0]
 
     def holders(self) -> dict[str, Replica]:
