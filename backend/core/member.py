@@ -22,11 +22,16 @@ from quarterdeck.backend.core.commands import (
 )
 from quarterdeck.backend.core.data import merging_entries
 from quarterdeck.backend.core.data.calls import map_calls
-from quarterdeck.backend.core.data.handlers import on_incarnation_end, on_list_changed, on_table_changed
+from quarterdeck.backend.core.data.handlers import (
+    DATA_MESSAGE_HANDLERS,
+    DATA_TIMER_HANDLERS,
+    on_incarnation_end,
+    on_list_changed,
+    on_table_changed,
+)
 from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import MemberStarted, MemberStopped, SettingsChanged
-from quarterdeck.backend.core.handlers import ADDRESS_TIMER_HANDLERS, MESSAGE_HANDLERS, TIMER_HANDLERS
 from quarterdeck.backend.core.inputs import (
     Call,
     HeartbeatsElided,
@@ -41,6 +46,11 @@ from quarterdeck.backend.core.inputs import (
 from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
 from quarterdeck.backend.core.membership.failure_detection import connection_loss
+from quarterdeck.backend.core.membership.handlers import (
+    ADDRESS_TIMER_HANDLERS,
+    MEMBERSHIP_MESSAGE_HANDLERS,
+    MEMBERSHIP_TIMER_HANDLERS,
+)
 from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
 from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership, Stopwatch
 from quarterdeck.backend.core.membership.views import joining, minimum_cluster_size
@@ -48,11 +58,15 @@ from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.messages import Leave
 from quarterdeck.backend.core.partitions import graceful_shutdown, master_role
 from quarterdeck.backend.core.partitions.arrangement import arrangement_request
+from quarterdeck.backend.core.partitions.handlers import PARTITION_MESSAGE_HANDLERS, PARTITION_TIMER_HANDLERS
 from quarterdeck.backend.core.properties import BadProperty
 
 __all__ = ["MemberConfiguration", "MemberMachine"]
 
 NOTHING: tuple[Effect, ...] = ()
+
+MESSAGE_HANDLERS = {**MEMBERSHIP_MESSAGE_HANDLERS, **PARTITION_MESSAGE_HANDLERS, **DATA_MESSAGE_HANDLERS}
+TIMER_HANDLERS = {**MEMBERSHIP_TIMER_HANDLERS, **PARTITION_TIMER_HANDLERS, **DATA_TIMER_HANDLERS}
 
 
 class MemberMachine:
@@ -244,7 +258,7 @@ INPUT_HANDLERS: dict[type, Callable[[Membership, int, Any], None]] = {
     SetProperties: _on_set_properties,
     ArrangePartitions: _on_arrange_partitions,
 }
-"""Which handler answers which input. Messages have a table of their own (`backend.core.handlers`)."""
+"""Which handler answers which input. Messages have tables of their own."""
 
 
 def _on_operate(state: Membership, _: Operate) -> None:

@@ -1,4 +1,4 @@
-"""Which handler answers which message and which timer: the table of contents of the protocols."""
+"""Which chapter of membership answers which message and which timer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.handlers import DATA_MESSAGE_HANDLERS, DATA_TIMER_HANDLERS
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
 from quarterdeck.backend.core.membership.failure_detection import (
     connection_loss,
@@ -34,7 +33,6 @@ from quarterdeck.backend.core.messages import (
     JoinListUpdateAck,
     JoinRefused,
     JoinRequest,
-    Leave,
     LinkProbe,
     LinkProbeReply,
     LinksReport,
@@ -59,27 +57,8 @@ from quarterdeck.backend.core.messages import (
     TriggerExplicitSuspicion,
     WhoIsMaster,
 )
-from quarterdeck.backend.core.partitions import graceful_shutdown
-from quarterdeck.backend.core.partitions.arrangement import arrangement_request
-from quarterdeck.backend.core.partitions.messages import (
-    ArrangeRequest,
-    MigrationChunk,
-    MigrationChunkAck,
-    MigrationCommit,
-    MigrationCommitAck,
-    MigrationReport,
-    MigrationRequest,
-    ShutdownGranted,
-    ShutdownRequest,
-    TableAck,
-    TableAnswer,
-    TableFetch,
-    TableUpdate,
-)
-from quarterdeck.backend.core.partitions.migration import migration_queue, migration_transfer, safe_commit
-from quarterdeck.backend.core.partitions.table import table_publishing, table_recovery
 
-MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
+MEMBERSHIP_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
     WhoIsMaster: joining.on_who_is_master,
     MasterIs: joining.on_master_is,
     FormationBid: joining.on_formation_bid,
@@ -87,7 +66,6 @@ MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = 
     JoinRequest: admission.on_join_request,
     JoinRefused: joining.on_join_refused,
     FinalizeJoin: joining.on_finalize_join,
-    Leave: graceful_shutdown.on_goodbye,
     MembersUpdate: publishing.on_members_update,
     MembersUpdateAck: admission.on_acknowledgement,
     Heartbeat: heartbeats.on_heartbeat,
@@ -118,24 +96,10 @@ MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = 
     StateLockAnswer: cluster_state.on_lock_answer,
     StateDecision: cluster_state.on_decision,
     StateDecisionAck: cluster_state.on_decision_ack,
-    ArrangeRequest: arrangement_request.on_arrange_request,
-    TableUpdate: table_publishing.on_table_update,
-    TableAck: table_publishing.on_ack,
-    TableFetch: table_recovery.on_table_fetch,
-    TableAnswer: table_recovery.on_table_answer,
-    MigrationRequest: migration_transfer.on_request,
-    MigrationReport: migration_queue.on_report,
-    MigrationChunk: migration_transfer.on_chunk,
-    MigrationChunkAck: migration_transfer.on_chunk_ack,
-    MigrationCommit: safe_commit.on_commit,
-    MigrationCommitAck: migration_queue.on_commit_ack,
-    ShutdownRequest: graceful_shutdown.on_shutdown_request,
-    ShutdownGranted: graceful_shutdown.on_shutdown_granted,
-    **DATA_MESSAGE_HANDLERS,
 }
 """Which handler answers which message."""
 
-TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
+MEMBERSHIP_TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
     joining.JOIN: joining.on_join_timer,
     admission.ADMISSION: admission.on_admission_timer,
     heartbeats.HEARTBEAT: heartbeats.on_heartbeat_timer,
@@ -149,13 +113,6 @@ TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
     cluster_state.STATE: cluster_state.on_state_timer,
     cluster_state.STATE_REQUEST: cluster_state.on_request_timer,
     runtime_join_list.SPREAD: runtime_join_list.on_spread_timer,
-    arrangement_request.ARRANGE: arrangement_request.on_arrange_timer,
-    table_publishing.TABLE: table_publishing.on_table_timer,
-    table_recovery.RECOVERY: table_recovery.on_recovery_timer,
-    migration_queue.MIGRATIONS: migration_queue.on_migrations_timer,
-    migration_transfer.TRANSFER: migration_transfer.on_transfer_timer,
-    graceful_shutdown.DRAIN: graceful_shutdown.on_drain_timer,
-    **DATA_TIMER_HANDLERS,
 }
 """Which handler answers which timer."""
 

@@ -1,0 +1,59 @@
+"""Which chapter of partitions answers which message and which timer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.messages import (
+    Leave,
+)
+from quarterdeck.backend.core.partitions import graceful_shutdown
+from quarterdeck.backend.core.partitions.arrangement import arrangement_request
+from quarterdeck.backend.core.partitions.messages import (
+    ArrangeRequest,
+    MigrationChunk,
+    MigrationChunkAck,
+    MigrationCommit,
+    MigrationCommitAck,
+    MigrationReport,
+    MigrationRequest,
+    ShutdownGranted,
+    ShutdownRequest,
+    TableAck,
+    TableAnswer,
+    TableFetch,
+    TableUpdate,
+)
+from quarterdeck.backend.core.partitions.migration import migration_queue, migration_transfer, safe_commit
+from quarterdeck.backend.core.partitions.table import table_publishing, table_recovery
+
+PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
+    Leave: graceful_shutdown.on_goodbye,
+    ArrangeRequest: arrangement_request.on_arrange_request,
+    TableUpdate: table_publishing.on_table_update,
+    TableAck: table_publishing.on_ack,
+    TableFetch: table_recovery.on_table_fetch,
+    TableAnswer: table_recovery.on_table_answer,
+    MigrationRequest: migration_transfer.on_request,
+    MigrationReport: migration_queue.on_report,
+    MigrationChunk: migration_transfer.on_chunk,
+    MigrationChunkAck: migration_transfer.on_chunk_ack,
+    MigrationCommit: safe_commit.on_commit,
+    MigrationCommitAck: migration_queue.on_commit_ack,
+    ShutdownRequest: graceful_shutdown.on_shutdown_request,
+    ShutdownGranted: graceful_shutdown.on_shutdown_granted,
+}
+"""Which handler answers which message."""
+
+PARTITION_TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
+    arrangement_request.ARRANGE: arrangement_request.on_arrange_timer,
+    table_publishing.TABLE: table_publishing.on_table_timer,
+    table_recovery.RECOVERY: table_recovery.on_recovery_timer,
+    migration_queue.MIGRATIONS: migration_queue.on_migrations_timer,
+    migration_transfer.TRANSFER: migration_transfer.on_transfer_timer,
+    graceful_shutdown.DRAIN: graceful_shutdown.on_drain_timer,
+}
+"""Which handler answers which timer."""
