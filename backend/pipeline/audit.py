@@ -70,7 +70,6 @@ def audit(
         conf = {} if is_small else audit_lines.THROUGHPUT_CONF
         with (
             session.spark_session(master, remote=remote, profile=profile, conf=conf) as spark,
-            tuning.tuned(spark, found.size_bytes),
             audit_lines.reading(spark, found) as lines,
         ):
             result = _audited(lines, names, out_dir, bound_us, by_tables=by_tables)

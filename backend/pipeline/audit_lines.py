@@ -17,7 +17,7 @@ from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
 from quarterdeck.backend.pipeline.logs.log_tables import ProductLogs, read_product_logs
 from quarterdeck.backend.pipeline.rules.evidence import DISTURBANCES
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted
+from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze
 
 MAX_QUARANTINED = 1_000
@@ -69,12 +69,16 @@ class InputLines:
 
 @contextmanager
 def reading(spark: SparkSession, source: AuditInput) -> Iterator[InputLines]:
-    """The lines of `source`, which Spark keeps as long as the block lasts. Raises `OSError` for what cannot be read."""
-    lines = _read_logs(spark, source) if source.kind == "logs" else _read_journals(spark, source)
-    try:
-        yield lines
-    finally:
-        lines.release()
+    """The lines of `source`, which Spark keeps and is tuned for as long as the block lasts.
+
+    Raises `OSError` for what cannot be read.
+    """
+    with tuned(spark, source.size_bytes):
+        lines = _read_logs(spark, source) if source.kind == "logs" else _read_journals(spark, source)
+        try:
+            yield lines
+        finally:
+            lines.release()
 
 
 def _read_journals(spark: SparkSession, source: AuditInput) -> InputLines:
