@@ -10,22 +10,8 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
+from quarterdeck.backend.core import causes
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import (
-    ClaimEndCause,
-    ClearanceCause,
-    ListCause,
-    ListRejectionCause,
-    MasterCause,
-    ObstacleCause,
-    RecordId,
-    SeparationAnswer,
-    SeparationCause,
-    StateCause,
-    StateRefusalCause,
-    StopCause,
-    SuspicionCause,
-)  # fmt: skip
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -63,7 +49,7 @@ class MemberStopped(Struct, frozen=True, tag_field="kind", tag="member-stopped")
     """An incarnation ends by its own decision: asked to stop, or unable to join."""
 
     reason: str
-    cause: StopCause = "unknown"
+    cause: causes.StopCause = "unknown"
 
 
 # Member lists
@@ -80,7 +66,7 @@ class ListInstalled(Struct, frozen=True, tag_field="kind", tag="list-installed")
     master: Address
     members: tuple[Member, ...]
     author: Address
-    cause: ListCause
+    cause: causes.ListCause
     reason: str = ""
 
 
@@ -90,7 +76,7 @@ class ListRejected(Struct, frozen=True, tag_field="kind", tag="list-rejected"):
     version: int
     sender: Address
     reason: str
-    cause: ListRejectionCause = "unknown"
+    cause: causes.ListRejectionCause = "unknown"
 
 
 class MasterChanged(Struct, frozen=True, tag_field="kind", tag="master-changed"):
@@ -98,7 +84,7 @@ class MasterChanged(Struct, frozen=True, tag_field="kind", tag="master-changed")
 
     master: Address
     reason: str
-    cause: MasterCause = "unknown"
+    cause: causes.MasterCause = "unknown"
     named_by: Address | None = None
 
 
@@ -118,7 +104,7 @@ class MemberRemoved(Struct, frozen=True, tag_field="kind", tag="member-removed")
     address: Address
     removed_uuid: str
     reason: str
-    cause: SuspicionCause = "unknown"
+    cause: causes.SuspicionCause = "unknown"
     silence: int | None = None
     reporter: Address | None = None
 
@@ -132,7 +118,7 @@ class SuspicionRaised(Struct, frozen=True, tag_field="kind", tag="suspicion-rais
     suspect: Address
     suspect_uuid: str
     reason: str
-    cause: SuspicionCause = "unknown"
+    cause: causes.SuspicionCause = "unknown"
     silence: int | None = None
     """How long nothing had come, in microseconds, where that is the evidence."""
     reporter: Address | None = None
@@ -144,7 +130,7 @@ class SuspicionCleared(Struct, frozen=True, tag_field="kind", tag="suspicion-cle
     suspect: Address
     suspect_uuid: str
     reason: str
-    cause: ClearanceCause = "unknown"
+    cause: causes.ClearanceCause = "unknown"
 
 
 class ExplicitSuspicionSent(Struct, frozen=True, tag_field="kind", tag="explicit-suspicion-sent"):
@@ -152,7 +138,7 @@ class ExplicitSuspicionSent(Struct, frozen=True, tag_field="kind", tag="explicit
 
     to: Address
     reason: str
-    cause: SeparationCause = "unknown"
+    cause: causes.SeparationCause = "unknown"
 
 
 class ExplicitSuspicionReceived(Struct, frozen=True, tag_field="kind", tag="explicit-suspicion-received"):
@@ -161,7 +147,7 @@ class ExplicitSuspicionReceived(Struct, frozen=True, tag_field="kind", tag="expl
     sender: Address
     heeded: bool
     reason: str
-    cause: SeparationAnswer = "unknown"
+    cause: causes.SeparationAnswer = "unknown"
 
 
 class ComplaintSent(Struct, frozen=True, tag_field="kind", tag="complaint-sent"):
@@ -246,7 +232,7 @@ class NotMerging(Struct, frozen=True, tag_field="kind", tag="not-merging"):
 
     reason: str
     remote: Address | None = None
-    cause: ObstacleCause = "unknown"
+    cause: causes.ObstacleCause = "unknown"
     silent: tuple[Address, ...] = ()
 
 
@@ -262,7 +248,7 @@ class MergeAbandoned(Struct, frozen=True, tag_field="kind", tag="merge-abandoned
 
     target: Address
     reason: str
-    cause: ObstacleCause = "unknown"
+    cause: causes.ObstacleCause = "unknown"
 
 
 class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging"):
@@ -306,7 +292,7 @@ class ClusterStateChanged(Struct, frozen=True, tag_field="kind", tag="cluster-st
 
     state: ClusterState
     reason: str
-    cause: StateCause = "unknown"
+    cause: causes.StateCause = "unknown"
 
 
 class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-state-refused"):
@@ -314,7 +300,7 @@ class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-st
 
     wanted: ClusterState
     reason: str
-    cause: StateRefusalCause = "unknown"
+    cause: causes.StateRefusalCause = "unknown"
 
 
 class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-changed"):
@@ -354,7 +340,7 @@ class ClaimAbandoned(Struct, frozen=True, tag_field="kind", tag="claim-abandoned
     """The member does not claim the mastership any more."""
 
     reason: str
-    cause: ClaimEndCause = "unknown"
+    cause: causes.ClaimEndCause = "unknown"
 
 
 # What the operator and the network did; recorded under the name of the cluster, not of a member
@@ -450,7 +436,7 @@ class Record(Struct, frozen=True, omit_defaults=True):
     utc: int
     """Microseconds since 1970, UTC."""
     event: Event
-    because: RecordId | None = None
+    because: causes.RecordId | None = None
     """The record that brought this one about, where the member knows it; left out where it does not."""
     form: int = 1
     """The form of the journal; left out where it is 1."""
