@@ -35,7 +35,7 @@ from quarterdeck.app.views.beliefs.screen import BeliefsScreen
 from quarterdeck.app.views.registry import view_class
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
 from quarterdeck.widgets.line_table import TableCell

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.training.scores import ScoreBook
 from quarterdeck.widgets.line_table import TableCell
 

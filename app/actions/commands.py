@@ -6,7 +6,7 @@ Words, usage, keys and whether it is asked about follow from the catalogue of co
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import Action, CommandWord, one_word
-from quarterdeck.backend.core.command_catalogue import commands_of_word, usage_of
+from quarterdeck.backend.core.commands.catalogue import commands_of_word, usage_of
 
 
 def _on_cluster(

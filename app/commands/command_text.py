@@ -12,8 +12,8 @@ from typing import Any
 from quarterdeck.app.actions.action import Action
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
-from quarterdeck.backend.core.command_catalogue import Argument, ArgumentKind, description_of
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.catalogue import Argument, ArgumentKind, description_of
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.properties import MILLISECOND_US
 from quarterdeck.backend.picture.text.formatting import one_line
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quarterdeck.app.actions.action import Action
 from quarterdeck.app.session import Session
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 
 if TYPE_CHECKING:
     from textual.screen import ModalScreen

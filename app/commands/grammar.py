@@ -16,13 +16,13 @@ from quarterdeck.app.actions.action import CommandWord, WordKind
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.command_catalogue import (
+from quarterdeck.backend.core.commands.catalogue import (
     Argument,
     ArgumentKind,
     CommandDescription,
     commands_of_word,
 )
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from quarterdeck.app.commands.command_text import describe
 from quarterdeck.app.session import Session
-from quarterdeck.backend.core.command_catalogue import KEY, description_of
-from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.commands.catalogue import KEY, description_of
+from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.formatting import with_names

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.views.view_screen import ViewScreen
-from quarterdeck.backend.core.command_catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
-from quarterdeck.backend.core.commands import CutLink, Heal, Partition, PauseMember, ResumeMember, StopMember
+from quarterdeck.backend.core.commands.catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
+from quarterdeck.backend.core.commands.commands import CutLink, Heal, Partition, PauseMember, ResumeMember, StopMember
 
 
 def commands_on_members() -> Iterable[CommandDescription]:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.backend.clusters.cluster import Source
-from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name

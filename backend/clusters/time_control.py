@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Protocol, runtime_checkable
 
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 
 
 @runtime_checkable

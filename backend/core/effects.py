@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import KillAt
+from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.messages import Message

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     ChangeState,
     Operate,

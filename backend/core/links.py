@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     CutLink,
     DelayLink,
     DropMessages,

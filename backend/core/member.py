@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     ChangeState,
     CommandRefused,

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
-from quarterdeck.backend.core.command_catalogue import description_of
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.catalogue import description_of
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion

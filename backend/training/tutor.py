@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.core.command_catalogue import description_of
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.catalogue import description_of
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer
 from quarterdeck.backend.simulation.scenarios.run_state import RunState

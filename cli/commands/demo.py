@@ -25,7 +25,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.simulation.scenarios.outcome import Outcome
     from quarterdeck.backend.simulation.scenarios.scenario import Scenario
     from quarterdeck.backend.training.results import Summary

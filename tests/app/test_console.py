@@ -11,7 +11,7 @@ from textual.events import Key
 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     KillMember,
 )
 from quarterdeck.backend.core.data.events import CallFinished

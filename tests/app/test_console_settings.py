@@ -17,7 +17,7 @@ from quarterdeck.app.output.clipboard import osc_52
 from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.app.themes.registry import THEMES
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus
-from quarterdeck.backend.core.commands import KillMember, Partition, StopMember
+from quarterdeck.backend.core.commands.commands import KillMember, Partition, StopMember
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 

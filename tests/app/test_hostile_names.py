@@ -14,7 +14,7 @@ from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.help_screen import HelpScreen
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.commands import KillMember
+from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.partitions.events import MigrationDecided, PartitionLost

@@ -7,7 +7,7 @@ from textual.events import Key
 from textual.widgets import Input
 
 from quarterdeck.app.console import Console
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,

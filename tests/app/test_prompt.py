@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.help_screen import HelpScreen
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     CutLink,
     DuplicateOnLink,
     Heal,

@@ -6,7 +6,7 @@ import asyncio
 
 from quarterdeck.app.cluster_opener import ClusterUnavailable, OpenedCluster
 from quarterdeck.app.console import Console
-from quarterdeck.backend.core.commands import StopMember
+from quarterdeck.backend.core.commands.commands import StopMember
 from tests.app.fakes.console_driver import formed, type_line
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

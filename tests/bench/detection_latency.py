@@ -11,7 +11,7 @@ import json
 from random import Random
 from statistics import median
 
-from quarterdeck.backend.core.commands import Command, KillMember, PauseMember, StartMember
+from quarterdeck.backend.core.commands.commands import Command, KillMember, PauseMember, StartMember
 from quarterdeck.backend.core.events import MemberRemoved, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.simulation.virtual_time.world import PLAIN_LATENCY, World

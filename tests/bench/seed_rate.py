@@ -11,7 +11,15 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
-from quarterdeck.backend.core.commands import Command, CommandRefused, CutLink, Heal, KillMember, Partition, StartMember
+from quarterdeck.backend.core.commands.commands import (
+    Command,
+    CommandRefused,
+    CutLink,
+    Heal,
+    KillMember,
+    Partition,
+    StartMember,
+)
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.simulation.invariants import InvariantChecker
 from quarterdeck.backend.simulation.virtual_time.world import World

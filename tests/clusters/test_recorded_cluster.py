@@ -12,7 +12,7 @@ import pytest
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.recorded_cluster import RECORDS_A_DRAIN, RecordedCluster
 from quarterdeck.backend.clusters.time_control import StatusNotes
-from quarterdeck.backend.core.commands import CommandRefused, Heal
+from quarterdeck.backend.core.commands.commands import CommandRefused, Heal
 from quarterdeck.backend.core.data.calls.operations import Get
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.journal.files import NoJournal

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.commands import ChangeState, SearchClusters, SetJoinList
+from quarterdeck.backend.core.commands.commands import ChangeState, SearchClusters, SetJoinList
 from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.inputs import START, TICK, Input, PeerUnreachable, Receive

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from quarterdeck.backend.core.commands import ArrangePartitions, StopMember
+from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopMember
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.messages import Heartbeat

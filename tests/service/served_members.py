@@ -17,7 +17,7 @@ import httpx
 import uvicorn
 
 from quarterdeck.backend.core.address import Address, parse_address
-from quarterdeck.backend.core.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
+from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Answered, Halt, Happened, Transmit
 from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, Record

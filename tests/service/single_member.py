@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     ChangeState,
     Command,

@@ -19,7 +19,7 @@ from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
 from quarterdeck.app.views.demos.model import DemoModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
 from quarterdeck.backend.training.demos import UnknownDemo, load_demo
 from quarterdeck.backend.training.lesson import Lesson

@@ -14,7 +14,7 @@ from quarterdeck.app.session import Session
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, undo_text
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
-from quarterdeck.backend.core.commands import BlockMode
+from quarterdeck.backend.core.commands.commands import BlockMode
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.network.network_board import (

@@ -10,7 +10,7 @@ from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.session import Session
 from quarterdeck.backend.clusters.time_control import Forkable, TimeControl
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.replay.moments import BadMoment, moment_of
 from quarterdeck.backend.picture.replay.playhead import BadSpeed, next_speed, previous_speed

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from quarterdeck.backend.clusters.remote.access import address_in, url_of_other
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.member_api.beliefs import ThisMember
 
 MAX_PROBED = 1_000

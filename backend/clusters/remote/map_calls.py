@@ -16,7 +16,7 @@ from quarterdeck.backend.clusters.remote.member_client import (
     RequestRefused,
     decoded,
 )
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.member_api.answers import Entry, MapKeys, MapSize
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from quarterdeck.backend.clusters.remote.access import Access
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
 from quarterdeck.backend.member_api.beliefs import ThisMember
 from quarterdeck.backend.picture.text.formatting import one_line

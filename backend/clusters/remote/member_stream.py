@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.member_api.answers import ROOT, Gap, Hello, Records, StreamMessage
 from quarterdeck.backend.member_api.beliefs import ThisMember

@@ -26,7 +26,7 @@ from quarterdeck.backend.clusters.remote.member_stream import MemberStream, Stre
 from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, execute_command
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
 from quarterdeck.backend.core.properties import SECOND_US

@@ -14,9 +14,9 @@ import msgspec
 
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.command_catalogue import HttpForm, description_of
-from quarterdeck.backend.core.command_check import check, with_addresses
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.catalogue import HttpForm, description_of
+from quarterdeck.backend.core.commands.check import check, with_addresses
+from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
     CommandRefused,

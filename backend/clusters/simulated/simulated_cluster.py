@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.clusters.simulated.lockstep_thread import LockstepThread
 from quarterdeck.backend.clusters.simulated.scenario_progress import ScenarioProgress
-from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import MemberStopped, ProcessKilled, Record
 from quarterdeck.backend.picture.replay.playhead import checked_speed

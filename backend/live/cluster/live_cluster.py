@@ -16,8 +16,8 @@ from typing import Any, Literal, TypedDict
 from uuid import uuid4
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.command_check import Condition, check, with_addresses
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
+from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
     CommandRefused,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Unpack
 
-from quarterdeck.backend.core.commands import KillAt
+from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.state import Stopwatch
 from quarterdeck.backend.core.membership.views.identity import Randomness

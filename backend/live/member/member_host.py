@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import CallMap, CommandRefused, KillAt
+from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, carry_out
 from quarterdeck.backend.core.events import LinkChanged, Record

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import KillAt
+from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.member import MemberConfiguration

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.commands import KillAt
+from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.member.host import Host

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, ListInstalled
 from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand

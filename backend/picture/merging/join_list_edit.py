@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from quarterdeck.backend.core.address import Address, BadAddress, host_of, parse_address
-from quarterdeck.backend.core.commands import SetJoinList
+from quarterdeck.backend.core.commands.commands import SetJoinList
 from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list, resolve_join_list
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.picture.text.fact import Tone

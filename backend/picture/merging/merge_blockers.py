@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ProfiledMember, allows_joins
-from quarterdeck.backend.core.commands import ChangeState, Command, HealLink, SearchClusters
+from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SearchClusters
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.properties import SECOND_US

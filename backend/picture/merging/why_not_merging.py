@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.membership.split_brain.merge_decision import RULES
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan

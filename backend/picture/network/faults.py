@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.commands import Command, HealLink, ResumeMember, StartMember
+from quarterdeck.backend.core.commands.commands import Command, HealLink, ResumeMember, StartMember
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 from quarterdeck.backend.picture.fold.picture import Picture

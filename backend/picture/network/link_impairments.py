@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, cast
 
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     BlockMode,
     Command,
     CutLink,

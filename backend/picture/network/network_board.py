@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from quarterdeck.backend.core.commands import CutLink, Partition
+from quarterdeck.backend.core.commands.commands import CutLink, Partition
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.picture.boards.belief_matrix import state_word

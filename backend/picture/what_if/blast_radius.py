@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from quarterdeck.backend.core.cluster_profile import ClusterState, allows_joins
-from quarterdeck.backend.core.command_catalogue import members_ended
-from quarterdeck.backend.core.commands import ChangeState, Command, SearchClusters, SetJoinList
+from quarterdeck.backend.core.commands.catalogue import members_ended
+from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_edit import edit_sentences
 from quarterdeck.backend.picture.text.event_description import VERDICTS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from quarterdeck.backend.core.command_catalogue import description_of, members_ended
-from quarterdeck.backend.core.commands import Command, CutLink, Partition
+from quarterdeck.backend.core.commands.catalogue import description_of, members_ended
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left
 

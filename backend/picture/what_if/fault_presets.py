@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from quarterdeck.backend.core.commands import BlockMode, CutLink, Partition
+from quarterdeck.backend.core.commands.commands import BlockMode, CutLink, Partition
 
 PresetName = Literal["halves", "isolate", "bridge", "ring", "racks"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address, numeric_order
-from quarterdeck.backend.core.commands import Command, CutLink, Partition
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import Belief

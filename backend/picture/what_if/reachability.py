@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from quarterdeck.backend.core.commands import Command, CutLink, Heal, HealLink, Partition
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, Partition
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 from fastapi import APIRouter, Request
 
-from quarterdeck.backend.core.command_catalogue import CATALOGUE, CommandDescription, HttpForm, described
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE, CommandDescription, HttpForm, described
+from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     Command,
     CutLink,

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.member_api.answers import Fail
 from quarterdeck.backend.service.configuration.process_configuration import Role

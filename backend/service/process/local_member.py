@@ -14,7 +14,7 @@ from functools import partial
 from random import Random
 
 from quarterdeck.backend.core.address import host_of
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.events import Record, StrangerRefused
 from quarterdeck.backend.live.process.pipe_messages import (

@@ -15,9 +15,9 @@ from uuid import uuid4
 import msgspec
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
-from quarterdeck.backend.core.command_catalogue import description_of
-from quarterdeck.backend.core.command_check import Condition, check, with_addresses
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.catalogue import description_of
+from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
+from quarterdeck.backend.core.commands.commands import (
     Command,
     CommandRefused,
     Heal,

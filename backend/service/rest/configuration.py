@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.responses import Response
 
-from quarterdeck.backend.core.commands import SetJoinList
+from quarterdeck.backend.core.commands.commands import SetJoinList
 from quarterdeck.backend.documents.yaml_document import BadDocument, YamlDocument, text_of
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, success

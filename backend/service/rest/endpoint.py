@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.service.configuration.process_configuration import GROUPS_BY_DEFAULT, EndpointGroup, Role
 from quarterdeck.backend.service.http.access import access_of, require

@@ -12,7 +12,7 @@ import msgspec
 from pydantic import Field, create_model, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.command_catalogue import (
+from quarterdeck.backend.core.commands.catalogue import (
     CATALOGUE,
     Argument,
     ArgumentKind,
@@ -20,7 +20,7 @@ from quarterdeck.backend.core.command_catalogue import (
     described,
     description_of,
 )
-from quarterdeck.backend.core.commands import BlockMode, Command, HealLink, KillMember, StartMember
+from quarterdeck.backend.core.commands.commands import BlockMode, Command, HealLink, KillMember, StartMember
 from quarterdeck.backend.simulation.scenarios.values import (
     Duration,
     Entries,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quarterdeck.backend.core.commands import Command, StartMember
+from quarterdeck.backend.core.commands.commands import Command, StartMember
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, conclude

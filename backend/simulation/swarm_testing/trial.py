@@ -12,7 +12,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands import ChangeState, Command, CommandRefused, Heal, ResumeMember, SetJoinList
+from quarterdeck.backend.core.commands.commands import (
+    ChangeState,
+    Command,
+    CommandRefused,
+    Heal,
+    ResumeMember,
+    SetJoinList,
+)
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants import Violation

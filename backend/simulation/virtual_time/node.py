@@ -6,7 +6,7 @@ from bisect import bisect_right
 from operator import itemgetter
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import KillAt
+from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.effects import Deliveries, MemberProcess
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine

@@ -14,8 +14,8 @@ from heapq import heappop, heappush
 import msgspec
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.command_check import Condition, check, with_addresses
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
+from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
     CommandRefused,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.backend.core.command_catalogue import CATALOGUE
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.cli.configuration.connection import Connection, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.cli.commands.cluster.session import ClusterSession
 
 MemberOption = Annotated[
@@ -54,7 +54,7 @@ def set_join_list(
     member: MemberOption = None,
 ) -> None:
     """Give a cluster a new join list; it reaches every member of it."""
-    from quarterdeck.backend.core.commands import SetJoinList
+    from quarterdeck.backend.core.commands.commands import SetJoinList
 
     words = tuple(word for entry in entries for word in entry.split(",") if word)
     _do(connection, lambda session: SetJoinList(session.member(member, "the join list"), words))
@@ -69,7 +69,7 @@ def state(
 ) -> None:
     """Print the state of the cluster as every member holds it, or ask for a NEW one."""
     from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-    from quarterdeck.backend.core.commands import ChangeState
+    from quarterdeck.backend.core.commands.commands import ChangeState
     from quarterdeck.cli.commands.cluster.session import run_session
 
     if new is not None:

@@ -16,7 +16,7 @@ from quarterdeck.backend.clusters.remote.member_client import (
 )
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, PartiallyDone, execute_command
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.picture.text.formatting import one_line, with_names
 from quarterdeck.cli.configuration.connection import Connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from quarterdeck.backend.core.command_catalogue import CommandDescription
-from quarterdeck.backend.core.commands import CallMap
+from quarterdeck.backend.core.commands.catalogue import CommandDescription
+from quarterdeck.backend.core.commands.commands import CallMap
 from quarterdeck.cli.commands.console import PresetName, read_settings
 from quarterdeck.cli.commands.map.script import DEFAULT_VALUE_BYTES, DESCRIPTIONS, MAP_WORDS, Line, Load, read_script
 from quarterdeck.cli.commands.map.session import MapSession, answer_as_data, map_session
@@ -183,7 +183,7 @@ def once(
 
 def results(session: MapSession, lines: list[Line], problems: list[str]) -> Iterator[dict[str, object]]:
     """Do line after line; what is not done is also told in `problems`. Raises `CommandFailed` for a line that is refused."""
-    from quarterdeck.backend.core.commands import CommandRefused
+    from quarterdeck.backend.core.commands.commands import CommandRefused
 
     for line in lines:
         try:

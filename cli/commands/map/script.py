@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quarterdeck.backend.core.command_catalogue import CATALOGUE
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 
 MAP_WORDS = ("put", "get", "remove", "size", "keys")

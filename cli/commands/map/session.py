@@ -14,7 +14,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.cluster import Cluster
-    from quarterdeck.backend.core.commands import Command
+    from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.core.data.calls.operations import Answer, Operation
     from quarterdeck.backend.core.properties import Settings
 
@@ -33,7 +33,7 @@ class MapSession:
 
     def ask(self, operation: Operation) -> Answer:
         """Ask for `operation` and wait for its answer. Raises `CommandRefused` when there is nobody to be asked."""
-        from quarterdeck.backend.core.commands import CommandRefused
+        from quarterdeck.backend.core.commands.commands import CommandRefused
 
         if not self.running:
             raise CommandRefused("no member is left to be asked; start one")
@@ -41,8 +41,8 @@ class MapSession:
 
     def do(self, command: Command) -> None:
         """Start, stop or kill a member, and wait until that is done. Raises `CommandRefused`."""
-        from quarterdeck.backend.core.command_catalogue import members_ended
-        from quarterdeck.backend.core.commands import StartMember
+        from quarterdeck.backend.core.commands.catalogue import members_ended
+        from quarterdeck.backend.core.commands.commands import StartMember
 
         self._cluster.execute(command).result(LONGEST_WAIT_SECONDS)
         ended = members_ended([command], "stopped", "killed")
@@ -115,7 +115,7 @@ def map_session(
 def _remote_session(connection: Connection) -> Iterator[MapSession]:
     """Each operation is asked of the first member that was reached."""
     from quarterdeck.backend.clusters.remote.member_client import BadResponse, Unreachable
-    from quarterdeck.backend.core.commands import CommandRefused
+    from quarterdeck.backend.core.commands.commands import CommandRefused
 
     cluster = connection.open(write=not connection.read_only, records=False)
     try:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.commands.command_text import CONNECT_PLACEHOLDER, line_of, line_of_action, lines_of
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,

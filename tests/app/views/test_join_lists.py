@@ -13,7 +13,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
 from quarterdeck.app.views.join_lists.screen import JoinListsScreen
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.commands import ChangeState, Command, HealLink, SetJoinList
+from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SetJoinList
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

@@ -9,7 +9,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.views.member.screen import MemberScreen
 from quarterdeck.app.views.migrations.screen import MigrationsScreen
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
 )
 from quarterdeck.backend.core.events import ProcessPaused

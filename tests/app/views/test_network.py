@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.network.screen import NetworkScreen
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     Command,
     CutLink,
     DelayLink,

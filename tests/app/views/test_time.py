@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
-from quarterdeck.backend.core.commands import KillMember
+from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.events import ClaimStarted, LinkChanged, ProcessKilled
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario

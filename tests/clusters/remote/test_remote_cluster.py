@@ -18,7 +18,7 @@ from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.clusters.remote.remote_commands import PartiallyDone
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     CommandRefused,
     CutLink,
     Heal,

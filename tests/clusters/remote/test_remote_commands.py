@@ -19,7 +19,7 @@ from quarterdeck.backend.clusters.remote.access import (
 from quarterdeck.backend.clusters.remote.member_stream import Backoff
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, requests_for
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     Command,
     CommandRefused,
     CutLink,

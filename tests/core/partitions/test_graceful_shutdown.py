@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.commands import ArrangePartitions
+from quarterdeck.backend.core.commands.commands import ArrangePartitions
 from quarterdeck.backend.core.data.state import MergeEntries
 from quarterdeck.backend.core.inputs import STOP_CLUSTER
 from quarterdeck.backend.core.messages import Leave

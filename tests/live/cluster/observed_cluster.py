@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from quarterdeck.backend.core.commands import CommandRefused, KillAt, KillMember, Operate, StartMember, StopMember
+from quarterdeck.backend.core.commands.commands import (
+    CommandRefused,
+    KillAt,
+    KillMember,
+    Operate,
+    StartMember,
+    StopMember,
+)
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import JoinFailed, MemberStopped, ProcessKilled, SuspicionRaised
 from quarterdeck.backend.core.inputs import Input

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from quarterdeck.backend.core.commands import CutLink
+from quarterdeck.backend.core.commands.commands import CutLink
 from tests.live.transport.transports import Member, net, run
 from tests.waiting import until
 

@@ -8,7 +8,14 @@ import time
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import CutLink, DelayLink, DropMessages, DuplicateOnLink, Heal, LoseOnLink
+from quarterdeck.backend.core.commands.commands import (
+    CutLink,
+    DelayLink,
+    DropMessages,
+    DuplicateOnLink,
+    Heal,
+    LoseOnLink,
+)
 from quarterdeck.backend.core.messages import JoinRefused
 from quarterdeck.backend.live.transport.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
 from quarterdeck.backend.live.transport.handshake_messages import ANSWER, PROTOCOL_VERSION, HandshakeRejection, Hello

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     Command,
     CommandRefused,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     Command,
     CutLink,
     DelayLink,

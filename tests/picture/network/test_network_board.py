@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.commands import CutLink, DelayLink, DropMessages, LoseOnLink, Partition
+from quarterdeck.backend.core.commands.commands import CutLink, DelayLink, DropMessages, LoseOnLink, Partition
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, Record
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.properties import SECOND_US

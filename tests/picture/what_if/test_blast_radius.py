@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
+from quarterdeck.backend.core.commands.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
 from quarterdeck.backend.core.events import MergeVerdict, ProcessKilled, ProcessPaused
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius

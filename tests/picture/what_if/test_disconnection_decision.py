@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import CutLink, DropMessages
+from quarterdeck.backend.core.commands.commands import CutLink, DropMessages
 from quarterdeck.backend.core.events import (
     DisconnectionReported,
     DisconnectionResolved,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.commands import CutLink, Partition
+from quarterdeck.backend.core.commands.commands import CutLink, Partition
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.picture.what_if.fault_presets import (
     PRESET_NAMES,

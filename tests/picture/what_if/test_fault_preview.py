@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from quarterdeck.backend.core.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.picture.what_if.fault_outcome import ClusterMembers, outcome

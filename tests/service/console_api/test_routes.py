@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from quarterdeck.backend.core.commands import Heal, KillMember, PauseMember, ResumeMember
+from quarterdeck.backend.core.commands.commands import Heal, KillMember, PauseMember, ResumeMember
 from quarterdeck.backend.core.events import MergeVerdict, NotMerging, Record, SuspicionRaised
 from quarterdeck.backend.service.configuration.process_configuration import User
 from quarterdeck.backend.service.console_api.plans import MOST_BYTES, MOST_MEMBERS

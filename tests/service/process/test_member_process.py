@@ -18,7 +18,7 @@ import trustme
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from quarterdeck.backend.core.commands import KillMember
+from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.events import ListInstalled, MemberStarted, OperatorAsked
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     CallMap,
     ChangeState,
     CommandRefused,

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quarterdeck.backend.core.commands import ArrangePartitions
+from quarterdeck.backend.core.commands.commands import ArrangePartitions
 from quarterdeck.backend.core.events import EVENT_KINDS, ProcessPaused, Record, SuspicionRaised
 from quarterdeck.backend.service.configuration.process_configuration import User
 from quarterdeck.backend.service.http.face import Caller

@@ -12,7 +12,7 @@ import pytest
 from quarterdeck.backend.core import member
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     Command,
     CutLink,

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core import member
-from quarterdeck.backend.core.commands import (
+from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
     Command,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.commands import ArrangePartitions, CallMap, KillAt
+from quarterdeck.backend.core.commands.commands import ArrangePartitions, CallMap, KillAt
 from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
 from quarterdeck.backend.simulation.scenarios.actions import Load
 from quarterdeck.backend.simulation.scenarios.outcome import Outcome

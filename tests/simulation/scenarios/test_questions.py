@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.commands import SetProperties
+from quarterdeck.backend.core.commands.commands import SetProperties
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer
 from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
 from quarterdeck.backend.simulation.scenarios.outcome import StepOutcome

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core.commands import Command
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
 from quarterdeck.backend.simulation.scenarios.outcome import Outcome, StepOutcome

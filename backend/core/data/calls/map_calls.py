@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls import call_results, map_owner
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operation, Put, PutAll, Remove
 from quarterdeck.backend.core.data.messages import MapCall, MergeBatch

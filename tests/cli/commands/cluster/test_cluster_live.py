@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
-from quarterdeck.backend.core.commands import CutLink, Heal
+from quarterdeck.backend.core.commands.commands import CutLink, Heal
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
 from tests.waiting import wait_until

@@ -1,6 +1,6 @@
 """Heartbeats, suspicion, explicit suspicion and removal."""
 
-from quarterdeck.backend.core.commands import StopMember
+from quarterdeck.backend.core.commands.commands import StopMember
 from quarterdeck.backend.core.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.membership.views.identity import ListMetadata

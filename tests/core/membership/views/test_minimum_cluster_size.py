@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.commands import CommandRefused, Operate
+from quarterdeck.backend.core.commands.commands import CommandRefused, Operate
 from quarterdeck.backend.core.events import ProtectionChanged
 from quarterdeck.backend.core.membership.views.minimum_cluster_size import NotEnoughMembers
 from quarterdeck.backend.core.messages import MergeClusters

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from quarterdeck.backend.core import commands as do
+from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.data.calls import operations
 from quarterdeck.backend.core.data.calls.operations import Operation
 

@@ -12,8 +12,8 @@ from typing import Any, Literal, cast
 import msgspec
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.command_catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
-from quarterdeck.backend.core.commands import Command, CommandRefused, SetJoinList
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import DEFAULT_PORT_TRY_COUNT, BadJoinList, resolve_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
