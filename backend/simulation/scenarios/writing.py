@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.scenarios.values import Members
@@ -47,6 +48,8 @@ def _block(value: Any, depth: int) -> Any:
         case list():
             laid = CommentedSeq(_block(one, depth + 1) for one in value)
             on_own_lines = depth == 1 and any(isinstance(one, dict) for one in value)
+        case str() if value.startswith("?"):
+            return SingleQuotedScalarString(value)  # the library writes it without quotes, and cannot read that in a flow
         case _:
             return value
     if not on_own_lines:
