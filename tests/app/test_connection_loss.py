@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
+import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.actions.action import VIEW_NAMES
@@ -29,6 +30,7 @@ async def until(pilot: Pilot[None], shown: Callable[[str], bool]) -> str:
     raise AssertionError(screen_text(pilot.app))
 
 
+@pytest.mark.long
 def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
     cities = [FakeMember(label) for label in ("athens", "byzantium", "cyrene")]
     form(*cities)

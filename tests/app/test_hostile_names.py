@@ -134,6 +134,7 @@ def test_in_panes_sheets_plans_and_editors(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.long
 def test_in_questions_help_palette_and_prompt() -> None:
     async def scenario() -> None:
         cluster = hostile_cluster()

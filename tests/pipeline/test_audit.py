@@ -235,6 +235,7 @@ def test_a_change_of_the_table_without_rows_is_judged(spark: SparkSession, tmp_p
     ]
 
 
+@pytest.mark.long
 def test_before_its_first_record_a_run_is_not_known_to_have_been_calm(spark: SparkSession, tmp_path: Path) -> None:
     """Of a run that went on for hours the last second is there, in which two lists are on their way."""
     story = JournalBuilder("late")

@@ -47,6 +47,7 @@ def test_a_scenario_comes_true_on_real_members(path: Path, kind: type[LiveCluste
     assert outcome.passed, "\n".join(lines)
 
 
+@pytest.mark.long
 def test_a_shrunk_scenario_is_one_that_runs_live_too() -> None:
     """What the swarm wrote is played on real members; latencies and clocks are then those of the machine."""
     scenario = load_scenario(FOUND)

@@ -196,7 +196,7 @@ def test_members_that_cannot_be_started_end_the_lesson_before_it_begins() -> Non
     lesson.advance()
     assert lesson.problem == "the members cannot be started: no port"
     with pytest.raises(LessonFailed, match="no port"):
-        run_text_lesson(lesson, lesson.look, Scripted([]), lambda command: ())
+        run_text_lesson(lesson, lesson.advance, Scripted([]), lambda command: ())
 
 
 MOVES = st.lists(st.sampled_from(("go", "a", "b", "cyrene", "", "free", "back", "wait")), max_size=40)

@@ -208,6 +208,7 @@ def test_each_view_opens_by_digit_by_name_and_from_the_palette_and_escape_goes_b
     run(talk)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("writable", long_after(1, [True, False]), ids=["RW", "RO"])
 def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
     async def talk(driver: ConsoleDriver) -> None:

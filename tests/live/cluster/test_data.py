@@ -54,13 +54,13 @@ class Holding(ObservedCluster):
             batch = tuple((f"k{number}", value) for number in range(first, min(first + 1000, entries)))
             assert not self.ask(member, PutAll("m", batch)).problem
 
-    def until_safe(self, labels: Sequence[str], replicas: int = 2, seconds: float = 30) -> None:
+    def until_safe(self, labels: Sequence[str], replicas: int = 2) -> None:
         def safe() -> bool:
             self.tables.take(self.records[self._folded :])
             self._folded = len(self.records)
             return self.tables.are_safe(labels, replicas)
 
-        self.until(safe, seconds)
+        self.until(safe)
 
     def assert_whole(self, members: Sequence[str], entries: int, value: bytes) -> None:
         """Every entry is there, through whomever it is asked for."""

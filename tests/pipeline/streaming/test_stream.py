@@ -100,6 +100,7 @@ def of_the_whole(root: Path) -> list[bytes]:
     return sorted(msgspec.json.encode(one) for one in audit(runs).findings if one.rule != AT_ITS_END)
 
 
+@pytest.mark.long
 def test_findings_come_while_the_journal_grows_and_over_restarts(spark: SparkSession, tmp_path: Path) -> None:
     third = len(PLANTED) // 3
     names = list(PLANTED)

@@ -38,6 +38,7 @@ def files(place: Path) -> dict[str, int]:
     return {str(one.relative_to(place)): one.stat().st_mtime_ns for one in place.rglob("*.parquet")}
 
 
+@pytest.mark.long
 def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """One member's journal comes later, from another place, and parts of it twice; a contradiction comes last."""
     run = golden_records()["halves-seed-1"]

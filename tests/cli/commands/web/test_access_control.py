@@ -144,6 +144,7 @@ def test_a_console_runs_as_long_as_its_page_and_there_are_not_many(shared: tuple
     wait_until(lambda: served.consoles() == [], "the consoles end with their pages")
 
 
+@pytest.mark.long
 def test_consoles_end_with_the_server(tmp_path: Path) -> None:
     with serving(tmp_path, "--members", "1", "--no-journal") as served:
         came = get(served.first_url)
