@@ -59,7 +59,7 @@ class MapService:
         self._state.data.staged.pop(event.partition, None)
 
     def placed(self, now: int, partition: int, before: int, index: int) -> None:
-        """Hold an empty store if there is none yet, drop it when it is not held any more, take or leave office."""
+        """Hold an empty store if there is none yet, drop it when it is not held any more, begin or end ownership."""
         state, data = self._state, self._state.data
         if before == 0:
             replica_sending.stop(state, partition)

@@ -75,7 +75,7 @@ class PartitionQueue:
 
 @dataclass(slots=True)
 class OwnerState:
-    """What the owner of a partition keeps, from taking office to leaving it (chapter `backups`)."""
+    """What the owner of a partition keeps, while it owns the partition (chapter `backups`)."""
 
     row: Replicas
     """As it was at the last look."""
@@ -86,7 +86,7 @@ class OwnerState:
     log: deque[BackupWrite] = field(default_factory=deque)
     """Writes that are not safe in every backup."""
     confirmed: dict[str, int] = field(default_factory=dict)
-    """By the life of a backup, the number of the last stamp in this office that it is known to have."""
+    """By the incarnation of a backup, the number of the last stamp of this owner that it is known to have."""
     waiting: deque[tuple[int, Address, MapAnswer]] = field(default_factory=deque)
     """Answers that wait until the stamp of this number is safe, and for whom."""
     delivered: dict[str, int] = field(default_factory=dict)
