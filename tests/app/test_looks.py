@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -235,3 +238,39 @@ def greys_only(tones: str) -> bool:
     """Whether every colour is a grey."""
     colours = re.findall(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})", tones)
     return bool(colours) and all(red == green == blue for red, green, blue in colours)
+
+
+PICTURES = Path(__file__).parent / "__snapshots__" / "test_looks.ambr"
+
+
+def left_over(names: list[str], tests: set[str]) -> list[str]:
+    """The pictures of no test; those of a test that draws every view have the name of the view behind its own."""
+    found = []
+    for name in names:
+        test, _, view = name.removesuffix("]").rpartition("[")
+        if name not in tests and not (test in tests and view in VIEW_NAMES):
+            found.append(name)
+    return found
+
+
+def test_no_picture_is_left_over() -> None:
+    """Those of tests that `make test-long` runs are not left over, so the tests of this file are asked for, not this run."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-q",
+        "-m",
+        "long or not long",
+        "-p",
+        "no:cacheprovider",
+    ]
+    listing = subprocess.run([*command, __file__], text=True, capture_output=True, check=True).stdout
+    tests = {line.partition("::")[2] for line in listing.splitlines() if "::" in line}
+    names = re.findall(r"^# name: (.+)$", PICTURES.read_text(encoding="utf-8"), re.MULTILINE)
+    assert names and left_over(names, tests) == []
+    assert left_over(["test_gone", "test_every_view[80x24][no-view]"], tests) == [
+        "test_gone",
+        "test_every_view[80x24][no-view]",
+    ]
