@@ -327,6 +327,7 @@ class Tutor:
 
     def _expect(self, expect: Expect, now_us: int) -> None:
         self.phase = "expecting"
+        self._run_state.begin_expectation(expect)
         self._pending_expectation = _PendingExpectation(
             self._place + 1, expect, now_us, now_us + (expect.within_us or 0)
         )

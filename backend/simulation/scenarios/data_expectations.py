@@ -45,9 +45,9 @@ def _missing(
     if expect.migrations is not None:
         count = sum(isinstance(record.event, MigrationStarted) for record in records)
         if count > expect.migrations.at_most:
-            yield f"{count} migrations have begun since the last action; expected {expect.migrations.at_most} at most"
+            yield f"{count} migrations have begun since {expect.since_text}; expected {expect.migrations.at_most} at most"
     if expect.value is not None:
-        yield from _value_missing(expect.value, records)
+        yield from _value_missing(expect.value, records, expect.since_text)
 
 
 def why_not_balanced(tables: PartitionTables, *, leniently: bool = False) -> str:
@@ -103,7 +103,7 @@ def _row_missing(
             yield f"{label} has partition {partition} held by {tables.names(row.holders)}; expected {names}"
 
 
-def _value_missing(wanted: ExpectedValue, records: Sequence[Record]) -> Iterator[str]:
+def _value_missing(wanted: ExpectedValue, records: Sequence[Record], since: str) -> Iterator[str]:
     what = f"{wanted.key} of {wanted.map}"
     answers = [
         record.event
@@ -112,7 +112,7 @@ def _value_missing(wanted: ExpectedValue, records: Sequence[Record]) -> Iterator
         and (record.event.operation, record.event.map, record.event.key) == ("get", wanted.map, wanted.key)
     ]
     if not answers:
-        yield f"no get of {what} has ended since the last action"
+        yield f"no get of {what} has ended since {since}"
     elif answers[-1].problem:
         yield f"{what} could not be read: {answers[-1].problem}"
     elif (actual := answers[-1].value if answers[-1].found else None) != wanted.value:

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
-from quarterdeck.backend.simulation.scenarios.scenario import Expect, event_text
+from quarterdeck.backend.simulation.scenarios.event_patterns import events_missing, forbidden_event
+from quarterdeck.backend.simulation.scenarios.scenario import Expect
 
 
 @dataclass(frozen=True)
@@ -26,17 +23,9 @@ class Evaluation:
 
 
 def evaluate(expect: Expect, picture: Picture, records: Sequence[Record], refusal: str | None = None) -> Evaluation:
-    """Whether `expect` holds now. `records` are those since the last action; only `event` and `never` look at them."""
+    """Whether `expect` holds now. `records` are those that count; only `event` and `never` look at them."""
     missing = "; ".join((*_missing(expect, picture, records), *_healing_missing(expect, picture, refusal)))
     return Evaluation(not missing, missing)
-
-
-def forbidden_event(expect: Expect, picture: Picture, records: Iterable[Record]) -> str:
-    """What happened although `never` forbids it, in words; empty when nothing did. Waiting longer cannot change that."""
-    for record in records:
-        if (kind := _kind(record)) in expect.never:
-            return f"{kind} happened to {record.member} at {record.at / SECOND_US:.3f} s; expected never"
-    return ""
 
 
 def running(picture: Picture) -> dict[str, Belief]:
@@ -57,6 +46,10 @@ def suspect_labels(picture: Picture, belief: Belief) -> tuple[str, ...]:
 def _missing(expect: Expect, picture: Picture, records: Sequence[Record]) -> Iterator[str]:
     for label, view in expect.views.items():
         yield from _view_missing(picture, label, view)
+    for label, view in expect.order.items():
+        belief = picture.members.get(label)
+        if belief is None or list_labels(picture, belief) != tuple(view):
+            yield f"{_standing(picture, label)}; expected {_names(view)} in this order"
     for label, master in expect.masters.items():
         yield from _master_missing(picture, label, master)
     for label, version in expect.versions.items():
@@ -78,9 +71,8 @@ def _missing(expect: Expect, picture: Picture, records: Sequence[Record]) -> Ite
         left = [one for one in list_labels(picture, belief) if one in expect.removed]
         if left and label not in expect.removed:
             yield f"{label} still has {_names(left)} on its list; expected removed"
-    if expect.event and not any(matches(expect.event, picture, record) for record in records):
-        yield f"no {event_text(expect.event)} since the last action"
-    if happened := forbidden_event(expect, picture, records):
+    yield from events_missing(expect.event, picture, records, expect.since_text)
+    if happened := forbidden_event(expect.never, picture, records):
         yield happened
 
 
@@ -143,30 +135,6 @@ def _why_not_one_cluster(picture: Picture) -> str:
         if belief.master != first.master or belief.status != "member":
             return f"{label} follows {_follows(picture, belief)}, {first_label} {_follows(picture, first)}"
     return ""
-
-
-def matches(pattern: dict[str, Any], picture: Picture, record: Record) -> bool:
-    """Whether a record is of the pattern's kind and has its fields; labels stand for addresses, a set for a list."""
-    if _kind(record) != pattern["kind"]:
-        return False
-    if pattern.get("member", record.member) != record.member:
-        return False
-    fields = {name: value for name, value in pattern.items() if name not in ("kind", "member")}
-    return all(_same(picture, wanted, getattr(record.event, name)) for name, wanted in fields.items())
-
-
-def _same(picture: Picture, wanted: Any, actual: Any) -> bool:
-    if isinstance(wanted, list) and isinstance(actual, tuple):
-        return len(wanted) == len(actual) and all(any(_same(picture, one, other) for other in actual) for one in wanted)
-    if isinstance(actual, Member):
-        return _same(picture, wanted, actual.address)
-    if isinstance(actual, str):
-        return bool(wanted == actual or picture.label_of(Address(actual)) == wanted)
-    return bool(wanted == actual)
-
-
-def _kind(record: Record) -> str:
-    return str(record.event.__struct_config__.tag)
 
 
 def _standing(picture: Picture, label: str) -> str:

@@ -138,6 +138,7 @@ class Interpreter:
     def _expect(self, number: int, expect: Expect) -> StepOutcome:
         run_state = self._run_state
         self._advance(0)
+        run_state.begin_expectation(expect)
 
         def settled() -> bool:
             return run_state.is_violated(expect) if expect.never else not run_state.missing(expect)

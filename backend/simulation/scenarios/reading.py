@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
@@ -22,6 +21,7 @@ from quarterdeck.backend.documents.yaml_document import (
 )
 from quarterdeck.backend.simulation.scenarios.actions import MODELS as ACTION_MODELS
 from quarterdeck.backend.simulation.scenarios.actions import Action
+from quarterdeck.backend.simulation.scenarios.event_patterns import pattern_problems
 from quarterdeck.backend.simulation.scenarios.questions import AnswerSource
 from quarterdeck.backend.simulation.scenarios.scenario import (
     ClockSettings,
@@ -63,7 +63,7 @@ def read_scenario(text: str, file: str) -> Scenario:
         except ValidationError as failure:
             problems = list(_explained(failure))
         else:
-            problems = [*_property_problems(scenario), *_event_problems(scenario), *_order_problems(scenario)]
+            problems = [*_property_problems(scenario), *_event_problems(scenario, data), *_order_problems(scenario)]
     if problems:
         # A partition may be written without its key `groups`.
         placed = [(document.line(place, ("groups",)), place, problem) for place, problem in problems]
@@ -145,27 +145,14 @@ def _order_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
             yield ("steps", number, "free-play"), "comes before other steps; make it the last one"
 
 
-def _event_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
+def _event_problems(scenario: Scenario, data: Any) -> Iterator[tuple[FieldPath, str]]:
     """Event patterns: their kind must exist, and have the fields that the pattern names."""
     for number, step in enumerate(scenario.steps):
-        if step.expect is None or not step.expect.event:
+        if step.expect is None:
             continue
-        place: FieldPath = ("steps", number, "expect", "event")
-        pattern = step.expect.event
-        if "kind" not in pattern:
-            yield place, f"names no kind; add kind: one of {', '.join(EVENT_KINDS)}"
-            continue
-        kind = pattern["kind"]
-        if not isinstance(kind, str) or kind not in EVENT_KINDS:
-            yield (*place, "kind"), f"there is no event {kind!r}; {did_you_mean(str(kind), EVENT_KINDS)}"
-            continue
-        known = ["member", *(field.name for field in msgspec.structs.fields(EVENT_KINDS[kind]))]
-        for name in pattern:
-            if name not in ("kind", *known):
-                yield (*place, name), f"{kind} has no such field; {did_you_mean(name, known)}"
-        recorder = pattern.get("member", scenario.members[0])
-        if recorder not in scenario.members:
-            yield (
-                (*place, "member"),
-                f"there is no member {recorder!r}; {did_you_mean(str(recorder), scenario.members)}",
-            )
+        for name, patterns in (("event", step.expect.event), ("never", step.expect.never)):
+            for entry, pattern in enumerate(patterns):
+                listed = isinstance(data["steps"][number]["expect"][name], list)
+                place: FieldPath = ("steps", number, "expect", name, *((entry,) if listed else ()))
+                for field, problem in pattern_problems(pattern, scenario.members, counted=name == "event"):
+                    yield (*place, *field), problem

@@ -11,9 +11,9 @@ from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.simulation.invariants import InvariantChecker
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer, opened_question
 from quarterdeck.backend.simulation.scenarios.data_expectations import data_missing, why_not_balanced, writes_missing
+from quarterdeck.backend.simulation.scenarios.event_patterns import forbidden_event
 from quarterdeck.backend.simulation.scenarios.expectations import (
     evaluate,
-    forbidden_event,
     list_labels,
     running,
     suspect_labels,
@@ -42,6 +42,8 @@ class RunState:
         self.invariant_checker = InvariantChecker()
         self.recent: list[Record] = []
         self.records = 0
+        self._counted_from = 0
+        """Place among `recent` from which on records count for the present expectation."""
         self._journal = journal
 
     def observe(self, record: Record) -> None:
@@ -68,16 +70,20 @@ class RunState:
         self.recent.clear()
         self.refusal = None
 
+    def begin_expectation(self, expect: Expect) -> None:
+        """From now on `missing` and `is_violated` are asked about `expect`."""
+        self._counted_from = len(self.recent) if expect.since == "here" else 0
+
     def missing(self, expect: Expect) -> str:
         """What of `expect` does not hold now, in words; empty when all of it does. Reads no keys: see `writes_missing`."""
-        of_members = evaluate(expect, self.picture, self.recent, self.refusal).missing
-        return "; ".join(
-            filter(None, (of_members, data_missing(expect, self.picture, self.invariant_checker, self.recent)))
-        )
+        records = self.recent[self._counted_from :]
+        of_members = evaluate(expect, self.picture, records, self.refusal).missing
+        of_data = data_missing(expect, self.picture, self.invariant_checker, records)
+        return "; ".join(filter(None, (of_members, of_data)))
 
     def is_violated(self, expect: Expect) -> bool:
         """Whether something happened that `expect` forbids: waiting longer cannot change that."""
-        return bool(expect.never and forbidden_event(expect, self.picture, self.recent))
+        return bool(forbidden_event(expect.never, self.picture, self.recent[self._counted_from :]))
 
     def asked(self, ask: Question) -> OpenQuestion:
         """A question of a scenario, asked now."""

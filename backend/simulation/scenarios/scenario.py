@@ -13,11 +13,11 @@ from pydantic import AfterValidator, Field, model_validator
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.simulation.scenarios.actions import Action
+from quarterdeck.backend.simulation.scenarios.event_patterns import EventPatterns, event_text
 from quarterdeck.backend.simulation.scenarios.questions import Question
 from quarterdeck.backend.simulation.scenarios.values import (
     AnyLabels,
     Duration,
-    EventKinds,
     Label,
     Labels,
     Members,
@@ -51,14 +51,17 @@ PartitionId = Annotated[int, Field(ge=0)]
 
 
 class Expect(ScenarioModel):
-    """What must hold, at once or `within` a time. Views are compared as sets: order of age is an invariant anyway.
+    """What must hold, at once or `within` a time. Views are compared as sets; `order` holds them from the oldest member on.
 
-    `event` and `never` look at the records since the last action other than `wait`. With `never`, the whole of `within`
-    passes first and everything else has to hold at its end. `refused` and `not-merging` are parts of the reason.
+    `event`, `never`, `migrations` and `value` look at the records since the last action other than `wait`, or since this
+    step began. With `never`, the whole of `within` passes first and everything else has to hold at its end. `refused` and
+    `not-merging` are parts of the reason.
     """
 
     within_us: Duration | None = Field(default=None, alias="within")
+    since: Literal["action", "here"] = "action"
     views: dict[Label, Labels] = {}
+    order: dict[Label, Labels] = {}
     masters: dict[Label, Label] = {}
     versions: dict[Label, Version] = {}
     version_at_least: Version | None = Field(default=None, alias="version-at-least")
@@ -69,8 +72,8 @@ class Expect(ScenarioModel):
     held_back: AnyLabels | None = Field(default=None, alias="held-back")
     not_merging: dict[Label, str] = Field(default={}, alias="not-merging")
     refused: str | None = None
-    event: dict[str, Any] = {}
-    never: EventKinds = ()
+    event: EventPatterns = ()
+    never: EventPatterns = ()
     table: dict[PartitionId, tuple[Label | None, ...]] = {}
     balanced: bool | None = Field(default=None, strict=True)
     safe: bool | None = Field(default=None, strict=True)
@@ -80,11 +83,18 @@ class Expect(ScenarioModel):
 
     @model_validator(mode="after")
     def _not_empty(self) -> Expect:
-        if not self.model_fields_set - {"within_us"}:
+        if not self.model_fields_set - {"within_us", "since"}:
             raise ValueError(
                 "expects nothing; name at least one of views, masters, versions, one-cluster, state, event, never, table, safe"
             )
+        if self.since == "here" and not self.within_us:
+            raise ValueError("looks at what happens from here on, and lasts no time; add within: how long")
         return self
+
+    @property
+    def since_text(self) -> str:
+        """From when on records count, in words."""
+        return "the last action" if self.since == "action" else "this step began"
 
     def text(self) -> str:
         """The expectation in one line, for people."""
@@ -94,6 +104,7 @@ class Expect(ScenarioModel):
     def fact(self) -> str:
         """What is expected, without how long it may take."""
         parts = [f"{one}'s list is {', '.join(view)}" for one, view in self.views.items()]
+        parts += [f"{one}'s list is {', '.join(view)} in this order" for one, view in self.order.items()]
         parts += [f"{one} follows {master}" for one, master in self.masters.items()]
         parts += [f"{one} stands at version {version}" for one, version in self.versions.items()]
         parts += [f"every version is at least {self.version_at_least}"] * (self.version_at_least is not None)
@@ -105,8 +116,8 @@ class Expect(ScenarioModel):
             parts.append(f"held back: {', '.join(self.held_back) or 'nobody'}")
         parts += [f"{one} does not merge: {reason}" for one, reason in self.not_merging.items()]
         parts += [f"the last command is refused: {self.refused}"] * (self.refused is not None)
-        parts += [event_text(self.event)] * bool(self.event)
-        parts += [f"no {kind}" for kind in self.never]
+        parts += map(event_text, self.event)
+        parts += [f"no {event_text(pattern).removeprefix('event ')}" for pattern in self.never]
         parts += self._texts_about_data()
         return "; ".join(parts)
 
@@ -123,12 +134,6 @@ class Expect(ScenarioModel):
         if self.value is not None:
             parts.append(f"{self.value.key} of {self.value.map} was read as {self.value.value or 'nothing'}")
         return parts
-
-
-def event_text(pattern: dict[str, Any]) -> str:
-    """An event pattern in a few words."""
-    rest = ", ".join(f"{name} {value}" for name, value in pattern.items() if name != "kind")
-    return f"event {pattern.get('kind')}{f' ({rest})' if rest else ''}"
 
 
 class Step(ScenarioModel):

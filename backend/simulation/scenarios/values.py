@@ -111,7 +111,6 @@ Members = Annotated[
     Field(min_length=1, max_length=MOST_MEMBERS),
 ]
 EventKind = Annotated[str, AfterValidator(_known_kind)]
-EventKinds = Annotated[tuple[EventKind, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(_one_or_many)]
 Entries = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 Version = Annotated[int, Field(ge=0, strict=True)]
