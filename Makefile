@@ -5,7 +5,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: console pipeline web test lint bench screenshots clean help
+MUTANTS =  # names of mutants to try; all when empty
+
+.PHONY: console pipeline web test test-long mutants lint bench screenshots clean help
 
 console: .venv/.base  ## the console on a live cluster of five; without a terminal, the demo `split`
 	@$(BIN)/quarterdeck console
@@ -20,6 +22,9 @@ test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on three process
 
 test-long: .venv/.pipeline .venv/.dev  ## what takes long: Sparks of their own, more seeds, more examples of every property
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long
+
+mutants: .venv/.pipeline .venv/.dev  ## plant every fault of tests/mutants and see which tests notice; takes hours; `make mutants MUTANTS=name`
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 lint: .venv/.dev  ## style, types, and the arrows between the rooms
 	$(BIN)/ruff check .

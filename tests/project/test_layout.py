@@ -77,7 +77,7 @@ def test_every_contract_of_a_room_decides_about_every_other_room() -> None:
 
 
 def test_tests_mirror_the_rooms() -> None:
-    rooms = {*ROOMS, "app", "cli", "widgets", "project", "bench"}
+    rooms = {*ROOMS, "app", "cli", "widgets", "project", "bench", "mutants"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.glob("**/*.py"))}
     assert folders <= rooms
 

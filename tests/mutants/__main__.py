@@ -1,0 +1,71 @@
+"""Plant every fault, one after the other, and see who notices: run ``python -m tests.mutants``.
+
+Prints a line for each mutant and writes the table as JSON. Exits with 1 when a mutant survives everything that was tried.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.mutants.catching import caught_by_chance, caught_by_examples
+from tests.mutants.mutant import ROOT, Mutant, all_mutants, plant
+
+Row = dict[str, str | float | None]
+
+
+def main() -> int:
+    options = _options()
+    chosen = [one for one in all_mutants() if not options.names or one.name in options.names]
+    if unknown := set(options.names) - {one.name for one in chosen}:
+        print(f"no such mutant: {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 2
+    with ThreadPoolExecutor(options.jobs) as pool:
+        rows = []
+        for row in pool.map(lambda one: _try(one, options), chosen):
+            rows.append(row)
+            print(_line(row), flush=True)
+    survivors = [row["name"] for row in rows if row["examples"] is None and row["chance"] is None]
+    by_chance = sum(row["chance"] is not None for row in rows)
+    print(f"{len(rows)} mutants; {by_chance} caught by chance; survivors: {', '.join(map(str, survivors)) or 'none'}")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(rows, indent=1) + "\n")
+    return 1 if survivors else 0
+
+
+def _try(mutant: Mutant, options: argparse.Namespace) -> Row:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        copy = Path(folder, "project")
+        plant(mutant, copy)
+        examples = None if options.chance_only else caught_by_examples(mutant, copy)
+        chance = None if options.examples_only else caught_by_chance(copy, options.first_seed, options.last_seed)
+    return {
+        **{"name": mutant.name, "file": mutant.file, "breaks": mutant.breaks},
+        **{"examples": examples, "chance": chance, "seconds": round(time.monotonic() - began, 1)},
+    }
+
+
+def _line(row: Row) -> str:
+    return f"{row['name']}: examples: {row['examples'] or '-'}; chance: {row['chance'] or '-'} ({row['seconds']} s)"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="mutants to try; all of them when none is given")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--last-seed", type=int, default=300)
+    parser.add_argument("--examples-only", action="store_true")
+    parser.add_argument("--chance-only", action="store_true")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
