@@ -2,18 +2,22 @@
 
 A slave that suspects every member older than itself becomes the claimant: it asks all it does not suspect for their lists, asks
 also those it learns of in newer lists, and makes of the answers a list newer than any it has seen. A request or an answer that
-gets lost costs nobody its place: the claimant asks again until it is answered, refused, or out of time.
+gets lost costs nobody its place: the claimant asks again until it is answered, refused, or out of time. Meanwhile it sends
+heartbeats to those who have accepted, on its list or not, and watches all whom it asked.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ClaimEndCause, Reason
 from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation, suspicion
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import detector
 from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.membership.state import Claim, Membership
+from quarterdeck.backend.core.membership.state import Claim, Membership, Peer
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.member_list import MemberList, mint_lineage
 from quarterdeck.backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
@@ -91,6 +95,7 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
         conclude_when_settled(state, now)
         return
     claim.accepted.add(sender)
+    state.heartbeat_round = None  # it takes this claimant for its master, and wants to hear of it
     cluster_state.adopt(state, now, answer.standing, "claim-answer", f"{sender} has heard of it")
     state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""), claim.started)
     if answer.members.version > claim.latest.version:
@@ -111,6 +116,37 @@ def on_claim_refused(state: Membership, now: int, sender: Address, answer: Claim
         )
     if not answer.retry:
         claim.refused.add(sender)
+        conclude_when_settled(state, now)
+
+
+def heard_of_asked(state: Membership, now: int, sender: Address, uuid: str) -> bool:
+    """A heartbeat of somebody who is on no list of this claimant's own; whether the claim has asked that very incarnation."""
+    peer = state.claim.watched.get(sender) if state.claim is not None else None
+    if peer is None or peer.uuid != uuid:
+        return False
+    peer.detector.heard(now)
+    return True
+
+
+def followers_off_the_list(claim: Claim) -> Iterator[tuple[Address, Peer]]:
+    """Those who have accepted and are not on the claimant's own list: they hear of it by heartbeats like all others."""
+    return ((address, peer) for address, peer in claim.watched.items() if address in claim.accepted)
+
+
+def look_at_asked(state: Membership, now: int) -> None:
+    """Wait no longer for those off the claimant's own list who are silent; those on it are watched like any member."""
+    claim = state.claim
+    if claim is None:
+        return
+    silent = [address for address, peer in claim.watched.items() if not peer.detector.alive(now)]
+    for address in silent:
+        peer = claim.watched.pop(address)
+        reason = f"no heartbeat for {peer.detector.silence_us(now) / SECOND_US:.1f} s"
+        state.record(now, ClaimAnswered(address, "refused", 0, reason), claim.started)
+        claim.accepted.discard(address)
+        claim.refused.add(address)
+    if silent:
+        state.heartbeat_round = None
         conclude_when_settled(state, now)
 
 
@@ -171,6 +207,8 @@ def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
                 )
                 claim.accepted.discard(member.address)
                 claim.refused.discard(member.address)
+            if member.address not in state.peers:
+                claim.watched[member.address] = Peer(member.uuid, detector(state.settings, now), now)
             _ask(state, member.address, member.uuid)
 
 

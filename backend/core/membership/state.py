@@ -91,6 +91,8 @@ class JoinSearch:
     """The last reason why each address did not help, over all rounds."""
     attempt: int = 1
     requests_to_master: int = 0
+    asked_to_join: set[Address] = field(default_factory=set)
+    """Every master that was asked to let this incarnation in: an answer may come late, when another one is asked already."""
     target: Address | None = None
     """The master of the cluster that this incarnation is to merge into: asked first, and never given up for good."""
     target_until_us: int = 0
@@ -129,6 +131,8 @@ class Claim:
     refused: set[Address] = field(default_factory=set)
     refusals: dict[Address, str] = field(default_factory=dict)
     """The last reason of each who did not accept."""
+    watched: dict[Address, Peer] = field(default_factory=dict)
+    """Those asked who are not on the claimant's own list: it watches them, and sends heartbeats to those who have accepted."""
     delay_us: int = 0
     """How long it waited before it asked again; 0 before the first time."""
     started: RecordId | None = None

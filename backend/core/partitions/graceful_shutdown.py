@@ -1,7 +1,7 @@
 """Leaving without a loss: a member that is asked to stop has its data moved away first (behaviour 8.14).
 
-It asks the master every second; the master plans without it, and answers when the member holds nothing any more, or when that
-cannot be waited for. A request names the incarnation that wants to leave: a quick restart at the same address is another one.
+It asks the master every second; the master plans without it, and answers when nothing depends on the member any more, or when that
+cannot be waited for. What it holds beyond that it keeps until it has gone (design 9.11). A request names the incarnation that wants to leave: a quick restart at the same address is another one.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def on_shutdown_request(state: Membership, now: int, sender: Address, request: S
 def accept_shutdown(state: Membership, now: int, master_role: MasterRole, address: Address, uuid: str) -> None:
     """Plan without this incarnation from now on. One that asks again after it was relieved is told again."""
     if uuid in master_role.shutdown_granted:
-        if _holds(state, uuid) and _why_not_wait(state, master_role) is None:
+        if _is_needed(state, master_role, uuid) and _why_not_wait(state, master_role) is None:
             master_role.shutdown_granted.discard(uuid)  # what it need not have waited for is possible now
         else:
             _grant(state, address, uuid)
@@ -120,7 +120,7 @@ def accept_shutdown(state: Membership, now: int, master_role: MasterRole, addres
 
 
 def grant_shutdowns(state: Membership, now: int, master_role: MasterRole) -> None:
-    """Tell those who hold nothing any more that they may leave; those who have left are forgotten."""
+    """Tell those on whom nothing depends any more that they may leave; those who have left are forgotten."""
     assert state.members is not None
     for uuid, address in list(master_role.shutting_down.items()):
         if not state.members.holds(address, uuid):
@@ -128,7 +128,7 @@ def grant_shutdowns(state: Membership, now: int, master_role: MasterRole) -> Non
             master_role.shutdown_granted.discard(uuid)
             continue
         reason = _why_not_wait(state, master_role)
-        if reason is None and _holds(state, uuid):
+        if reason is None and _is_needed(state, master_role, uuid):
             continue
         if uuid not in master_role.shutdown_granted:
             master_role.shutdown_granted.add(uuid)
@@ -144,9 +144,19 @@ def _grant(state: Membership, address: Address, uuid: str) -> None:
         state.send(address, ShutdownGranted(uuid))
 
 
-def _holds(state: Membership, uuid: str) -> bool:
+def _is_needed(state: Membership, master_role: MasterRole, uuid: str) -> bool:
+    """Whether the member owns a partition, or has a replica that the members who stay are still to be given."""
     table = state.partitions.table
-    return table is not None and uuid in table.holders()
+    if table is None:
+        return False
+    leaving = master_role.shutting_down
+    for row in table.rows:
+        if index_of(uuid, row) < 0:
+            continue
+        staying = sum(replica is not None and replica.uuid not in leaving for replica in row)
+        if index_of(uuid, row) == 0 or staying < master_role.replicas_wanted:
+            return True
+    return False
 
 
 def _why_not_wait(state: Membership, master_role: MasterRole) -> Reason[DrainCause] | None:

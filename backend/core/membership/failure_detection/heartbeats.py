@@ -11,6 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.effects import Transmit
 from quarterdeck.backend.core.events import ObserverPaused
+from quarterdeck.backend.core.membership import mastership_claim
 from quarterdeck.backend.core.membership.failure_detection import (
     explicit_suspicion,
     heartbeat_lateness,
@@ -36,6 +37,8 @@ def on_heartbeat_timer(state: Membership, now: int) -> None:
     state.last_round_us = now
     if now >= state.all_heard_until_us:
         _look_for_silence(state, now)
+    if state.claim is not None:
+        mastership_claim.look_at_asked(state, now)
     if state.reported_silent:
         heartbeat_ring.suspect_reported_silent(state, now)
     if state.disconnections.by_reporter:
@@ -72,6 +75,8 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
     """A heartbeat came: the hottest path of the whole core."""
     peer = state.peers.get(sender)
     if peer is None or peer.uuid != beat.uuid or beat.to_uuid != state.uuid:
+        if beat.to_uuid == state.uuid and mastership_claim.heard_of_asked(state, now, sender, beat.uuid):
+            return
         explicit_suspicion.on_stray_heartbeat(state, now, sender, beat)
         return
     if peer.late:
@@ -119,7 +124,10 @@ def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:
         return ()
     reporting = state.settings.disconnection_heartbeats > 0 and master != state.address
     suspects = heartbeat_ring.first_hand(state) if reporting else ()
+    receivers = [*heartbeat_ring.receivers(state)]
+    if state.claim is not None:
+        receivers += mastership_claim.followers_off_the_list(state.claim)
     return tuple(
         (address, Heartbeat(state.uuid, peer.uuid, master, members.version, suspects if address == master else ()))
-        for address, peer in heartbeat_ring.receivers(state)
+        for address, peer in receivers
     )

@@ -105,7 +105,13 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
 
 
 def on_who_is_master(state: Membership, now: int, sender: Address, question: WhoIsMaster) -> None:
-    """A joiner asks. A member in the middle of a claim keeps silent; one that has not joined says that it knows none."""
+    """A joiner asks. A member in the middle of a claim keeps silent; one that has not joined says that it knows none.
+
+    Whoever asks knows no master, so another joiner need not wait for its answer to the same question.
+    """
+    if state.search is not None and sender in state.search.targets:
+        state.search.unreachable.pop(sender, None)
+        state.search.without_master.add(sender)
     peer = state.peers.get(sender)
     is_new = peer is not None and peer.uuid != question.uuid and not admission.is_stale(state, now, question.uuid)
     if is_new and (state.is_master or state.master == sender):
@@ -148,9 +154,13 @@ def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinR
 
 
 def on_finalize_join(state: Membership, now: int, sender: Address, final: FinalizeJoin) -> None:
-    """The master let this member in. Anybody else is to take this member for dead, joined or not (seed 000)."""
+    """The master let this member in. Anybody else is to take this member for dead, joined or not (seed 000).
+
+    A master that this joiner has asked may answer late, when the joiner has given it up and looks for another: the admission counts.
+    """
     members = final.members
-    if sender != state.master:
+    was_asked = state.search is not None and sender in state.search.asked_to_join and final.to_uuid == state.uuid
+    if sender != state.master and not was_asked:
         claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
         explicit_suspicion.send(state, now, claimed, "foreign-join-answer")
     elif state.joined:
@@ -158,6 +168,7 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
     elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "joined", "the cluster it joins is so", new_lineage=True)
         early = state.search.early_update if state.search else None
+        state.follow(now, sender, "it let this member in")
         _become_member(state, now, members, sender, "joined")
         state.send(sender, MembersUpdateAck(members.version))
         if early is not None and early.members.master == members.master:
@@ -169,6 +180,7 @@ def request(state: Membership, now: int) -> None:
     search = state.search
     assert search is not None and state.master is not None
     search.requests_to_master += 1
+    search.asked_to_join.add(state.master)
     state.record(now, JoinRequested(state.master, search.attempt))
     proven = tuple(sorted(search.held.proven)) if search.held else ()
     request = JoinRequest(

@@ -25,9 +25,13 @@ from quarterdeck.backend.core.membership.views import minimum_cluster_size
 from quarterdeck.backend.core.membership.views.identity import ListMetadata, Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import MembersUpdate, MembersUpdateAck
+from quarterdeck.backend.core.properties import SECOND_US
 
 PUBLISH = "publish"
 """Name of the timer of the periodic publication."""
+
+ACKNOWLEDGEMENT_TIMEOUT_US = 2 * SECOND_US
+"""How long a joiner waits for its answer until the others have acknowledged the list that it is on (seed 003)."""
 
 
 def install(
@@ -46,8 +50,10 @@ def install(
     gone, newcomers = _differences(state, members)
     for address in gone:
         _remove_peer(state, now, address)
+    # The news of its admission reaches a newcomer after the others have acknowledged it, and may be as late as any message.
+    unheard_us = now + ACKNOWLEDGEMENT_TIMEOUT_US + state.settings.max_no_heartbeat_us
     for member in newcomers:
-        state.peers[member.address] = Peer(member.uuid, detector(state.settings, now), now)
+        state.peers[member.address] = Peer(member.uuid, detector(state.settings, unheard_us), now)
         state.missing.discard(member.address)
         cluster_search.forget(state, member.address)
         state.held_back.pop(member.address, None)

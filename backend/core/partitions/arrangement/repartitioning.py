@@ -7,7 +7,7 @@ of it is dropped and another one is made.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason
@@ -69,7 +69,7 @@ def plan(state: Membership, now: int, master_role: MasterRole) -> None:
     master_role.replicas_wanted = len(wanted.table[0])
     for partition, (replicas, target) in enumerate(zip(table.rows, wanted.table, strict=True)):
         row = _names(replicas)
-        full = (*target, *(None,) * (len(row) - len(target)))
+        full = _with_leavers(row, (*target, *(None,) * (len(row) - len(target))), master_role.shutting_down)
         if row != full:
             steps = plan_migrations(row, full).steps
             if steps:
@@ -104,6 +104,15 @@ def _full_row(state: Membership, row: Row, members: dict[str | None, Replica]) -
     """The row as wide as every row of the table, whatever the number of members."""
     width = state.settings.backups + 1
     return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
+
+
+def _with_leavers(row: Row, target: Row, leaving: Container[str]) -> Row:
+    """The target with its empty places given to those who leave and hold the partition, as backups.
+
+    Nothing is cleared at a member that is still there: until it has gone, its copy may be the only other one (design 9.11).
+    """
+    staying = iter([name for name in row if name is not None and name in leaving and name not in target])
+    return tuple([name if name is not None else next(staying, None) for name in target])
 
 
 def _names(replicas: Replicas) -> Row:
