@@ -88,8 +88,11 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
         suspicion.clear(state, now, sender, "heartbeat", "it sent a valid heartbeat")
     if beat.suspects or state.disconnections.by_reporter:
         disconnection_reports.on_report(state, now, sender, beat.suspects)
-    if beat.version < state.members.version and state.master == state.address and state.claim is None:  # type: ignore[union-attr]
-        publishing.publish_to(state, sender)
+    if beat.version < state.members.version:  # type: ignore[union-attr]
+        if state.master == state.address and state.claim is None:
+            publishing.on_lagging(state, now, sender, peer, beat.version)
+    elif peer.awaited_version:
+        peer.awaited_version = 0
 
 
 def _look_for_silence(state: Membership, now: int) -> None:

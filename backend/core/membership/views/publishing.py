@@ -77,6 +77,22 @@ def publish_to(state: Membership, address: Address) -> None:
     state.send(address, update(state))
 
 
+def on_lagging(state: Membership, now: int, address: Address, peer: Peer, version: int) -> None:
+    """A member says that it stands at an earlier list: send it the present one, and remove it when it never comes to confirm one.
+
+    It blocks those who joined since, for it is silent towards them: it goes, and not the newcomers that report its silence
+    (M2; design 9.14). A list and the heartbeat that confirms it may each be as late as any message.
+    """
+    assert state.members is not None
+    if not peer.awaited_version or version >= peer.awaited_version:
+        peer.awaited_version, peer.awaited_since_us = state.members.version, now
+    waiting_us = now - peer.awaited_since_us
+    if waiting_us > 2 * state.settings.max_no_heartbeat_us + state.settings.heartbeat_interval_us:
+        suspicion.suspect(state, now, address, f"it has not confirmed a member list for {waiting_us / SECOND_US:.1f} s")
+    else:
+        publish_to(state, address)
+
+
 def update(state: Membership, *, wants_ack: bool = False) -> MembersUpdate:
     """The member's list as a message."""
     assert state.members is not None
