@@ -13,23 +13,27 @@ class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True
 
 
 class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
-    """From the master: rows that the receiver may lack, and every migration whose end is not known everywhere.
+    """From the master: the rows and the ends of migrations that are new since its change `since`; -1 for all that there are.
 
-    `number` counts the changes of the incarnation `master`, and is what the receiver acknowledges. `digest` is that of
-    the master's whole table, which has so many `partitions`. An update without rows only compares (behaviour 8.4).
+    `number` counts the changes of the incarnation `master`, and is what the receiver acknowledges. `completed` has the number of
+    each decision; those up to `evicted_through` are known everywhere and forgotten. `digest` is that of the master's whole
+    table, which has so many `partitions`. An update without rows only compares (behaviour 8.4).
     """
 
     master: str
+    since: int
     number: int
     rows: PackedRows
-    completed: tuple[CompletedMigration, ...]
+    completed: tuple[tuple[int, CompletedMigration], ...]
+    evicted_through: int
     digest: int
     partitions: int
 
 
 class TableAck(Struct, frozen=True, tag="table-ack", array_like=True):
-    """The incarnation `uuid` has taken in the update of this number. `equal`: its table is now the master's, as the
-    digest tells.
+    """The incarnation `uuid` has every change up to `number`. `equal`: its table is now the master's, as the digest tells.
+
+    The same number twice means that an update did not follow on what the receiver has: one in between was lost.
     """
 
     uuid: str

@@ -12,7 +12,7 @@ from quarterdeck.backend.core.causes import Reason, RecordId
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.events import PlanCause
-from quarterdeck.backend.core.partitions.messages import MigrationChunk
+from quarterdeck.backend.core.partitions.messages import MigrationChunk, TableUpdate
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
 from quarterdeck.backend.core.partitions.migration.migration_planner import Step
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
@@ -101,8 +101,10 @@ class Follower:
     told: int = -1
     """The number of the last change that was sent to it."""
     resend_us: int = 0
+    told_again_us: int = 0
+    """When it was last sent what it had been sent before."""
     unanswered: int = 0
-    """How often it was sent the whole table since it answered last."""
+    """How often it was sent the same again since it answered last."""
 
 
 NEW_MASTER: Reason[PlanCause] = Reason("new-master", "a new master leads")
@@ -121,6 +123,8 @@ class MasterRole:
     """By partition, the number of its last change, the latest last; without those that every member is known to have."""
     decided_at: dict[str, int] = field(default_factory=dict)
     """By migration in the completed list, the number of its decision."""
+    evicted_through: int = 0
+    """Migrations decided up to this change are known everywhere and forgotten."""
     queue: dict[int, deque[Step]] = field(default_factory=dict)
     """What is planned and not begun, by partition. The names in the steps are uuids."""
     running: dict[int, RunningMigration] = field(default_factory=dict)
@@ -162,7 +166,9 @@ class Partitions:
         "completed",
         "drained",
         "draining_until_us",
+        "early",
         "heard",
+        "listed",
         "master_role",
         "members",
         "rejected",
@@ -190,7 +196,11 @@ class Partitions:
         self.wants_arrangement = False
         """Whether this member waits for the first table."""
         self.heard: tuple[str, int] = ("", 0)
-        """The master whose changes were heard of last, and the number of the last one."""
+        """The master whose changes were heard of last, and the number up to which all of them were."""
+        self.early: dict[int, TableUpdate] = {}
+        """Publications of that master that came before the one that they follow on, by the number after which they begin."""
+        self.listed: dict[str, int] = {}
+        """By completed migration, the number of its decision in the publications of that master."""
         self.rejected: dict[int, str] = {}
         """By partition, the migration that was rejected last: asked again, it is not told again."""
         self.unlisted: set[str] = set()

@@ -156,7 +156,8 @@ def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinR
 def on_finalize_join(state: Membership, now: int, sender: Address, final: FinalizeJoin) -> None:
     """The master let this member in. Anybody else is to take this member for dead, joined or not (seed 000).
 
-    A master that this joiner has asked may answer late, when the joiner has given it up and looks for another: the admission counts.
+    A master that this joiner has asked may answer late, when the joiner has given it up and looks for another: the admission
+    counts.
     """
     members = final.members
     was_asked = state.search is not None and sender in state.search.asked_to_join and final.to_uuid == state.uuid

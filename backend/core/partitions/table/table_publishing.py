@@ -1,8 +1,10 @@
 """Publishing the partition table and the completed migrations (seed 004, 1.1 and 2.1; behaviour 8.4).
 
-Only the master changes the table. Its changes are numbered; a publication brings the rows that changed since the number that the
-receiver has acknowledged, so one that is lost or overtaken costs nothing but time. Now and then tables are compared by their
-digests, and whoever differs gets the whole table. A completed migration is forgotten when every member knows of it.
+Only the master changes the table. Its changes are numbered; a publication brings what is new since the one before, so what
+is sent grows with what has changed and with nothing else. A receiver acknowledges the number up to which it has everything. If
+a publication gets lost, the next one does not follow on that number, and the master tells again all that came after it. Now
+and then tables are compared by their digests, and whoever differs gets the whole table. A completed migration is forgotten
+when every member knows of it.
 """
 
 from __future__ import annotations
@@ -26,15 +28,18 @@ TABLE = "partition table"
 
 RESEND_US = 1 * SECOND_US
 NEWCOMER_RESEND_US = 100 * MILLISECOND_US
-"""A newcomer may get its first table before it knows that it has joined, and cannot take it yet. Each time it waits longer."""
+"""A newcomer may get its first table before it knows that it has joined, and cannot take it yet."""
 MOST_DOUBLINGS = 8
+"""Each time that the same is told again, the master waits twice as long for an answer, so many times."""
 FLUSH_US = 50 * MILLISECOND_US
 """How long those wait to be told who have no part in a change."""
 FLUSH_CHANGES = 10
 """So many changes are told at once, however little time has passed."""
+MOST_EARLY = 64
+"""So many publications that do not follow on what a member has are kept until they do; the rest is told again anyway."""
 
 Made = dict[int, TableUpdate]
-"""The publications of one moment, by the number of the last change that their receivers have acknowledged."""
+"""The publications of one moment, by the number of the change after which they begin."""
 
 
 # The master
@@ -64,7 +69,7 @@ def publish(state: Membership, now: int) -> None:
     made: Made = {}
     for address, follower in master_role.followers.items():
         if follower.told < master_role.changes:
-            _tell(state, now, master_role, address, follower, made)
+            _tell(state, now, master_role, address, follower, follower.told, made)
     plan_timer(state, now)
 
 
@@ -76,7 +81,7 @@ def publish_to(state: Membership, now: int, first: Iterable[str]) -> None:
     made: Made = {}
     for address, follower in master_role.followers.items():
         if follower.uuid in urgent and follower.told < master_role.changes:
-            _tell(state, now, master_role, address, follower, made)
+            _tell(state, now, master_role, address, follower, follower.told, made)
     waiting = [one for one in master_role.followers.values() if one.told < master_role.changes]
     if any(master_role.changes - one.told >= FLUSH_CHANGES for one in waiting):
         publish(state, now)
@@ -86,19 +91,24 @@ def publish_to(state: Membership, now: int, first: Iterable[str]) -> None:
 
 
 def on_ack(state: Membership, now: int, sender: Address, ack: TableAck) -> None:
-    """A follower has taken a publication in."""
+    """A follower has taken a publication in, or misses one."""
     master_role = state.partitions.master_role
     follower = master_role.followers.get(sender) if master_role is not None else None
     if master_role is None or follower is None or follower.uuid != ack.uuid or ack.number > master_role.changes:
         return
-    follower.unanswered = 0
+    is_news = ack.number > follower.acknowledged
+    if is_news:
+        follower.unanswered = 0
     if not ack.equal and ack.number == master_role.changes and not _is_ahead(master_role, sender):
         follower.acknowledged = -1
         follower.told, follower.resend_us = master_role.changes, now + RESEND_US
         plan_timer(state, now)
-    elif ack.number > follower.acknowledged:
+    elif is_news:
         follower.acknowledged = ack.number
         _forget_what_all_know(state, now, master_role)
+    elif ack.number == follower.acknowledged < follower.told and follower.told_again_us + RESEND_US <= now:
+        follower.unanswered, follower.resend_us = 0, now
+        plan_timer(state, now)
 
 
 def on_table_timer(state: Membership, now: int) -> None:
@@ -114,8 +124,10 @@ def on_table_timer(state: Membership, now: int) -> None:
         _forget_what_all_know(state, now, master_role)  # whoever had not acknowledged may have left
     made: Made = {}
     for address, follower in master_role.followers.items():
-        if compares or (follower.acknowledged < follower.told and follower.resend_us <= now):
-            _tell(state, now, master_role, address, follower, made)
+        if follower.acknowledged < follower.told and follower.resend_us <= now:
+            _tell_again(state, now, master_role, address, follower, made)
+        elif compares:
+            _tell(state, now, master_role, address, follower, follower.told, made)
     plan_timer(state, now)
 
 
@@ -147,21 +159,30 @@ def plan_timer(state: Membership, now: int) -> None:
 
 
 def _tell(
-    state: Membership, now: int, master_role: MasterRole, address: Address, follower: Follower, made: Made
+    state: Membership, now: int, master_role: MasterRole, address: Address, follower: Follower, since: int, made: Made
 ) -> None:
-    since = follower.acknowledged
+    """Send what is new since the change `since`, and wait for an acknowledgement."""
     if since not in made:
         made[since] = _update(state, master_role, since)
     follower.told = master_role.changes
-    follower.resend_us = now + RESEND_US
-    if since < 0:
-        follower.resend_us = now + min(RESEND_US, NEWCOMER_RESEND_US << follower.unanswered)
-        follower.unanswered = min(follower.unanswered + 1, MOST_DOUBLINGS)
+    if not follower.unanswered:
+        follower.resend_us = now + (RESEND_US if since >= 0 else NEWCOMER_RESEND_US)
     state.send(address, made[since])
 
 
+def _tell_again(
+    state: Membership, now: int, master_role: MasterRole, address: Address, follower: Follower, made: Made
+) -> None:
+    """Send all that the follower is not known to have, and wait twice as long as the last time."""
+    _tell(state, now, master_role, address, follower, follower.acknowledged, made)
+    follower.told_again_us = now
+    follower.unanswered = min(follower.unanswered + 1, MOST_DOUBLINGS)
+    first_us = RESEND_US if follower.acknowledged >= 0 else NEWCOMER_RESEND_US
+    follower.resend_us = now + (first_us << follower.unanswered)
+
+
 def _update(state: Membership, master_role: MasterRole, since: int) -> TableUpdate:
-    """For everybody who has acknowledged the change of number `since` and none after it; -1 for the whole table."""
+    """What came after the change of number `since`; -1 for the whole table and all completed migrations."""
     table = state.partitions.table
     assert table is not None
     if since < 0:
@@ -169,8 +190,18 @@ def _update(state: Membership, master_role: MasterRole, since: int) -> TableUpda
     else:
         latest_first = reversed(master_role.changed_at.items())
         rows = packed(table.row(partition) for partition, _ in takewhile(lambda one: one[1] > since, latest_first))
-    completed = tuple(state.partitions.completed.values())
-    return TableUpdate(state.uuid, master_role.changes, rows, completed, table.digest, len(table))
+    latest_decided = takewhile(lambda one: one[1] > since, reversed(master_role.decided_at.items()))
+    completed = tuple((number, state.partitions.completed[one]) for one, number in latest_decided)[::-1]
+    return TableUpdate(
+        state.uuid,
+        since,
+        master_role.changes,
+        rows,
+        completed,
+        master_role.evicted_through,
+        table.digest,
+        len(table),
+    )
 
 
 def _is_ahead(master_role: MasterRole, address: Address) -> bool:
@@ -186,6 +217,7 @@ def _forget_what_all_know(state: Membership, now: int, master_role: MasterRole) 
         del master_role.changed_at[partition]
     evicted = tuple(takewhile(lambda one: master_role.decided_at[one] <= known, master_role.decided_at))
     if evicted:
+        master_role.evicted_through = known
         for one in evicted:
             del master_role.decided_at[one]
             state.partitions.completed.pop(one, None)
@@ -197,21 +229,60 @@ def _forget_what_all_know(state: Membership, now: int, master_role: MasterRole) 
 
 
 def on_table_update(state: Membership, now: int, sender: Address, update: TableUpdate) -> None:
-    """The master publishes. Only newer rows are taken in; of completed migrations those are kept that it lists."""
+    """The master publishes. What does not follow on what this member has waits until it does."""
     partitions = state.partitions
     master = state.peers.get(sender)
     if sender != state.master or master is None or master.uuid != update.master:
         return
-    heard_master, heard_number = partitions.heard
-    if heard_master == update.master and update.number < heard_number:
+    if partitions.heard[0] != update.master:
+        partitions.heard = (update.master, -1)
+        partitions.early.clear()
+    heard_number = partitions.heard[1]
+    if update.number < heard_number:
         return  # overtaken by a later one
-    partitions.heard = (update.master, update.number)
+    if update.since > heard_number:
+        if partitions.table is None:
+            return  # it has overtaken the first one, which has the whole table
+        if len(partitions.early) < MOST_EARLY:
+            partitions.early[update.since] = update
+    else:
+        _take_in(state, now, update)
+    assert partitions.table is not None
+    state.send(sender, TableAck(state.uuid, partitions.heard[1], partitions.table.digest == update.digest))
+
+
+def _take_in(state: Membership, now: int, update: TableUpdate) -> None:
+    """Learn what is new, and what came early and follows on it.
+
+    Rows and decisions are never learned out of order: a row without the decisions before it would tell nothing of them.
+    """
+    partitions = state.partitions
     if partitions.table is None:
         partitions.table = PartitionTable(update.partitions, state.settings.backups + 1)
         partitions.wants_arrangement = False
-    learn(state, now, unpacked(update.rows), update.completed, author=update.master, cause="published")
-    listed = {one.migration.id: one for one in update.completed}
-    partitions.unlisted -= listed.keys()
-    unlisted = {one: partitions.completed[one] for one in partitions.completed if one in partitions.unlisted}
-    partitions.completed = listed | unlisted
-    state.send(sender, TableAck(state.uuid, update.number, partitions.table.digest == update.digest))
+    following: TableUpdate | None = update
+    while following is not None:
+        partitions.heard = (following.master, following.number)
+        decided = [one for _, one in following.completed]
+        learn(state, now, unpacked(following.rows), decided, author=following.master, cause="published")
+        _keep_listed(state, following)
+        following = partitions.early.pop(following.number, None)
+    for since in [since for since in partitions.early if since < partitions.heard[1]]:
+        del partitions.early[since]
+
+
+def _keep_listed(state: Membership, update: TableUpdate) -> None:
+    """Forget the completed migrations that the master has forgotten; one that it never listed waits until it does."""
+    partitions = state.partitions
+    news = {one.migration.id: number for number, one in update.completed}
+    partitions.unlisted -= news.keys()
+    if update.since < 0:
+        partitions.listed = news
+    else:
+        partitions.listed |= news
+        for name in list(takewhile(lambda one: partitions.listed[one] <= update.evicted_through, partitions.listed)):
+            del partitions.listed[name]
+            partitions.completed.pop(name, None)
+    if len(partitions.completed) > len(partitions.listed) + len(partitions.unlisted):
+        kept = partitions.listed.keys() | partitions.unlisted
+        partitions.completed = {name: one for name, one in partitions.completed.items() if name in kept}

@@ -12,7 +12,7 @@ from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.events import TableRecovered, TableRecoveryStarted
 from quarterdeck.backend.core.partitions.messages import TableAnswer, TableFetch
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
-from quarterdeck.backend.core.partitions.state import MasterRole, TableRecovery
+from quarterdeck.backend.core.partitions.state import MasterRole, Partitions, TableRecovery
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow, index_of, packed, unpacked
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
@@ -34,7 +34,7 @@ def begin_recovery(state: Membership, now: int, master_role: MasterRole) -> None
     table = state.partitions.table
     if table is not None:
         state.record(now, TableRecoveryStarted(tuple(waiting)))
-        master_role.recovery.rows = {row.partition: row for row in table.all_rows()}
+        master_role.recovery.rows, master_role.recovery.completed = _all_known(state.partitions)
     _ask(state, now, master_role.recovery)
 
 
@@ -128,7 +128,18 @@ def on_table_fetch(state: Membership, now: int, sender: Address, fetch: TableFet
     partitions = state.partitions
     if sender != state.master or state.members is None:
         return
-    rows = packed(partitions.table.all_rows()) if partitions.table is not None else packed(())
-    completed = tuple(partitions.completed.values())
+    rows, completed = _all_known(partitions)
     active = tuple(one.migration for one in partitions.active.values())
-    state.send(sender, TableAnswer(fetch.token, rows, completed, active))
+    state.send(sender, TableAnswer(fetch.token, packed(rows.values()), tuple(completed.values()), active))
+
+
+def _all_known(partitions: Partitions) -> tuple[dict[int, VersionedRow], dict[str, CompletedMigration]]:
+    """The latest rows and the completed migrations, those included that wait for a publication before them."""
+    rows = {row.partition: row for row in partitions.table.all_rows()} if partitions.table is not None else {}
+    completed = dict(partitions.completed)
+    for update in partitions.early.values():
+        completed.update((one.migration.id, one) for _, one in update.completed)
+        for row in unpacked(update.rows):
+            if row.partition not in rows or row.version > rows[row.partition].version:
+                rows[row.partition] = row
+    return rows, completed

@@ -243,7 +243,7 @@ def test_the_old_master_is_refused_by_everybody_who_has_answered() -> None:
         world.run(pause)
         rows = world.rows("E")
         later = packed([VersionedRow(1, 50, (world.replica("E"), None))])
-        update = TableUpdate(world.machines["A"].uuid, 99, later, (), 0, 2)
+        update = TableUpdate(world.machines["A"].uuid, 98, 99, later, (), 0, 0, 2)
         world.sent.clear()
         world.receive("E", "A", commit)
         world.receive("E", "A", update)
