@@ -54,9 +54,10 @@ def on_table_changed(state: Membership, now: int) -> None:
         return
     replica_sync.on_table_changed(state, now)
     replica_sending.on_table_changed(state, now)
-    backups.on_table_changed(state, now)
+    backups.on_rows_changed(state, now, state.partitions.changed_rows)
     map_calls.on_table_changed(state, now)
     merging_entries.begin_when_ready(state, now)
+    state.partitions.changed_rows.clear()
 
 
 def on_list_changed(state: Membership, now: int) -> None:

@@ -163,6 +163,7 @@ class Partitions:
 
     __slots__ = (
         "active",
+        "changed_rows",
         "completed",
         "drained",
         "draining_until_us",
@@ -181,6 +182,8 @@ class Partitions:
     def __init__(self) -> None:
         self.table: PartitionTable | None = None
         """None until the first arrangement."""
+        self.changed_rows: set[int] = set()
+        """Partitions whose rows have changed since the services that keep data were told."""
         self.completed: dict[str, CompletedMigration] = {}
         """The completed migrations list, by id, in order of their decisions."""
         self.active: dict[int, ActiveMigration] = {}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
@@ -21,6 +22,8 @@ class TableMonotone(Invariant):
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
         self._latest: dict[str, Record] = {}
+        self._sums: Counter[str] = Counter()
+        """By incarnation, the sum of the versions of its partitions, kept up to date with every changed row."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {TableChanged: self._change}
@@ -29,12 +32,16 @@ class TableMonotone(Invariant):
         latest = self._latest.get(record.uuid, record)
         self._latest[record.uuid] = record
         table = self._tables.by_incarnation[record.uuid]
+        self._sums[record.uuid] += sum(
+            table.rows[partition].version - (before.version if before is not None else 0)
+            for partition, before in table.before.items()
+        )
         for partition, before in table.before.items():
             row = table.rows[partition]
             if before is not None and row.version <= before.version:
                 text = f"{record.member} went from version {before.version} of partition {partition} to {row.version}"
                 return Violation(self.name, text, (latest, record))
-        total = sum(row.version for row in table.rows.values())
+        total = self._sums[record.uuid]
         if total != event.table_version:
             text = f"{record.member} has table version {event.table_version}, its partitions add up to {total}"
             return Violation(self.name, text, (latest, record))

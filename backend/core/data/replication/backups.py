@@ -8,7 +8,7 @@ until every backup now in the row has confirmed it. A new owner knows nothing of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_promotions
@@ -129,13 +129,13 @@ def on_backup_ack(state: Membership, now: int, sender: Address, ack: BackupAck) 
             _look_at(state, partition, min(data.unsafe[partition], now + NOT_YET_US))
 
 
-def on_table_changed(state: Membership, now: int) -> None:
+def on_rows_changed(state: Membership, now: int, changed: Iterable[int]) -> None:
     """Rows of partitions that stay with this owner may have other backups now: fewer to wait for, or new ones to ask."""
     table = state.partitions.table
     assert table is not None
-    for partition, owner_state in list(state.data.owner_states.items()):
-        row = table.rows[partition]
-        if row is owner_state.row or row == owner_state.row or row[0] is None or row[0].uuid != state.uuid:
+    for partition in sorted(changed):
+        row, owner_state = table.rows[partition], state.data.owner_states.get(partition)
+        if owner_state is None or row == owner_state.row or row[0] is None or row[0].uuid != state.uuid:
             continue
         owner_state.row = row
         here = {backup.uuid for backup in _backups(state, row)}

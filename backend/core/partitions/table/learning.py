@@ -37,6 +37,7 @@ def learn(
     late = {one.migration.id for one in news if one.final_version <= table.versions[one.migration.partition]}
     for row in newer:
         table.put(row)
+        state.partitions.changed_rows.add(row.partition)
     for one in news:
         completed[one.migration.id] = one
         _finish(state, now, one, is_late=one.migration.id in late)
