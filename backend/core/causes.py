@@ -39,6 +39,7 @@ SuspicionCause = Literal[
     "new-incarnation",
     "leads-another-cluster",
     "disconnected",
+    "no-list-confirmed",
     "unknown",
 ]
 """The evidence for a suspicion, and for a removal by the master."""

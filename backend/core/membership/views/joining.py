@@ -169,7 +169,7 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
     elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "joined", "the cluster it joins is so", new_lineage=True)
         early = state.search.early_update if state.search else None
-        state.follow(now, sender, "it let this member in")
+        state.follow(now, sender, Reason("named", "it let this member in"), named_by=sender)
         _become_member(state, now, members, sender, "joined")
         state.send(sender, MembersUpdateAck(members.version))
         if early is not None and early.members.master == members.master:

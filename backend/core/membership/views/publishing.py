@@ -7,7 +7,7 @@ the receiver itself. A lagging member is healed by the next whole list, never by
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import ListCause, ListRejectionCause, RecordId
+from quarterdeck.backend.core.causes import Evidence, ListCause, ListRejectionCause, RecordId
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import ListInstalled, ListRejected
 from quarterdeck.backend.core.membership import cluster_state
@@ -88,7 +88,8 @@ def on_lagging(state: Membership, now: int, address: Address, peer: Peer, versio
         peer.awaited_version, peer.awaited_since_us = state.members.version, now
     waiting_us = now - peer.awaited_since_us
     if waiting_us > 2 * state.settings.max_no_heartbeat_us + state.settings.heartbeat_interval_us:
-        suspicion.suspect(state, now, address, f"it has not confirmed a member list for {waiting_us / SECOND_US:.1f} s")
+        text = f"it has not confirmed a member list for {waiting_us / SECOND_US:.1f} s"
+        suspicion.suspect(state, now, address, Evidence("no-list-confirmed", text))
     else:
         publish_to(state, address)
 
