@@ -49,16 +49,16 @@ class MemberConfiguration(Struct, frozen=True):
 class Peer:
     """Another member of the list: its incarnation, and what came from it."""
 
-    __slots__ = ("awaited_since_us", "awaited_version", "confirmed_us", "detector", "faults", "late", "uuid")
+    __slots__ = ("behind_since_us", "confirmed_us", "detector", "faults", "late", "uuid", "version")
 
     def __init__(self, uuid: str, detector: FailureDetector, now: int) -> None:
         self.uuid = uuid
         self.detector = detector
         self.confirmed_us = now
         """When it last confirmed that it follows this master (chapter `master_confirmation`)."""
-        self.awaited_version = 0
-        """The list that this master waits for it to confirm, and since when (chapter `publishing`); 0 when it has the latest."""
-        self.awaited_since_us = 0
+        self.version = 0
+        """While it is behind this master: the version of its list, and since when (chapter `publishing`)."""
+        self.behind_since_us = 0
         self.faults = 0
         """Connection faults in a row (chapter `connection_loss`)."""
         self.late = False

@@ -188,6 +188,11 @@ def the_master_tells_nobody(patch: Patch) -> None:
     patch.setattr(publishing, "publish_to", lambda state, address: None)
 
 
+def the_master_tells_nobody_and_waits_for_ever(patch: Patch) -> None:
+    the_master_tells_nobody(patch)
+    patch.setattr(publishing, "on_lagging", lambda state, now, address, peer, version: None)
+
+
 def a_claimant_takes_refusers_along(patch: Patch) -> None:
     def take_along(state: Membership, now: int, sender: Address, answer: ClaimRefused) -> None:
         claim = state.claim
@@ -317,7 +322,7 @@ MUTATIONS = (
     Mutation("one author", a_slave_removes_whom_it_suspects, "lost master"),
     Mutation("view order", a_claimant_takes_refusers_along_and_they_obey_everybody, "lost master, one behind"),
     Mutation("age order", newcomers_stand_second, "newcomer"),
-    Mutation("view agreement", the_master_tells_nobody, "crash"),
+    Mutation("view agreement", the_master_tells_nobody_and_waits_for_ever, "crash"),
     Mutation("claim soundness", a_claimant_takes_refusers_along, "lost master"),
     Mutation("claim soundness", a_claimant_leaves_followers_out, "dead master"),
     Mutation("claim soundness", a_claimant_counts_from_its_own_version, "slave behind"),

@@ -58,9 +58,13 @@ def discount_own_pause(state: Membership, now: int) -> None:
     state.record(now, ObserverPaused(pause_us))
     for peer in state.peers.values():
         peer.detector.restart(now)
+        if peer.behind_since_us:
+            peer.behind_since_us = now
     master_confirmation.start_counting(state, now)
     if state.claim is not None:
         state.claim.deadline_us += pause_us
+        for asked in state.claim.watched.values():
+            asked.detector.restart(now)
 
 
 def send_round(state: Membership) -> None:
@@ -91,8 +95,8 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
     if beat.version < state.members.version:  # type: ignore[union-attr]
         if state.master == state.address and state.claim is None:
             publishing.on_lagging(state, now, sender, peer, beat.version)
-    elif peer.awaited_version:
-        peer.awaited_version = 0
+    elif peer.behind_since_us:
+        peer.behind_since_us = 0
 
 
 def _look_for_silence(state: Membership, now: int) -> None:

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.events import DisconnectionReported, Disconnection
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.views import readmission
+from quarterdeck.backend.core.membership.views import publishing, readmission
 
 
 def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Address, ...]) -> None:
@@ -41,7 +41,11 @@ def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Ad
 
 
 def resolve_when_quiet(state: Membership, now: int) -> None:
-    """At each heartbeat of the master: decide when no new report has come for long enough."""
+    """At each heartbeat of the master: decide when no new report has come for long enough.
+
+    Who does not know yet that somebody has joined is silent towards that member, and no link need be broken: the master waits
+    until it knows, or is removed because it confirms no list (chapter `publishing`).
+    """
     reports, settings = state.disconnections, state.settings
     quiet_us = min(
         settings.disconnection_heartbeats * settings.heartbeat_interval_us,
@@ -51,6 +55,8 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
         return
     assert state.members is not None
     conflicts = [(reporter, other) for reporter, suspects in reports.by_reporter.items() for other in suspects]
+    if not all(_know_each_other(state, *conflict) for conflict in conflicts):
+        return
     reports.by_reporter.clear()
     resolution = resolve_conflicts(
         [Candidate(member.address, member.lite) for member in state.members.members],
@@ -77,6 +83,14 @@ def forget(state: Membership, gone: set[Address]) -> None:
             del reports[reporter]
         else:
             reports[reporter] = left
+
+
+def _know_each_other(state: Membership, one: Address, other: Address) -> bool:
+    assert state.members is not None
+    first, second = state.members.find(one), state.members.find(other)
+    if first is None or second is None:
+        return True
+    return publishing.knows(state.peers[one], second) and publishing.knows(state.peers[other], first)
 
 
 def _outer_guard(state: Membership) -> Callable[[], bool] | None:

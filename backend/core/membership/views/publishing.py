@@ -30,9 +30,6 @@ from quarterdeck.backend.core.properties import SECOND_US
 PUBLISH = "publish"
 """Name of the timer of the periodic publication."""
 
-ACKNOWLEDGEMENT_TIMEOUT_US = 2 * SECOND_US
-"""How long a joiner waits for its answer until the others have acknowledged the list that it is on (seed 003)."""
-
 
 def install(
     state: Membership,
@@ -50,10 +47,8 @@ def install(
     gone, newcomers = _differences(state, members)
     for address in gone:
         _remove_peer(state, now, address)
-    # The news of its admission reaches a newcomer after the others have acknowledged it, and may be as late as any message.
-    unheard_us = now + ACKNOWLEDGEMENT_TIMEOUT_US + state.settings.max_no_heartbeat_us
     for member in newcomers:
-        state.peers[member.address] = Peer(member.uuid, detector(state.settings, unheard_us), now)
+        state.peers[member.address] = Peer(member.uuid, detector(state.settings, now), now)
         state.missing.discard(member.address)
         cluster_search.forget(state, member.address)
         state.held_back.pop(member.address, None)
@@ -83,15 +78,19 @@ def on_lagging(state: Membership, now: int, address: Address, peer: Peer, versio
     It blocks those who joined since, for it is silent towards them: it goes, and not the newcomers that report its silence
     (M2; design 9.14). A list and the heartbeat that confirms it may each be as late as any message.
     """
-    assert state.members is not None
-    if not peer.awaited_version or version >= peer.awaited_version:
-        peer.awaited_version, peer.awaited_since_us = state.members.version, now
-    waiting_us = now - peer.awaited_since_us
+    if not peer.behind_since_us or version > peer.version:
+        peer.version, peer.behind_since_us = version, now
+    waiting_us = now - peer.behind_since_us
     if waiting_us > 2 * state.settings.max_no_heartbeat_us + state.settings.heartbeat_interval_us:
         text = f"it has not confirmed a member list for {waiting_us / SECOND_US:.1f} s"
         suspicion.suspect(state, now, address, Evidence("no-list-confirmed", text))
     else:
         publish_to(state, address)
+
+
+def knows(peer: Peer, other: Member) -> bool:
+    """Whether the list at which `peer` stands holds `other`, as far as this master knows."""
+    return not peer.behind_since_us or peer.version >= other.join_version
 
 
 def update(state: Membership, *, wants_ack: bool = False) -> MembersUpdate:

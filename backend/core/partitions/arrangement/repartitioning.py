@@ -17,7 +17,7 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange
 from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
 from quarterdeck.backend.core.partitions.events import MigrationsPlanned, PlannedMigration
-from quarterdeck.backend.core.partitions.migration.migration_planner import Step, plan_migrations
+from quarterdeck.backend.core.partitions.migration.migration_planner import Step, exchanges, plan_migrations
 from quarterdeck.backend.core.partitions.state import MasterRole
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, Row, VersionedRow
@@ -69,9 +69,9 @@ def plan(state: Membership, now: int, master_role: MasterRole) -> None:
     master_role.replicas_wanted = len(wanted.table[0])
     for partition, (replicas, target) in enumerate(zip(table.rows, wanted.table, strict=True)):
         row = _names(replicas)
-        full = _with_leavers(row, (*target, *(None,) * (len(row) - len(target))), master_role.shutting_down)
+        full = (*target, *(None,) * (len(row) - len(target)))
         if row != full:
-            steps = plan_migrations(row, full).steps
+            steps = _steps(row, full, master_role.shutting_down)
             if steps:
                 master_role.queue[partition] = deque(steps)
     master_role.queue = dict(sorted(master_role.queue.items(), key=lambda one: _replicas_in(table.rows[one[0]])))
@@ -106,13 +106,18 @@ def _full_row(state: Membership, row: Row, members: dict[str | None, Replica]) -
     return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
 
 
-def _with_leavers(row: Row, target: Row, leaving: Container[str]) -> Row:
-    """The target with its empty places given to those who leave and hold the partition, as backups.
+def _steps(row: Row, target: Row, leaving: Container[str]) -> tuple[Step, ...]:
+    """The migrations of one partition. Those who leave and hold it get the empty places of the target, as backups.
 
     Nothing is cleared at a member that is still there: until it has gone, its copy may be the only other one (design 9.11).
     """
-    staying = iter([name for name in row if name is not None and name in leaving and name not in target])
-    return tuple([name if name is not None else next(staying, None) for name in target])
+    leavers = [name for name in row if name is not None and name in leaving]
+    if not leavers:
+        return plan_migrations(row, target).steps
+    staying = iter(leavers)
+    target = tuple([name if name is not None else next(staying, None) for name in target])
+    plan = plan_migrations(row, target)
+    return (*plan.steps, *exchanges(plan.target_after_cycle_fix, target))
 
 
 def _names(replicas: Replicas) -> Row:

@@ -88,6 +88,22 @@ def plan_migrations(current: Row, target: Row) -> Plan:
     )
 
 
+def exchanges(current: Row, target: Row) -> tuple[Step, ...]:
+    """Steps that resolve cycles: from the hottest place on, each holder moves up and whoever was there takes its old place.
+
+    Both have a replica before and after, so none is given up. Seed 004 cancels cycles instead (3.2.1); but a member that leaves has
+    to pass its places on.
+    """
+    row, steps = list(current), []
+    for index, wanted in enumerate(target):
+        if row[index] == wanted:
+            continue
+        colder = row.index(wanted)
+        steps.append(Step("SHIFT UP", row[index], index, colder, wanted, colder, index))
+        row[index], row[colder] = wanted, row[index]
+    return tuple(steps)
+
+
 @lru_cache(maxsize=PATTERNS_KEPT)
 def _planned(pattern: Numbers, length: int) -> tuple[Numbers | None, tuple[tuple[NumberedStep, bool], ...]]:
     """The target if cycles changed it, and each step with whether it is unavoidable. Members are numbers of places in `pattern`.

@@ -240,19 +240,18 @@ def on_table_update(state: Membership, now: int, sender: Address, update: TableU
     heard_number = partitions.heard[1]
     if update.number < heard_number:
         return  # overtaken by a later one
-    if update.since > heard_number:
-        if partitions.table is None:
-            return  # it has overtaken the first one, which has the whole table
-        if len(partitions.early) < MOST_EARLY:
-            partitions.early[update.since] = update
-    else:
-        _take_in(state, now, update)
+    if update.since <= heard_number:
+        update = _take_in(state, now, update)
+    elif partitions.table is None:
+        return  # it has overtaken the first one, which has the whole table
+    elif len(partitions.early) < MOST_EARLY:
+        partitions.early[update.since] = update
     assert partitions.table is not None
     state.send(sender, TableAck(state.uuid, partitions.heard[1], partitions.table.digest == update.digest))
 
 
-def _take_in(state: Membership, now: int, update: TableUpdate) -> None:
-    """Learn what is new, and what came early and follows on it.
+def _take_in(state: Membership, now: int, update: TableUpdate) -> TableUpdate:
+    """Learn what is new, and what came early and follows on it. Returns the last publication that was taken in.
 
     Rows and decisions are never learned out of order: a row without the decisions before it would tell nothing of them.
     """
@@ -262,13 +261,15 @@ def _take_in(state: Membership, now: int, update: TableUpdate) -> None:
         partitions.wants_arrangement = False
     following: TableUpdate | None = update
     while following is not None:
-        partitions.heard = (following.master, following.number)
-        decided = [one for _, one in following.completed]
-        learn(state, now, unpacked(following.rows), decided, author=following.master, cause="published")
-        _keep_listed(state, following)
-        following = partitions.early.pop(following.number, None)
-    for since in [since for since in partitions.early if since < partitions.heard[1]]:
+        update = following
+        partitions.heard = (update.master, update.number)
+        decided = [one for _, one in update.completed]
+        learn(state, now, unpacked(update.rows), decided, author=update.master, cause="published")
+        _keep_listed(state, update)
+        following = partitions.early.pop(update.number, None)
+    for since in [since for since in partitions.early if since < update.number]:
         del partitions.early[since]
+    return update
 
 
 def _keep_listed(state: Membership, update: TableUpdate) -> None:

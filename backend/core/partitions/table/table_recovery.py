@@ -35,6 +35,7 @@ def begin_recovery(state: Membership, now: int, master_role: MasterRole) -> None
     if table is not None:
         state.record(now, TableRecoveryStarted(tuple(waiting)))
         master_role.recovery.rows, master_role.recovery.completed = _all_known(state.partitions)
+        state.partitions.early.clear()
     _ask(state, now, master_role.recovery)
 
 
