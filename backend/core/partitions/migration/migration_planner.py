@@ -91,8 +91,8 @@ def plan_migrations(current: Row, target: Row) -> Plan:
 def exchanges(current: Row, target: Row) -> tuple[Step, ...]:
     """Steps that resolve cycles: from the hottest place on, each holder moves up and whoever was there takes its old place.
 
-    Both have a replica before and after, so none is given up. Seed 004 cancels cycles instead (3.2.1); but a member that leaves has
-    to pass its places on.
+    Both have a replica before and after, so none is given up. Seed 004 cancels cycles instead (3.2.1); but a member that leaves
+    has to pass its places on.
     """
     row, steps = list(current), []
     for index, wanted in enumerate(target):
