@@ -1,4 +1,7 @@
-"""Journals of form 1 are read as if they had been recorded now. Those in `form_1` were, by the program of that time."""
+"""Journals of form 1 are read as if they had been recorded in form 2.
+
+`form_1` and `form_2` hold the same runs, each recorded by the program of its time; runs of today need not be like them.
+"""
 
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from quarterdeck.backend.simulation.scenarios.reading import load_scenario
 from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 
 OLD = Path(__file__).parent / "form_1"
+NEW = Path(__file__).parent / "form_2"
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 UPGRADED = (
     events.SuspicionRaised, events.MemberRemoved, events.MasterChanged, events.MemberStopped, events.SuspicionCleared,
@@ -36,13 +40,11 @@ def without_precision(event: Event) -> Event:
 
 
 @pytest.mark.parametrize("old", sorted(OLD.iterdir()), ids=lambda path: path.stem)
-def test_an_old_journal_reads_as_one_of_today(old: Path) -> None:
+def test_an_old_journal_reads_as_a_new_one(old: Path) -> None:
     journal = read_journal(old)
     was = list(journal)
     assert not journal.problems and {record.form for record in was} == {1}
-    told: list[Record] = []
-    simulate(load_scenario(SCENARIOS / f"{old.stem}.yaml"), 1, told, run=was[0].run)
-    told.sort(key=lambda record: record.at)
+    told = list(read_journal(NEW / old.name))
     assert {record.form for record in told} == {FORM}
     assert [(one.uuid, one.seq, one.at, one.event) for one in was] == [
         (one.uuid, one.seq, one.at, without_precision(one.event)) for one in told
