@@ -256,6 +256,8 @@ class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging")
 
     target: Address
     next_uuid: str
+    brings_entries: bool | None = None
+    """Whether it has data to offer there, of which `EntriesMerged` tells the end; None where nobody told it."""
 
 
 class SearchPlanned(Struct, frozen=True, tag_field="kind", tag="search-planned"):

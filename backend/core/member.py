@@ -168,7 +168,7 @@ def _merge_into(state: Membership, now: int, target: Address) -> None:
     on_incarnation_end(state, now, "the member merges into another cluster", for_good=False)
     merge_entries = merging_entries.collect(state)
     draining_until_us = state.partitions.draining_until_us
-    merging.rejoin_as_new_incarnation(state, now, target)
+    merging.rejoin_as_new_incarnation(state, now, target, brings_entries=merge_entries is not None)
     merging_entries.adopt(state, now, merge_entries)
     if draining_until_us is not None:
         graceful_shutdown.drain_until(state, now, draining_until_us)

@@ -87,7 +87,7 @@ def _by_tables(evidence: Evidence, rules: Sequence[Rule], names: Set[str], kinds
 
 def _together(*parts: DataFrame) -> list[Row]:
     """All in one action."""
-    told = (part.where("what <> 'loss'").select("what", "run", "json") for part in parts)
+    told = (part.where("what in ('finding', 'lacks', 'strange')").select("what", "run", "json") for part in parts)
     return reduce(DataFrame.unionByName, told).collect()
 
 

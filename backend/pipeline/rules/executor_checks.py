@@ -38,7 +38,8 @@ CHECKER_RESULTS = StructType(
     ]
 )
 """What the tasks tell. `what`: finding (as `json`); lacks (`json` says what of the run is not there); loss (since this place all
-that was written to the partition may be lost); strange (an event is not as this version knows it: no checker has seen it)."""
+that was written to the partition may be lost); divided, reunited (since this place the members are not one cluster, or again);
+strange (an event is not as this version knows it: no checker has seen it)."""
 
 BATCH_ROWS = 1_000
 _Row = tuple[str, str, str | None, int | None, dict[str, Any] | None]
@@ -83,7 +84,9 @@ def _check(
     """One run from its first record to its last."""
     checker = RunChecker(names)
     decoder = msgspec.json.Decoder(Record)
+    tables = checker.invariants.tables
     losses: dict[int, int] = {}
+    divided = False
     ends_us = 0
     for _, at_us, place, uuid, member, seq, raw in rows:
         ends_us = at_us
@@ -98,6 +101,9 @@ def _check(
             continue
         for finding in checker.observe(record):
             yield _finding(run, finding)
+        if bool(tables.division) != divided:
+            divided = not divided
+            yield "divided" if divided else "reunited", run, None, None, place
         for partition, times in checker.invariants.writes.excused():
             if losses.get(partition) != times:
                 losses[partition] = times

@@ -2,6 +2,9 @@
 
 Each key is a register. A read may find what a write put there unless another write that was acknowledged, or read, before the
 read began has certainly replaced it since. Whether a write that ended with a problem was done is open, until it is read.
+
+How much a run has proven is counted: writes that were acknowledged, and those among them that could have been lost, as a holder
+of their partition went or the partition moved, and were found again.
 """
 
 from __future__ import annotations
@@ -11,9 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
+from msgspec import Struct
+
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
-from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost, TableChanged
 from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule, Violation
 from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 
@@ -33,6 +38,8 @@ class Write:
     """When it was certainly done; `inf` while that is not known."""
     never: bool = False
     """It ended with a problem and was certainly not done."""
+    survived: bool = False
+    """It was found again after it could have been lost."""
 
 
 @dataclass(slots=True)
@@ -59,10 +66,8 @@ class Register:
         self.writes.append(write)
         return write
 
-    def finish(
-        self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float, divided: bool
-    ) -> Violation | None:
-        """The call has ended. Whatever was written until `lost_at` may be lost; once `divided`, whatever was written."""
+    def finish(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
+        """The call has ended. Whatever was written until `lost_at` may be lost."""
         self.partition = event.partition
         if event.operation == "get":
             self.problem = event.problem
@@ -70,7 +75,7 @@ class Register:
             if call.write is not None:
                 call.write.never = event.untouched
             return None
-        found = self._judge(record, event, call, now, inf if divided else lost_at)
+        found = self._judge(record, event, call, now, lost_at)
         if call.write is not None:
             call.write.done = min(call.write.done, now)
         return found
@@ -96,6 +101,15 @@ class Register:
         text = f"{record.member} found {what} after {done} was acknowledged"
         return Violation(NoLostWrite.name, text, (later.record, record))
 
+    def count_survivor(self, event: CallFinished, call: Call, at_risk: int, lost_at: float) -> None:
+        """The call found what had to be there: a write that could have been lost since it was done, `at_risk`, was not."""
+        value = event.value if event.found else None
+        for write in reversed(self.writes):
+            if write.value == value and write is not call.write:
+                if write.began > lost_at and write.done < at_risk < call.began:
+                    write.survived = True
+                return
+
     def _certainly_replaced(self, write: Write, call: Call, lost_at: float) -> Write | None:
         """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
         for later in self.writes:
@@ -104,11 +118,21 @@ class Register:
         return None
 
 
+class JudgedWrites(Struct, frozen=True):
+    """What was judged of the writes of a run."""
+
+    acknowledged: int
+    survived: int
+    """Those that could have been lost, as a holder of their partition went or the partition moved, and were found again."""
+    unjudged: int
+    """Those that may be lost, as members were divided or more of them lost at once than there were backups."""
+
+
 class NoLostWrite(Invariant):
     """A write that was acknowledged is read back, as long as no more members were lost at once than there are backups (P12, P13).
 
-    Nothing is said about what was written before the members were divided, or before a partition lost as many holders as it had
-    replicas since all data was safe last.
+    Nothing is said about what was written before the members were divided or before all were one cluster again, nor before
+    a partition lost as many holders as it had replicas since all data was safe last.
     """
 
     name = "no lost write"
@@ -119,18 +143,24 @@ class NoLostWrite(Invariant):
         self._registers: dict[Key, Register] = defaultdict(Register)
         self._calls: dict[tuple[str, int], Call] = {}
         self._replicas: dict[int, int] = {}
-        """By partition, its replicas when all data was safe last."""
+        """By partition, its replicas when all data was safe last, or when it was arranged."""
         self._lost: dict[int, set[str]] = defaultdict(set)
         """By partition, the holders that have gone since."""
         self._excused: dict[int, list[int]] = defaultdict(list)
         """By partition, when everything that was written may have been lost."""
+        self._reunited_at: float = -inf
+        """When the members became one cluster again. What was written before may be lost."""
+        self._at_risk: dict[int, int] = {}
+        """By partition, when a holder of it went or it moved last."""
         tables.before_change.append(self._look_whether_safe)
+        tables.reunited.append(self._begin_anew)
 
     def rules(self) -> Mapping[type, Rule]:
         return {
             CallStarted: self._begin,
             CallFinished: self._finish,
             PartitionLost: self._lose,
+            TableChanged: self._move,
             ProcessKilled: self._gone,
             MemberStopped: self._gone,
             MemberMerging: self._gone,
@@ -162,7 +192,42 @@ class NoLostWrite(Invariant):
             return f"partition {min(self._excused)} lost all its holders before its data was safe again"
         return ""
 
+    def judged(self) -> JudgedWrites:
+        """How much of what was written was judged so far."""
+        acknowledged = survived = unjudged = 0
+        for register in self._registers.values():
+            lost_at = inf if self._tables.division else self._lost_at(register.partition)
+            for write in register.writes:
+                if write.record is not None and write.done < inf:
+                    acknowledged += 1
+                    survived += write.survived
+                    unjudged += write.began <= lost_at and not write.survived
+        return JudgedWrites(acknowledged, survived, unjudged)
+
     # What becomes of the holders
+
+    def _lost_at(self, partition: int | None) -> float:
+        """Whatever was written to the partition until then may be lost."""
+        excused = () if partition is None else self._excused.get(partition, ())
+        return max(self._reunited_at, max(excused, default=-inf))
+
+    def _begin_anew(self) -> None:
+        self._reunited_at = self._clock
+        self._lost.clear()
+        self._look_whether_safe()
+
+    def _move(self, record: Record, event: TableChanged) -> None:
+        self._clock += 1
+        table = self._tables.by_incarnation[record.uuid]
+        for partition, before in table.before.items():
+            row = table.rows[partition]
+            if before is not None and before.replicas:
+                if before.holders != row.holders:
+                    self._at_risk[partition] = self._clock
+            elif event.cause == "arranged":
+                # Empty, and so in step. Whoever does not know yet that a member is gone may give it partitions.
+                self._replicas[partition] = row.replicas
+                self._lost[partition].update(uuid for uuid in row.holders if uuid and self._tables.is_gone(uuid))
 
     def _look_whether_safe(self) -> None:
         if self._tables.in_use and not self._tables.why_not_safe():
@@ -177,13 +242,14 @@ class NoLostWrite(Invariant):
             uuid = incarnation.uuid if incarnation else ""
         for partition, row in self._tables.newest.items():
             if uuid in row.holders:
+                self._at_risk[partition] = self._clock
                 lost = self._lost[partition]
                 lost.add(uuid)
                 if len(lost) >= self._replicas.get(partition, 1):
                     self._excused[partition].append(self._clock)
 
     def _lose(self, record: Record, event: PartitionLost) -> Violation | None:
-        if event.lost_backups < ALL_LOST or self._tables.divided:
+        if event.lost_backups < ALL_LOST or self._tables.division:
             return None
         lost, replicas = self._lost[event.partition], self._replicas.get(event.partition, 1)
         if len(lost) >= replicas:
@@ -204,5 +270,9 @@ class NoLostWrite(Invariant):
         call = self._calls.pop((record.uuid, event.call), None)
         if call is None:
             return None
-        lost_at = max(self._excused.get(event.partition, ()), default=-inf)
-        return self._registers[call.key].finish(record, event, call, self._clock, lost_at, bool(self._tables.divided))
+        lost_at = inf if self._tables.division else self._lost_at(event.partition)
+        register = self._registers[call.key]
+        found = register.finish(record, event, call, self._clock, lost_at)
+        if found is None and not event.problem:
+            register.count_survivor(event, call, self._at_risk.get(event.partition, 0), lost_at)
+        return found

@@ -32,7 +32,7 @@ class Incarnation:
 
     __slots__ = (
         *("address", "before", "before_record", "ended", "label", "merge_target", "merged_from", "paused", "reached"),
-        *("started", "suspected", "uuid", "view", "view_record"),
+        *("settings", "started", "suspected", "uuid", "view", "view_record"),
     )
 
     def __init__(self, label: str, uuid: str) -> None:
@@ -41,6 +41,8 @@ class Incarnation:
         self.address: Address | None = None
         """None until a record says it."""
         self.started: Record | None = None
+        self.settings: Mapping[str, str] = {}
+        """Its properties that are not the documented defaults, as far as it told them."""
         self.merged_from = ""
         self.merge_target = ""
         """Whose cluster it goes to, once its last event has been that it merges: the incarnation that led there then."""
@@ -106,6 +108,10 @@ class Incarnations:
             self.by_label[record.member] = incarnation
         return incarnation
 
+    def has_disturbed_link(self, one: Incarnation) -> bool:
+        """Whether any link from or to the member is not as it should be."""
+        return any(one.label in link for link in self._conditions)
+
     def blocked_since(self, one: Incarnation, other: Incarnation) -> Record | None:
         """The record that blocked the link between two incarnations, in either direction; None while messages pass both ways."""
         there = self._blocked_since.get((one.label, other.label))
@@ -149,6 +155,7 @@ class Incarnations:
             incarnation.started is None
         ):  # an incarnation begins once: a second beginning, of a damaged journal, does not move it
             incarnation.address, incarnation.started, incarnation.merged_from = event.address, record, event.merged_from
+            incarnation.settings = event.settings or {}
             self.by_address[event.address] = incarnation
         self.disturbed_us = record.at
 

@@ -141,27 +141,35 @@ class OneAtATime(Invariant):
 
 
 class Eviction(Invariant):
-    """A master forgets a migration only when every member of its list knows how it ended (P14; seed 004, 2.1)."""
+    """A master forgets a migration only when every member of its list knows how it ended (P14; seed 004, 2.1).
+
+    Two halves of a split may end it differently: once the members were divided a master answers for its own decisions only.
+    """
 
     name = "eviction"
 
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
-        self._final: dict[str, tuple[int, int, Record]] = {}
-        """By migration, its partition and the version after the decision."""
+        self._final: dict[str, dict[str, tuple[int, int, Record]]] = {}
+        """By migration and master, its partition and the version after the decision; the latest decision last."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {MigrationDecided: self._decide, CompletedEvicted: self._evict}
 
     def _decide(self, record: Record, event: MigrationDecided) -> None:
-        self._final[event.migration_id] = event.partition, event.partition_version, record
+        by_master = self._final.setdefault(event.migration_id, {})
+        by_master.pop(record.uuid, None)
+        by_master[record.uuid] = event.partition, event.partition_version, record
 
     def _evict(self, record: Record, event: CompletedEvicted) -> Violation | None:
         view = self._tables.incarnations.of(record).view
         for migration_id in event.migration_ids:
-            if migration_id not in self._final:
+            by_master = self._final.get(migration_id, {})
+            latest = None if self._tables.divided else next(reversed(by_master.values()), None)
+            decision = by_master.get(record.uuid, latest)
+            if decision is None:
                 continue
-            partition, version, witness = self._final[migration_id]
+            partition, version, witness = decision
             for member in view.members if view else ():
                 table = self._tables.by_incarnation.get(member.uuid)
                 row = table.rows.get(partition) if table else None

@@ -9,8 +9,12 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import (
     DisconnectionReported,
     DisconnectionResolved,
+    LinkChanged,
     ListInstalled,
     MemberRemoved,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
     Record,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -19,6 +23,9 @@ from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule,
 
 MOST_RECOMPUTED = 12
 """Up to so many members in conflict, a decision is compared with all 4096 others that were possible."""
+
+MOST_REMOVALS = 3
+"""So often a master may remove a member of which no link and no process was touched: timers may meet badly, but not for ever."""
 
 Conflict = frozenset[Address]
 
@@ -75,10 +82,12 @@ class FullyConnected(Invariant):
 
 
 class NoFlapping(Invariant):
-    """Whom a master removed for a partial disconnection stays out while its link to a member is still blocked (M17).
+    """Whom a master removed for a partial disconnection stays out while its link to a member is still blocked (M17), and
+    nobody whose own links are sound is removed again and again.
 
-    It has to prove its links by then. So only links that were blocked all the time since the proof could begin are held
-    against the master: since the incarnation that joins began, or since the removal when that incarnation came with a merge.
+    It has to prove its links before it comes back. So only links that were blocked all the time since the proof could begin are
+    held against the master: since the incarnation that joins began, or since the removal when that incarnation came with a merge.
+    Who is removed over and over with sound links pays for somebody else, who does not get lists, say (design 9.14).
     """
 
     name = "no flapping"
@@ -87,12 +96,39 @@ class NoFlapping(Invariant):
         self._incarnations = incarnations
         self._removed: dict[str, dict[Address, Record]] = {}
         """By master: whom it removed so, and when."""
+        self._sound: dict[str, list[Record]] = {}
+        """By label: the removals of a member since anything was done to it or to a link of it."""
 
     def rules(self) -> Mapping[type, Rule]:
-        return {DisconnectionResolved: self._resolve, ListInstalled: self._install}
+        return {
+            DisconnectionResolved: self._resolve,
+            ListInstalled: self._install,
+            LinkChanged: self._touch_link,
+            ProcessKilled: self._touch,
+            ProcessPaused: self._touch,
+            ProcessResumed: self._touch,
+        }
 
-    def _resolve(self, record: Record, event: DisconnectionResolved) -> None:
+    def _touch_link(self, record: Record, event: LinkChanged) -> None:
+        self._sound.pop(event.source, None)
+        self._sound.pop(event.target, None)
+
+    def _touch(self, record: Record, event: ProcessKilled | ProcessPaused | ProcessResumed) -> None:
+        self._sound.pop(event.target, None)
+
+    def _resolve(self, record: Record, event: DisconnectionResolved) -> Violation | None:
         self._removed.setdefault(record.uuid, {}).update(dict.fromkeys(event.remove, record))
+        for address in event.remove:
+            member = self._incarnations.by_address.get(address)
+            if member is None or member.paused or self._incarnations.has_disturbed_link(member):
+                continue
+            removals = self._sound.setdefault(member.label, [])
+            removals.append(record)
+            if len(removals) > MOST_REMOVALS:
+                del self._sound[member.label]
+                text = f"{record.member} removed {address} {len(removals)} times, although nothing was done to it or its links"
+                return Violation(self.name, text, tuple(removals))
+        return None
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         removed = self._removed.get(record.uuid)

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.arrangement.member_groups import GroupedMember, grouped
 from quarterdeck.backend.core.partitions.events import (
     MigrationDecided,
     MigrationsCancelled,
@@ -38,8 +40,8 @@ class Imbalance(NamedTuple):
 
     replica_index: int
     difference: int
-    spare_members: int
-    """Members that may hold data beyond those that one row takes."""
+    spare_groups: int
+    """Groups of members that may hold data beyond those that one row takes."""
 
 
 class IncarnationTable:
@@ -65,8 +67,8 @@ class MasterMigrations:
     __slots__ = ("latest", "planned", "running")
 
     def __init__(self) -> None:
-        self.planned: Counter[int] = Counter()
-        """By partition, the migrations that are in the queue and not begun."""
+        self.planned: dict[int, int] = {}
+        """By partition, how many migrations are in the queue and not begun."""
         self.running: dict[int, tuple[Record, MigrationStarted]] = {}
         """By partition, the migration that is begun and not decided."""
         self.latest: dict[int, tuple[Record, MigrationStarted]] = {}
@@ -81,13 +83,19 @@ class PartitionTables:
         self.by_incarnation: dict[str, IncarnationTable] = {}
         self.migrations_by_master: dict[str, MasterMigrations] = {}
         self.newest: dict[int, Row] = {}
-        """The latest row of each partition that any incarnation has had; of one cluster that never was divided."""
+        """The latest row of each partition that any incarnation of the cluster has had, while that is undivided."""
         self.divided = ""
         """Why the members are not, or were not always, one undivided cluster; empty while they are."""
+        self.division = ""
+        """Why they are not one undivided cluster now. It ends when all are one again, whose data is safe and merged."""
         self.before_change: list[Callable[[], None]] = []
         """Called before a record changes what is safe."""
+        self.reunited: list[Callable[[], None]] = []
+        """Called when a division has ended."""
         self._roots: dict[str, str] = {}
         self._gone: set[str] = set()
+        self._bringing: set[str] = set()
+        """The incarnations that bring entries along from the cluster that they have left."""
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
         """What is taken in of each kind of event."""
@@ -98,6 +106,7 @@ class PartitionTables:
             MigrationStarted: self._start,
             MigrationDecided: self._decide,
             ListInstalled: self._install,
+            EntriesMerged: self._brought,
             MemberStopped: self._stop,
             MemberMerging: self._merge,
             ProcessKilled: self._kill,
@@ -127,35 +136,50 @@ class PartitionTables:
         live, and everybody has the master's table. A cluster without a table has nothing to lose.
         """
         alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
-        masters = [
-            incarnation
-            for incarnation in alive.values()
-            if incarnation.view is not None and incarnation.view.master == incarnation.address
-        ]
+        masters = self._masters()
         if len(masters) != 1:
             return f"{len(masters)} members lead"
         master = masters[0]
         return self._why_not_led(master) or self._why_not_alike(master, alive) or self._why_not_full(master, alive)
 
-    def imbalance(self) -> Imbalance | None:
-        """How unevenly the one master's table spreads replicas over the members that may hold data; None without a table."""
-        masters = [
-            incarnation
-            for incarnation in self.alive()
-            if incarnation.view is not None and incarnation.view.master == incarnation.address
-        ]
-        table = self.by_incarnation.get(masters[0].uuid) if len(masters) == 1 else None
-        if table is None or not table.rows:
+    def imbalance(self, *, within_groups: bool = False) -> Imbalance | None:
+        """How unevenly the one master's table spreads replicas over the members that may hold data; None without a table.
+
+        Groups of one size share alike. Where they differ in size, members may be compared `within_groups` only.
+        """
+        master = self.one_master()
+        table = self.by_incarnation.get(master.uuid) if master is not None else None
+        if master is None or table is None or not table.rows:
             return None
-        data = self._data_members(masters[0])
-        width = min(len(next(iter(table.rows.values())).holders), len(data))
-        worst = Imbalance(0, 0, len(data) - width)
+        groups: dict[str, list[str]] = {}
+        for member in self._grouped(master):
+            groups.setdefault(member.group, []).append(member.name)
+        alike = len({len(members) for members in groups.values()}) <= 1
+        compared = list(groups.values())
+        if alike or not within_groups:
+            compared = [[one for members in groups.values() for one in members]]
+        width = min(len(next(iter(table.rows.values())).holders), len(groups))
+        worst = Imbalance(0, 0, len(groups) - width)
         for index in range(width):
             counts = Counter(row.holders[index] for row in table.rows.values())
-            shares = [counts[uuid] for uuid in data]
-            if max(shares) - min(shares) > worst.difference:
-                worst = Imbalance(index, max(shares) - min(shares), len(data) - width)
+            for members in compared:
+                shares = [counts[uuid] for uuid in members]
+                if max(shares) - min(shares) > worst.difference:
+                    worst = Imbalance(index, max(shares) - min(shares), len(groups) - width)
         return worst
+
+    def one_master(self) -> Incarnation | None:
+        """The only master among those alive; None when there are several, or none."""
+        masters = self._masters()
+        return masters[0] if len(masters) == 1 else None
+
+    def is_without_table(self) -> bool:
+        """Whether one master leads and nobody alive has a table: data was never used, or not since all began anew."""
+        return self.one_master() is not None and all(one.uuid not in self.by_incarnation for one in self.alive())
+
+    def is_gone(self, uuid: str) -> bool:
+        """Whether the incarnation has ended."""
+        return uuid in self._gone
 
     def label(self, uuid: str) -> str:
         """The member's label, or the uuid itself when the incarnation is not known."""
@@ -174,8 +198,9 @@ class PartitionTables:
             return ""
         if migrations.running:
             return f"{len(migrations.running)} migrations are running"
-        planned = migrations.planned.total()
-        return f"{planned} migrations are planned" if planned else ""
+        if migrations.planned:
+            return f"{sum(migrations.planned.values())} migrations are planned"
+        return ""
 
     def _why_not_alike(self, master: Incarnation, alive: Mapping[str, Incarnation]) -> str:
         ours = self.by_incarnation.get(master.uuid)
@@ -189,17 +214,25 @@ class PartitionTables:
         table = self.by_incarnation.get(master.uuid)
         if table is None:
             return ""
-        data = len(self._data_members(master))
+        groups = len({member.group for member in self._grouped(master)})
         for partition, row in table.rows.items():
             for holder in row.holders:
                 if holder is not None and holder not in alive:
                     return f"{self.label(holder)} holds partition {partition} and does not live"
-            if row.replicas < min(len(row.holders), data):
+            if row.replicas < min(len(row.holders), groups):
                 return f"partition {partition} has {row.replicas} replicas"
         return ""
 
-    def _data_members(self, master: Incarnation) -> list[str]:
-        return [member.uuid for member in master.view.members if not member.lite] if master.view else []
+    def _masters(self) -> list[Incarnation]:
+        return [one for one in self.alive() if one.view is not None and one.view.master == one.address]
+
+    def _grouped(self, master: Incarnation) -> list[GroupedMember]:
+        """The members that may hold data, each with its group: no group has two replicas of a partition."""
+        data = [member for member in master.view.members if not member.lite] if master.view else []
+        settings = master.settings
+        return grouped(
+            data, settings.get("quarterdeck.partition.group.type", ""), settings.get("quarterdeck.partition.groups", "")
+        )
 
     # What the records tell
 
@@ -221,11 +254,13 @@ class PartitionTables:
                 self.newest[partition] = row
         table.version, table.digest, table.author = event.table_version, event.digest, event.author
         table.partitions, table.record = event.partitions, record
+        self._look_whether_one()
 
     def _plan(self, record: Record, event: MigrationsPlanned) -> None:
         self._notice()
         migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
-        migrations.planned = Counter(one.partition for one in event.planned if one.destination is not None)
+        migrations.planned = dict(Counter(one.partition for one in event.planned if one.destination is not None))
+        self._look_whether_one()
 
     def _cancel(self, record: Record, event: MigrationsCancelled) -> None:
         self.migrations_by_master.setdefault(record.uuid, MasterMigrations()).planned.clear()
@@ -234,12 +269,14 @@ class PartitionTables:
         self._notice()
         migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
         migrations.running[event.partition] = migrations.latest[event.partition] = record, event
-        if migrations.planned[event.partition]:
-            migrations.planned[event.partition] -= 1
+        left = migrations.planned.pop(event.partition, 0) - 1
+        if left > 0:
+            migrations.planned[event.partition] = left
 
     def _decide(self, record: Record, event: MigrationDecided) -> None:
         migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
         migrations.running.pop(event.partition, None)
+        self._look_whether_one()
 
     def _install(self, record: Record, event: ListInstalled) -> None:
         self._notice()
@@ -249,30 +286,64 @@ class PartitionTables:
             self._roots.setdefault(event.lineage, event.lineage)
         elif before.lineage != event.lineage:
             self._roots.setdefault(event.lineage, self._roots.get(before.lineage, before.lineage))
-        if self.divided:
-            return
-        if len(set(self._roots.values())) > 1:
-            self.divided = f"{record.member} began or joined a second cluster"
+        if self.division:
+            self._look_whether_one()
+        elif len(set(self._roots.values())) > 1:
+            self._divide(f"{record.member} began or joined a second cluster")
         elif before is not None:
             here = {member.uuid for member in event.members}
             for member in before.members:
                 if member.uuid not in here and self._lives_on(member.uuid):
-                    self.divided = f"{record.member} left {self.label(member.uuid)} off its list, which lived on"
+                    self._divide(f"{record.member} left {self.label(member.uuid)} off its list, which lived on")
+
+    def _divide(self, why: str) -> None:
+        self.division = self.division or why
+        self.divided = self.divided or why
+
+    def _look_whether_one(self) -> None:
+        """End the division if nothing is left of it: one list holds all who live, and their data is safe."""
+        if not self.division or self._bringing:
+            return
+        alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
+        view = next((one.view for one in alive.values()), None)
+        if view is None or {member.uuid for member in view.members} != alive.keys():
+            return
+        version = view.lineage, view.version
+        if any(one.view is None or (one.view.lineage, one.view.version) != version for one in alive.values()):
+            return
+        if self.why_not_safe():
+            return
+        self.division = ""
+        self._roots = {view.lineage: view.lineage}
+        table = self.by_incarnation.get(next(iter(alive)))
+        self.newest = dict(table.rows) if table is not None else {}
+        for look in self.reunited:
+            look()
 
     def _lives_on(self, uuid: str) -> bool:
         incarnation = self.incarnations.by_uuid.get(uuid)
         return incarnation is not None and not incarnation.ended
 
     def _stop(self, record: Record, event: MemberStopped) -> None:
-        self._notice()
-        self._gone.add(record.uuid)
+        self._end(record.uuid)
 
     def _merge(self, record: Record, event: MemberMerging) -> None:
         self._notice()
-        self._gone.add(record.uuid)
-        self.divided = self.divided or f"{record.member} merges into another cluster"
+        self._divide(f"{record.member} merges into another cluster")
+        if event.brings_entries is not False:
+            self._bringing.add(event.next_uuid)
+        self._end(record.uuid)
+
+    def _brought(self, record: Record, event: EntriesMerged) -> None:
+        self._bringing.discard(record.uuid)
+        self._look_whether_one()
 
     def _kill(self, record: Record, event: ProcessKilled) -> None:
+        incarnation = self.incarnations.by_label.get(event.target)
+        self._end(incarnation.uuid if incarnation is not None else "")
+
+    def _end(self, uuid: str) -> None:
         self._notice()
-        if incarnation := self.incarnations.by_label.get(event.target):
-            self._gone.add(incarnation.uuid)
+        self._gone.add(uuid)
+        self._bringing.discard(uuid)
+        self._look_whether_one()

@@ -218,6 +218,8 @@ class _TrialRun:
     def _check_data(self) -> None:
         """All is quiet: every key can be read, and every replica is where the table says, and equal to its owner's."""
         run_state, writes = self._run_state, self._run_state.invariant_checker.writes
+        if not self._serves_data():
+            return
         read_everything(self._driver, run_state, self._settings.call_timeout_us)
         if unread := next(writes.unreadable(), ""):
             self.fail("no-convergence", "", f"after everything was mended, {unread}")
@@ -225,6 +227,12 @@ class _TrialRun:
             self.fail("violation", REPLICAS_IN_PLACE, misplaced)
         elif why_uncertain := writes.why_uncertain():
             self.fail("unknown", "", f"whether a write was lost cannot be judged: {why_uncertain}")
+
+    def _serves_data(self) -> bool:
+        """Whether there are members enough, and one that may hold data."""
+        alive = running(self._run_state.picture)
+        holders = [label for label in alive if label not in self._scenario.lite]
+        return bool(holders) and len(alive) >= self._settings.minimum_cluster_size
 
     def _why_not_converged(self) -> str:
         """Why this is not one cluster, with its data safe and evenly spread if there is any; empty when it is."""

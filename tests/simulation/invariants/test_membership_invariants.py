@@ -23,6 +23,7 @@ from quarterdeck.backend.core.events import (
     MemberStarted,
     ProcessKilled,
     ProcessPaused,
+    ProcessResumed,
     Record,
     SuspicionRaised,
 )
@@ -128,6 +129,28 @@ C_REMOVED = (
     installed(A, 4, A, B, cause="removal"),
     installed(B, 4, A, B),
 )
+
+
+def c_removed_again_and_again(times: int, between: tuple[Happened, ...] = ()) -> tuple[Happened, ...]:
+    """B never gets a list with C on it, and each reports the other; C comes back under a new uuid each time."""
+    history: list[Happened] = []
+    for count in range(times):
+        again = Member(C.address, f"uuid-c{count}", 2 * count + 3)
+        NAMES[again.uuid] = "c"
+        history += [
+            (again, MemberStarted(C.address, False, ())),
+            installed(A, 2 * count + 3, A, B, again, cause="join"),
+            admits(A, again, 2 * count + 3),
+            installed(again, 2 * count + 3, A, B, again, cause="joined"),
+            *between,
+            *REPORTS,
+            resolved((A, B), (again,)),
+            *removes(A, again),
+            installed(A, 2 * count + 4, A, B, cause="removal"),
+        ]
+    return (*FORMED[:4], *history)
+
+
 NEW_C = Member(C.address, "uuid-new-c", 5)
 NEW_B = Member(B.address, "uuid-new-b", 2)
 
@@ -264,6 +287,11 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
             installed(A, 5, A, B, NEW_C, cause="join"),
         ),
     ),
+    "a sound member removed again and again": ("no flapping", c_removed_again_and_again(4)[:-2]),
+    "one removed again and again for another's links": (
+        "no flapping",
+        ((None, LinkChanged("a", "b", dropped_kinds=("members-update",))), *c_removed_again_and_again(4)[:-2]),
+    ),
 }
 
 
@@ -286,6 +314,14 @@ def test_each_invariant_is_planted_somewhere() -> None:
 
 
 EXCUSED: dict[str, tuple[Happened, ...]] = {
+    "a sound member removed three times": c_removed_again_and_again(3),
+    "a member whose own link is bad removed again and again": (
+        (None, LinkChanged("b", "c", loss=0.5)),
+        *c_removed_again_and_again(9),
+    ),
+    "a member that freezes now and then removed again and again": c_removed_again_and_again(
+        9, ((None, ProcessPaused("c")), (None, ProcessResumed("c")))
+    ),
     "a missing member comes back to a frozen cluster": (
         *FORMED,
         state(A, "FROZEN"),

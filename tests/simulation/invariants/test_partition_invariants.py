@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import MemberStopped, ProcessKilled
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted, EntriesMerged
+from quarterdeck.backend.core.events import MemberMerging, MemberStarted, MemberStopped, ProcessKilled
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
@@ -71,8 +71,8 @@ def accepted(who: Member, migration_id: str) -> Happened:
     return who, MigrationAccepted(migration_id, 0, "destination", -1, 0)
 
 
-def decided(migration_id: str, committed: bool = True, version: int = 2) -> Happened:
-    return A, MigrationDecided(migration_id, 0, committed, version, "")
+def decided(migration_id: str, committed: bool = True, version: int = 2, by: Member = A) -> Happened:
+    return by, MigrationDecided(migration_id, 0, committed, version, "")
 
 
 def finished(who: Member, migration_id: str, endpoint: Endpoint, committed: bool = True) -> Happened:
@@ -124,6 +124,13 @@ MOVED = (
 """Its owner becomes C."""
 
 WRITTEN = (*ARRANGED, *done(B, 1, "put", None, put="one"), *done(B, 2, "put", "one", put="two"))
+
+REPAIRED_BY_B = (
+    table(B, {0: (3, (B, C))}, B, "repaired"),
+    table(C, {0: (3, (B, C))}, B),
+)
+ONE_AGAIN = (*WRITTEN, *CLAIMED_BY_B, killed(A), *REPAIRED_BY_B)
+"""A lived on alone for a while and is gone now."""
 
 PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     "an older row": ("table version", (*MOVED, table(B, {0: (1, (A, B))}))),
@@ -177,6 +184,31 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     ),
     "two migrations at a time": ("one at a time", (*ARRANGED, accepted(C, "m1"), accepted(C, "m2"))),
     "a migration forgotten too early": ("eviction", (*MOVED[:-1], (A, CompletedEvicted(("m1",))))),
+    "a migration of its own that a half forgets too early": (
+        "eviction",
+        (
+            *ARRANGED,
+            started("m1"),
+            *CLAIMED_BY_B,
+            decided("m1", True, 2, by=B),
+            decided("m1", False, 3),
+            (B, CompletedEvicted(("m1",))),
+        ),
+    ),
+    "a put lost after the members are one again": (
+        "no lost write",
+        (*ONE_AGAIN, *done(C, 1, "put", "one", put="three"), *done(B, 3, "get", "one")),
+    ),
+    "a partition lost that had a holder who lives": (
+        "no lost write",
+        (
+            *FORMED,
+            killed(C),
+            table(A, {0: (1, (C, B))}, cause="arranged"),
+            *done(B, 1, "get", None),
+            (A, PartitionLost(0, 6)),
+        ),
+    ),
     "an acknowledged put lost": ("no lost write", (*WRITTEN, *done(C, 1, "get", "one"))),
     "all of a key lost": ("no lost write", (*WRITTEN, *done(C, 1, "get", None))),
     "a put that found an older value": ("no lost write", (*WRITTEN, *done(C, 1, "put", "one", put="three"))),
@@ -267,6 +299,23 @@ UNDISTURBED: dict[str, tuple[Happened, ...]] = {
         table(B, {0: (2, (B, None))}, B, "repaired"),
     ),
     "a forgotten migration that all know": (*MOVED, (A, CompletedEvicted(("m1",)))),
+    "a migration that two halves end each in its own way": (
+        *ARRANGED,
+        started("m1"),
+        finished(C, "m1", "destination"),
+        table(C, {0: (2, (C, B))}, cause="migration"),
+        *CLAIMED_BY_B,
+        table(B, {0: (2, (C, B))}, B, "recovered"),
+        decided("m1", False, 3),
+        (B, CompletedEvicted(("m1",))),
+    ),
+    "a first arrangement onto a member that is dead": (
+        *FORMED,
+        killed(C),
+        table(A, {0: (1, (C, None))}, cause="arranged"),
+        (A, PartitionLost(0, 6)),
+    ),
+    "what the merge of two clusters chose": (*ONE_AGAIN, *done(C, 1, "get", "one"), *done(B, 3, "get", "one")),
     "a put that nobody answered, not done": (*WRITTEN, asked(A, 1, "put", "x"), *done(C, 1, "get", "two")),
     "a put that nobody answered, done": (*WRITTEN, asked(A, 1, "put", "x"), *done(C, 1, "get", "x")),
     "two puts at a time": (
@@ -323,6 +372,66 @@ def test_what_may_be_lost_is_told() -> None:
     assert invariant_checker.conclude(10_000, BOUND_US).violations == tuple(invariant_checker.violations)
     assert watched(recorded(*WRITTEN)).writes.why_uncertain() == ""
     assert invariant_checker.writes.written() == [("m", "k")]
+
+
+def test_what_was_judged_is_counted() -> None:
+    """Only what a crash or a migration might have cost, and did not, counts as survived."""
+
+    def judged(*history: Happened) -> tuple[int, int, int]:
+        told = watched(recorded(*history)).writes.judged()
+        return told.acknowledged, told.survived, told.unjudged
+
+    assert judged(*WRITTEN) == (2, 0, 0)
+    assert judged(*WRITTEN, *done(C, 1, "get", "two")) == (2, 0, 0)
+    assert judged(*WRITTEN, killed(A), *done(C, 1, "get", "two"), *done(C, 2, "get", "two")) == (2, 1, 0)
+    moved = table(B, {0: (2, (C, B))})
+    assert judged(*WRITTEN, moved, *done(C, 1, "get", "two")) == (2, 1, 0)
+    assert judged(*WRITTEN, killed(A), killed(B), *done(C, 1, "get", "two")) == (2, 0, 2)
+    assert judged(*WRITTEN, *CLAIMED_BY_B) == (2, 0, 2)
+    assert judged(*ONE_AGAIN, *done(C, 1, "put", "one", put="three")) == (3, 0, 2)
+
+
+def test_a_division_lasts_until_all_that_is_brought_along_is_merged() -> None:
+    """A merges into the cluster of B, and brings its entries."""
+    new_a = Member(A.address, "uuid-new-a", 5)
+    NAMES[new_a.uuid] = "a"
+
+    def division(brings_entries: bool | None, *more: Happened) -> bool:
+        merged = (
+            *ONE_AGAIN[:-3],
+            (A, MemberMerging(B.address, new_a.uuid, brings_entries)),
+            (new_a, MemberStarted(A.address, False, (), A.uuid)),
+            *(installed(one, 5, B, C, new_a, lineage="M") for one in (B, C, new_a)),
+            *REPAIRED_BY_B,
+            table(new_a, {0: (3, (B, C))}, B),
+        )
+        return bool(watched(recorded(*merged, *more)).tables.division)
+
+    assert not division(False)
+    assert division(True) and division(None)
+    assert not division(True, (new_a, EntriesMerged("pass-through", 1, 1, "")))
+    assert not division(True, killed(new_a), installed(B, 6, B, C, lineage="M"), installed(C, 6, B, C, lineage="M"))
+
+
+def test_a_row_is_full_when_each_zone_has_a_replica() -> None:
+    zoned = {"quarterdeck.partition.group.type": "zone-aware"}
+
+    def why(settings: dict[str, str], *zones: str) -> str:
+        here = tuple(
+            Member(one.address, one.uuid, one.join_version, zone=zone)
+            for one, zone in zip((A, B, C), zones, strict=True)
+        )
+        rows = {0: (1, (here[0], here[2], None))}
+        history = (
+            (A, MemberStarted(A.address, False, (), settings=settings)),
+            *(installed(one, 1, *here) for one in here),
+            *(table(one, rows, cause="arranged") for one in here),
+        )
+        return watched(recorded(*history)).tables.why_not_safe()
+
+    assert why(zoned, "east", "east", "west") == ""
+    assert why(zoned, "east", "middle", "west") == "partition 0 has 2 replicas"
+    assert why({}, "east", "east", "west") == "partition 0 has 2 replicas"
 
 
 def test_why_data_is_not_safe() -> None:

@@ -215,12 +215,15 @@ def leave_for(state: Membership, target: Address) -> None:
     state.departing_for = target
 
 
-def rejoin_as_new_incarnation(state: Membership, now: int, target: Address) -> None:
-    """End this incarnation and begin another, under a new uuid and knowing nothing of the old cluster, that joins `target`'s."""
+def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, brings_entries: bool) -> None:
+    """End this incarnation and begin another, under a new uuid and knowing nothing of the old cluster, that joins `target`'s.
+
+    It may have entries of that cluster to offer.
+    """
     mastership_claim.abandon(state, now, "merging", "it merges into another cluster")
     old_uuid, uuid = state.uuid, fresh_uuid(state.randomness)
     left = [address for address in state.peers if address in state.remembered]
-    state.record(now, MemberMerging(target, uuid))
+    state.record(now, MemberMerging(target, uuid, brings_entries))
     leaves = state.latest_record
     state.timers.clear_all()
     seen_version = state.members.version if state.members is not None else state.seen_version

@@ -126,10 +126,14 @@ def _rows_at_the_end(evidence: Evidence) -> DataFrame:
     """For each run with a table: what keeps the master's rows from being safe, and from being even; null where nothing does."""
     master = evidence.lives.where("ended is null").select(*INCARNATION_KEY, "address")
     views = evidence.views.groupBy(*INCARNATION_KEY).agg(F.max_by(F.struct("master", "members"), "place").alias("view"))
+    settings = evidence.of_kinds("member-started", fields=("settings",)).select(*INCARNATION_KEY, "settings")
     leading = (
         master.join(views, [*INCARNATION_KEY])
         .where("address = view.master")
-        .select(*INCARNATION_KEY, F.filter("view.members", lambda member: ~member["lite"]).alias("data"))
+        .join(settings, [*INCARNATION_KEY], "left")
+        .withColumn("data", F.filter("view.members", lambda member: ~member["lite"]))
+        .withColumn("kind", F.try_element_at("settings", F.lit("quarterdeck.partition.group.type")))
+        .select(*INCARNATION_KEY, "data", "kind", _groups().alias("groups"))
     )
     rows = (
         evidence.table_rows.where("row is not null")
@@ -137,7 +141,7 @@ def _rows_at_the_end(evidence: Evidence) -> DataFrame:
         .agg(F.max_by("row.holders", "place").alias("holders"))
         .join(leading, [*INCARNATION_KEY])
         .withColumn("data", uuids(F.col("data")))
-        .withColumn("width", F.least(F.size("holders"), F.size("data")))
+        .withColumn("width", F.least(F.size("holders"), "groups"))
     )
     few = F.size(F.array_compact("holders")) < F.col("width")
     dead = F.size(F.array_except(F.array_compact("holders"), "data")) > 0
@@ -150,8 +154,10 @@ def _rows_at_the_end(evidence: Evidence) -> DataFrame:
             ),
         ).alias("unsafe")
     )
+    # Shares of members in groups are not compared: groups may differ in size.
     shares = (
-        rows.select("run", "partition", "data", "width", F.posexplode("holders").alias("index", "holder"))
+        rows.where("kind is null")
+        .select("run", "partition", "data", "width", F.posexplode("holders").alias("index", "holder"))
         .where("index < width and holder is not null")
         .groupBy("run", "index", "holder")
         .agg(F.count("*").alias("share"), F.first("data").alias("data"), F.max("width").alias("width"))
@@ -172,3 +178,20 @@ def _rows_at_the_end(evidence: Evidence) -> DataFrame:
         ).alias("uneven")
     )
     return safe.join(even, ["run"], "left")
+
+
+def _groups() -> Column:
+    """How many groups the members in `data` form, none of which has two replicas of a partition. Where the groups are `kind`
+    custom nobody is expected to hold anything: who belongs to which is not judged here.
+    """
+    zone = F.transform("data", lambda member: F.when(member["zone"] == "", member["address"]).otherwise(member["zone"]))
+    host = F.transform("data", lambda member: F.regexp_replace(member["address"], ":[0-9]*$", ""))
+    # One group alone is halved.
+    several = [F.greatest(F.size(F.array_distinct(one)), F.least(F.size("data"), F.lit(2))) for one in (zone, host)]
+    kind = F.col("kind")
+    return (
+        F.when(kind == "zone-aware", several[0])
+        .when(kind == "host-aware", several[1])
+        .when(kind == "custom", F.lit(0))
+        .otherwise(F.size("data"))
+    )

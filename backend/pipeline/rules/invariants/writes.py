@@ -1,7 +1,7 @@
 """No lost write (P12, P13): what happened to each key, judged by the simulator's own register, the keys over all executors.
 
-How data may have been lost with its holders is a story of the whole run, which `checked_on_executors` tells; calls, of which
-there are by far the most, need not stand together for it.
+How data may have been lost with its holders, or by a division, is a story of the whole run, which `executor_checks` tells; calls,
+of which there are by far the most, need not stand together for it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,20 @@ def lost_writes(evidence: Evidence, told: DataFrame) -> DataFrame:
     )
     losses = told.where("what = 'loss'").select("run", "place", "partition", F.col("place").alias("lost"))
     latest = running_window(Window.partitionBy("run", "partition").orderBy("place"))
+    turns = (
+        told.where("what in ('divided', 'reunited')")
+        .groupBy("run")
+        .agg(F.sort_array(F.collect_list(F.struct("place", "what"))).alias("turns"))
+    )
+    until_now = F.filter("turns", lambda turn: turn["place"] <= F.col("place"))
+    last_reunion = F.array_max(F.filter(until_now, lambda turn: turn["what"] == "reunited"))["place"]
     with_losses = (
         calls.unionByName(losses, allowMissingColumns=True)
         .withColumn("lost", F.last("lost", ignorenulls=True).over(latest))
         .where("raw is not null")
-        .join(evidence.divided, ["run"], "left")
-        .withColumn("parted", F.coalesce(F.col("place") >= F.col("divided"), F.lit(False)))
+        .join(turns, ["run"], "left")
+        .withColumn("parted", F.coalesce(F.array_max(until_now)["what"] == "divided", F.lit(False)))
+        .withColumn("lost", F.greatest("lost", last_reunion))
         .select(*COLUMNS)
     )
     if not evidence.one_part:
@@ -85,6 +93,6 @@ def _judge(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Violation, Record]
             calls[identity] = Call((name, key), now, write)
         elif (call := calls.pop(identity, None)) is not None:
             lost_at = -inf if lost is None else bisect_right(places, tuple(lost.values()))
-            violation = register.finish(record, event, call, now, lost_at, parted)  # type: ignore[arg-type]
+            violation = register.finish(record, event, call, now, inf if parted else lost_at)  # type: ignore[arg-type]
             if violation is not None:
                 yield violation, record

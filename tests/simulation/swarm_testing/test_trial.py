@@ -1,0 +1,46 @@
+"""What a trial makes of runs in which little is left to be judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.backend.simulation.scenarios.reading import read_scenario
+from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, run_trial
+
+HEAD = "title: T\nsettings: {hazelcast.partition.count: 3}\n"
+PUT = "  - do: {put: {at: athens, key: k, value: v}}\n  - do: {wait: 3s}\n"
+
+LITTLE_LEFT = {
+    "all began anew after data was used": f"""{HEAD}members: [athens, byzantium]
+steps:
+{PUT}  - do: {{kill: [athens, byzantium]}}
+  - do: {{start: [athens, byzantium]}}
+  - do: {{wait: 1s}}
+""",
+    "only lite members are left": f"""{HEAD}members: [athens, byzantium, cyrene]
+lite: [athens, byzantium]
+steps:
+{PUT}  - do: {{kill: cyrene}}
+  - do: {{wait: 20s}}
+""",
+    "only lite members are left, and begin anew": f"""{HEAD}members: [athens, byzantium, cyrene]
+lite: [athens, byzantium]
+steps:
+{PUT}  - do: {{kill: cyrene}}
+  - do: {{restart: [athens, byzantium]}}
+  - do: {{wait: 1s}}
+""",
+    "all was arranged onto a dead member": f"""{HEAD}members: [athens, byzantium]
+lite: athens
+steps:
+  - do: {{kill: byzantium}}
+{PUT}""",
+}
+
+
+@pytest.mark.parametrize("what", LITTLE_LEFT)
+@pytest.mark.parametrize("seed", range(3))
+def test_little_that_is_left_is_no_failure(what: str, seed: int) -> None:
+    trial = run_trial(read_scenario(LITTLE_LEFT[what], "t.yaml"), seed)
+    assert trial.verdict not in FAILURES, trial.text
+    assert trial.converged_seconds is not None
