@@ -13,10 +13,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.mutants.catching import caught_by_chance, caught_by_examples
+from tests.mutants.catching import caught_by_chance, caught_by_scenarios, caught_by_unit_tests
 from tests.mutants.mutant import ROOT, Mutant, all_mutants, plant
 
 Row = dict[str, str | float | None]
+
+WAYS = ("unit test", "scenario", "seed")
+"""The columns that tell who noticed."""
 
 
 def main() -> int:
@@ -30,9 +33,9 @@ def main() -> int:
         for row in pool.map(lambda one: _try(one, options), chosen):
             rows.append(row)
             print(_line(row), flush=True)
-    survivors = [row["name"] for row in rows if row["examples"] is None and row["chance"] is None]
-    by_chance = sum(row["chance"] is not None for row in rows)
-    print(f"{len(rows)} mutants; {by_chance} caught by chance; survivors: {', '.join(map(str, survivors)) or 'none'}")
+    survivors = [str(row["name"]) for row in rows if not any(row[way] for way in WAYS)]
+    counts = ", ".join(f"{sum(row[way] is not None for row in rows)} caught by a {way}" for way in WAYS)
+    print(f"{len(rows)} mutants: {counts}; survivors: {', '.join(survivors) or 'none'}")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(rows, indent=1) + "\n")
     return 1 if survivors else 0
@@ -40,19 +43,25 @@ def main() -> int:
 
 def _try(mutant: Mutant, options: argparse.Namespace) -> Row:
     began = time.monotonic()
+    unit_test = scenario = seed = None
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         copy = Path(folder, "project")
         plant(mutant, copy)
-        examples = None if options.chance_only else caught_by_examples(mutant, copy)
-        chance = None if options.examples_only else caught_by_chance(copy, options.first_seed, options.last_seed)
+        if not options.chance_only:
+            unit_test = caught_by_unit_tests(mutant, copy)
+            scenario = caught_by_scenarios(mutant, copy)
+        if not options.examples_only:
+            seed = caught_by_chance(copy, options.first_seed, options.last_seed, options.seconds)
     return {
         **{"name": mutant.name, "file": mutant.file, "breaks": mutant.breaks},
-        **{"examples": examples, "chance": chance, "seconds": round(time.monotonic() - began, 1)},
+        **dict(zip(WAYS, (unit_test, scenario, seed), strict=True)),
+        "seconds": round(time.monotonic() - began, 1),
     }
 
 
 def _line(row: Row) -> str:
-    return f"{row['name']}: examples: {row['examples'] or '-'}; chance: {row['chance'] or '-'} ({row['seconds']} s)"
+    caught = "; ".join(f"{way} {row[way]}" for way in WAYS if row[way])
+    return f"{row['name']}: {caught or 'SURVIVES'} ({row['seconds']} s)"
 
 
 def _options() -> argparse.Namespace:
@@ -61,6 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--last-seed", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=300, help="CPU time that chance has for each mutant")
     parser.add_argument("--examples-only", action="store_true")
     parser.add_argument("--chance-only", action="store_true")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")

@@ -33,11 +33,21 @@ class Mutant(BaseModel):
     """Source that stands in the chapter exactly once."""
 
     by: str
-    examples: tuple[str, ...]
-    """Tests that notice it: files or folders, as pytest takes them."""
+    examples: tuple[str, ...] = Field(min_length=1)
+    """What notices it: tests as pytest takes them, and scenarios."""
 
     quick: bool = False
     """Whether `make test` tries its examples, too."""
+
+    @property
+    def unit_tests(self) -> tuple[str, ...]:
+        """The examples that pytest runs."""
+        return tuple(one for one in self.examples if not one.endswith(".yaml"))
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The examples that are scenarios."""
+        return tuple(one for one in self.examples if one.endswith(".yaml"))
 
     def changed_source(self) -> str:
         """The chapter with the fault in it. Raises ValueError if the source to be replaced is not there exactly once."""

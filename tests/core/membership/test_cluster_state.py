@@ -65,6 +65,15 @@ def test_nobody_changes_before_all_hold_still() -> None:
     assert states(world) == ["FROZEN"] * 3
 
 
+def test_a_lock_that_comes_again_after_its_decision_locks_nothing() -> None:
+    world = three()
+    world.change_state("A", "FROZEN")
+    lock = world.messages(StateLock, to="B")[0]
+    world.deliver_all()
+    world.receive("B", "A", lock)
+    assert state_of(world.machines["B"]).state_locked is None and not world.messages(StateLockAnswer)
+
+
 def test_a_slave_passes_the_wish_on_to_its_master() -> None:
     world = three()
     world.change_state("C", "PASSIVE")

@@ -257,6 +257,16 @@ def test_answers_to_another_life_are_not_heeded() -> None:
     assert call not in network.answers
 
 
+def test_the_answer_to_an_earlier_call_does_not_end_this_one() -> None:
+    network = MapNetwork("AB", ["A"])
+    network.put("B", "k", "v")
+    read = network.call("B", Get("m", "k"))
+    network.receive("B", "A", MapAnswer(network.states["B"].uuid, 0, 1, (Answer(),), ""))
+    assert read not in network.answers
+    network.settle()
+    assert network.answers[read].value == b"v"
+
+
 def test_the_end_of_a_life_ends_its_calls() -> None:
     network = MapNetwork("AB", ["A"])
     call = network.call("B", Put("m", "k", b"v"))

@@ -109,6 +109,24 @@ def test_a_gap_is_closed_from_the_log() -> None:
     network.assert_equal_replicas()
 
 
+def test_early_writes_of_a_former_owner_wait_no_more_when_the_next_one_writes() -> None:
+    network = MapNetwork("ABC", ["ABC"])
+    network.put("A", "k", "1")
+    network.call("A", Put("m", "k", b"2"))
+    network.drop(BackupWrite)
+    network.call("B", Put("m", "k", b"3"))
+    network.deliver()
+    network.deliver(next(place for place, one in enumerate(network.sent) if one[1] == "C"))
+    assert network.states["C"].data.early  # it has overtaken the write that was lost
+    network.sent.clear()
+    network.kill("A")
+    network.set_row(0, "BC-")
+    network.learn_all()
+    network.put("B", "k", "4")
+    assert not network.states["C"].data.early
+    network.assert_equal_replicas()
+
+
 def test_a_backup_that_left_the_row_is_not_waited_for() -> None:
     network = MapNetwork("ABC", ["ABC"])
     call = network.call("A", Put("m", "k", b"v"))

@@ -149,7 +149,7 @@ def test_a_silence_that_raised_suspicion_teaches_nothing() -> None:
     assert beaten(other, [INTERVAL_US] * 5) == last
     one.heard(last + 100 * PAUSE_US)
     assert one.alive(last + 100 * PAUSE_US)
-    for silence in (INTERVAL_US, PAUSE_US + INTERVAL_US):
+    for silence in (INTERVAL_US, PAUSE_US + INTERVAL_US, 3 * PAUSE_US):
         assert one.alive(last + 100 * PAUSE_US + silence) == other.alive(last + silence)
 
 

@@ -164,6 +164,8 @@ def test_reports_of_strangers_about_strangers_and_about_old_lives_are_ignored() 
     world.receive("G", "X", report(world, "C"))
     world.receive("G", "B", FailureReport(address_of("X"), "x", False, ""))
     world.receive("G", "B", FailureReport(address_of("C"), "an earlier life", False, ""))
+    assert not world.messages(LinkProbe)
+    world.pass_seconds(1.1, "G")
     assert world.suspects_of("G") == ""
 
 

@@ -90,6 +90,18 @@ def test_a_vote_is_given_to_one_bidder_only() -> None:
     assert world.sent == [("C", "A", FormationVote(True)), ("C", "B", FormationVote(False))]
 
 
+def test_a_bidder_waits_for_the_votes_of_all_whom_it_has_asked() -> None:
+    world = SteppedCluster()
+    world.born("A", "ABC")
+    world.start("A")
+    for name in "BC":
+        world.receive("A", name, MasterIs(None))
+    world.receive("A", "B", FormationVote(True))
+    assert not world.machines["A"].joined
+    world.receive("A", "C", FormationVote(True))
+    assert world.list_of("A") == (1, "A")
+
+
 def test_the_answer_waits_for_the_acknowledgements_of_the_others() -> None:
     world = SteppedCluster()
     world.with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))

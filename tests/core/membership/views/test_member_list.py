@@ -16,6 +16,11 @@ def test_a_newcomer_is_the_youngest_and_its_join_version_is_the_new_version() ->
     assert grown.members[-1] == Member(address_of("D"), "uuid-D", 4, True)
 
 
+def test_the_version_jumps_above_what_a_newcomer_has_seen() -> None:
+    assert list_of("AB").joined_by(address_of("C"), "uuid-C", False, seen_version=8).version == 9
+    assert list_of("AB", 9).joined_by(address_of("C"), "uuid-C", False, seen_version=8).version == 10
+
+
 def test_each_removed_member_is_one_version() -> None:
     left = list_of("ABCDE", 5).without({address_of("B"), address_of("E")})
     assert (left.version, names_of(left), left.lineage) == (7, "ACD", "lineage")

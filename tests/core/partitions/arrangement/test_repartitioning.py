@@ -39,6 +39,15 @@ def test_after_a_crash_every_row_is_whole_again_and_nothing_is_lost(backups: int
     assert shares(world, 0) == [5] * 4
 
 
+def test_partitions_with_the_fewest_replicas_come_first() -> None:
+    world = SteppedPartitions(6, 1)
+    world.with_table("ABCD", "AB", "AB", "BA", "CB", "A-", "C-")
+    world.master_role("A").wants_plan = True
+    world.conclude("A")
+    planned = [one.partition for one in world.seen("A", MigrationsPlanned)[0].planned]
+    assert set(planned[:2]) == {4, 5} and len(planned) > 2
+
+
 @pytest.mark.parametrize("backups", [2, 3])
 def test_as_many_crashes_as_backups_lose_nothing(backups: int) -> None:
     world = arranged("ABCDEFG", 21, backups)

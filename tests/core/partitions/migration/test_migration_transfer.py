@@ -1,6 +1,7 @@
 """Copying a partition: who takes part, and what lost, repeated and late messages do (seed 004, 2.1 and 3; behaviour 8.10)."""
 
 import pytest
+from msgspec import structs
 
 from quarterdeck.backend.core.partitions.events import MigrationAccepted, MigrationDecided, MigrationRejected
 from quarterdeck.backend.core.partitions.messages import (
@@ -168,6 +169,19 @@ def test_while_the_end_of_a_migration_is_not_known_another_one_of_the_partition_
     world.receive("B", "A", MigrationRequest(other))
     assert world.messages(MigrationReport)[0].retry
     assert world.parts("B").active[0].migration == first
+    world.run(4)
+    assert is_moved(world)
+
+
+def test_a_migration_that_is_wholly_copied_has_no_end_yet() -> None:
+    world = a_move()
+    world.until(MigrationCommit)
+    migration = world.parts("B").active[0].migration
+    other = structs.replace(migration, id="another")
+    world.receive("B", "A", MigrationRequest(other))
+    world.receive("D", "B", MigrationChunk(other, 0, "ghost", b"2"))
+    assert world.messages(MigrationReport)[0].retry and world.messages(MigrationChunkAck, to="B")[0].retry
+    assert world.parts("B").active[0].migration == world.parts("D").active[0].migration == migration
     world.run(4)
     assert is_moved(world)
 

@@ -99,6 +99,13 @@ def test_an_overtaken_publication_does_not_bring_completed_migrations_back_for_g
     assert world.ghosts["C"].told == told and not world.parts("C").completed
 
 
+def test_the_next_life_at_an_address_has_acknowledged_nothing() -> None:
+    world = quiet("AB", "BC", "CA", members="ABC")
+    world.join("C", "AB")  # the list goes from one life to the next within one step of the master
+    world.run(5)
+    assert not world.complaints(losses=False), world.complaints(losses=False)
+
+
 def test_only_the_master_is_listened_to() -> None:
     world = quiet("BC")
     put(world, "BD")

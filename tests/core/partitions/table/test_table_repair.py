@@ -3,7 +3,7 @@
 import pytest
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PartitionLost, TableChanged
-from quarterdeck.backend.core.partitions.messages import MigrationChunk, TableUpdate
+from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationCommit, TableUpdate
 from tests.core.stepped_partitions import SteppedPartitions
 
 # A is master and holds nothing.
@@ -95,6 +95,17 @@ def test_no_migration_repairs_and_promotes_but_moves_nothing() -> None:
     world.kill("B")
     world.run(10)
     assert world.rows("D") == ["C-", "C-", "DE"] and not world.seen("A", MigrationStarted)
+
+
+def test_no_migration_begins_nothing_of_what_is_queued() -> None:
+    world = quiet("BC", "BC", "BC", parallel_migrations=1)
+    world.migrate("A", "DC", "DC", "DC")
+    world.loses = lambda sender, receiver, message: isinstance(message, MigrationCommit)
+    without_migrations(world)
+    world.loses = lambda *_: False
+    world.run(3)
+    assert [one.partition for one in world.seen("A", MigrationStarted)] == [0]
+    assert world.rows("C") == ["DC", "BC", "BC"]
 
 
 def test_no_migration_gives_a_lost_partition_an_owner_too() -> None:
