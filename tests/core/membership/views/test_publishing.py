@@ -1,6 +1,6 @@
 """The periodic publication of the member list (seed 000, Membership Update Process)."""
 
-from quarterdeck.backend.core.messages import Message, MembersUpdate
+from quarterdeck.backend.core.messages import MembersUpdate, Message
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.stepped_cluster import SteppedCluster
 
