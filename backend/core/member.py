@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from quarterdeck.backend.core import snapshots
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
@@ -78,10 +79,13 @@ class MemberMachine:
         self, member_configuration: MemberConfiguration, randomness: Randomness, stopwatch: Stopwatch | None = None
     ) -> None:
         """`stopwatch` guards a live member against long computations; a simulated one has none."""
-        self._state = Membership(member_configuration, randomness, stopwatch)
-        self._state.services = (MapService(self._state),)
-        self._inspection = Inspection(self._state)
-        self.timers = self._state.timers
+        self._take(Membership(member_configuration, randomness, stopwatch))
+
+    def _take(self, state: Membership) -> None:
+        self._state = state
+        state.services = (MapService(state),)
+        self._inspection = Inspection(state)
+        self.timers = state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
 
     @property
@@ -107,6 +111,21 @@ class MemberMachine:
     def inspect(self) -> Inspection:
         """What this member knows and believes, to be read only; it always shows the present state."""
         return self._inspection
+
+    def snapshot(self) -> bytes:
+        """Everything that this member has between two steps (chapter `snapshots`)."""
+        return snapshots.freeze(self._state)
+
+    @classmethod
+    def restored(cls, snapshot: bytes, member_configuration: MemberConfiguration) -> MemberMachine:
+        """A member that goes on from `snapshot`, which one of the same configuration has made."""
+        machine = cls.__new__(cls)
+        machine._take(snapshots.thaw(snapshot, member_configuration))
+        return machine
+
+    def canonical(self) -> str:
+        """A text that two members share only if, at the same time, they have the same future."""
+        return snapshots.canonical(self._state)
 
     def step(self, now: int, input: Input) -> Sequence[Effect]:
         """Tell the member `input` at the time `now`, and return what it wants done.

@@ -29,6 +29,7 @@ from quarterdeck.backend.simulation.invariants.mastership import (
 )
 from quarterdeck.backend.simulation.invariants.membership_changes import (
     AdmissionTold,
+    IncarnationOrder,
     NoJoinsWhileClosed,
     RemovalReason,
 )
@@ -133,6 +134,7 @@ def membership_invariants(incarnations: Incarnations) -> tuple[Invariant, ...]:
         LineageChange(incarnations),
         MergedVersion(incarnations),
         RemovalReason(incarnations),
+        IncarnationOrder(incarnations),
         AdmissionTold(incarnations),
         NoJoinsWhileClosed(incarnations),
         FullyConnected(incarnations),

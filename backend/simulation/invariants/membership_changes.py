@@ -48,6 +48,38 @@ class RemovalReason(Invariant):
         return None
 
 
+class IncarnationOrder(Invariant):
+    """A master that has had an incarnation of a member on its list never takes in one that was started earlier.
+
+    What an incarnation sends may arrive long after its end (Cluster Service Consistency Improvements, Explicit Suspicion).
+    """
+
+    name = "incarnation order"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._latest: dict[tuple[str, Address], tuple[Incarnation, Record]] = {}
+        """By lineage and address: the incarnation on its lists that was started last, and the first list with it."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ListInstalled: self._install}
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        if not self._incarnations.by_uuid[record.uuid].is_author_of(event):
+            return None
+        for member in event.members:
+            incarnation = self._incarnations.by_uuid.get(member.uuid)
+            if incarnation is None or incarnation.started is None:
+                continue
+            latest, witness = self._latest.setdefault((event.lineage, member.address), (incarnation, record))
+            if latest.started is None or latest.started.at <= incarnation.started.at:
+                self._latest[event.lineage, member.address] = incarnation, witness if latest is incarnation else record
+            else:
+                text = f"{record.member} takes {incarnation.label} in as it was before its last start"
+                return Violation(self.name, text, (witness, incarnation.started, latest.started, record))
+        return None
+
+
 class AdmissionTold(Invariant):
     """Whoever a master puts on its list is told to be admitted, once, or is removed again."""
 

@@ -267,6 +267,20 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     ),
     "a removal that nobody told": ("removal", (*FORMED, installed(A, 4, A, C, cause="removal"))),
     "a removal that removes nobody": ("removal", (*FORMED, *removes(A, B), installed(A, 4, A, B, C, cause="removal"))),
+    "an earlier incarnation let in after a later one": (
+        "incarnation order",
+        (
+            *FORMED[:4],
+            (C, MemberStarted(C.address, False, ())),
+            (NEW_C, MemberStarted(C.address, False, ())),
+            installed(A, 3, A, B, NEW_C, cause="join"),
+            installed(B, 3, A, B, NEW_C),
+            admits(A, NEW_C, 3),
+            *removes(A, NEW_C),
+            installed(A, 4, A, B, cause="removal"),
+            installed(A, 5, A, B, C, cause="join"),
+        ),
+    ),
     "an admission of nobody": ("admission", (*FORMED, admits(A, D, 4))),
     "an admission told twice": ("admission", (*FORMED, admits(A, C, 3))),
     "a newcomer in a frozen cluster": (

@@ -1,0 +1,50 @@
+"""A model: a small cluster, what is done to it, and how much may go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.properties import PropertyValue
+
+
+class Bounds(Struct, frozen=True):
+    """How often each kind of trouble may happen in one run. Whatever is not bounded may happen at every moment."""
+
+    drops: int = 0
+    """Messages that get lost."""
+    duplicates: int = 0
+    """Messages that arrive twice, the second time at any later moment."""
+    crashes: int = 0
+    restarts: int = 0
+    late: int = 0
+    """How often a clock may go on while messages are on their way; each of them may then arrive at any later moment."""
+    ticks: int = 10
+    """How often a member's clock wakes it; then the run ends."""
+
+
+class Model(Struct, frozen=True):
+    """A cluster that has formed, and the commands that then come, each at any moment and in this order."""
+
+    name: str
+    title: str
+    members: tuple[str, ...]
+    """The members, in the order in which they are started. They become one cluster before anything is explored."""
+    bounds: Bounds
+    commands: tuple[Command, ...] = ()
+    later: tuple[str, ...] = ()
+    """Members that run only when a command starts them."""
+    properties: Mapping[str, PropertyValue] = {}
+    join_lists: Mapping[str, tuple[str, ...]] = {}
+    """Whom a member asks for its cluster; everybody when it is not named."""
+    before: tuple[Command, ...] = ()
+    """Commands that are carried out, one after the other in a calm cluster, before anything is explored."""
+    prompt: tuple[str, ...] = ("heartbeat",)
+    """Kinds of messages that arrive at once or, where the link is cut, never: their order is not explored."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All members that may ever run."""
+        return (*self.members, *self.later)

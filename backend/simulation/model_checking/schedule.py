@@ -1,0 +1,157 @@
+"""Schedules: one order of events of a model, in words, and how it is carried out once more.
+
+A schedule is repeated by members that run once and are never gone back to, so that nothing of the search is needed to believe
+what it found. Then the cluster is left alone, and has to become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
+from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
+from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
+from quarterdeck.backend.simulation.model_checking.model import Model
+from quarterdeck.backend.simulation.model_checking.transitions import (
+    DOWN,
+    Choice,
+    ChoiceKind,
+    State,
+    Transitions,
+)
+from quarterdeck.backend.simulation.swarm_testing.convergence import convergence_bound_us
+
+FORMING_US = 5 * SECOND_US
+"""So long after each start the cluster is left alone."""
+
+SETTLING_TIMEOUTS = 3
+"""So many heartbeat timeouts after each command before the exploration, it is left alone."""
+
+
+class ScheduledStep(Struct, frozen=True, omit_defaults=True):
+    """One choice of a schedule, by labels. `message` is the whole message, or the news that a member cannot be reached."""
+
+    do: ChoiceKind
+    member: str = ""
+    sender: str = ""
+    message: str = ""
+
+
+class Schedule(Struct, frozen=True):
+    """A way through a model, as it is kept in a file. `model` is the name of a shipped model or the path of one."""
+
+    model: str
+    invariant: str
+    text: str
+    """Which invariant it violates, and how; empty when it violates none."""
+    steps: tuple[ScheduledStep, ...]
+
+
+class Repetition(Struct, frozen=True):
+    """What came of a schedule and of the calm after it: the first violation, and all records."""
+
+    violation: Violation | None
+    records: tuple[Record, ...]
+
+
+class ScheduleDoesNotFit(ValueError):
+    """A schedule asks for what cannot happen in its model: the model or the core is not the one that it was made of."""
+
+
+def scheduled(choices: Iterable[Choice], model: Model, inputs: Inputs) -> tuple[ScheduledStep, ...]:
+    """The choices in words."""
+    labels = (*model.labels, "")
+    return tuple(
+        ScheduledStep(
+            *(one.kind, labels[one.member], labels[one.sender]),
+            repr(inputs.known[one.content]) if one.content != DOWN else "",
+        )
+        for one in choices
+    )
+
+
+def repeated(model: Model, steps: Iterable[ScheduledStep]) -> Repetition:
+    """Form the cluster of `model`, carry out `steps`, heal all links, and let the members become one cluster.
+
+    Raises `ScheduleDoesNotFit`.
+    """
+    inputs = Inputs()
+    incarnations = RunningIncarnations(inputs)
+    checker, records = InvariantChecker(), list[Record]()
+
+    def on_record(record: Record) -> None:
+        records.append(record)
+        checker.observe(record)
+
+    transitions = Transitions(model, inputs, incarnations, on_record)
+    state = formed(transitions)
+    for number, step in enumerate(steps, start=1):
+        state = transitions.after(state, _choice(transitions, state, inputs, step, number))
+    if checker.violations:
+        return Repetition(checker.violations[0], tuple(records))
+    state = transitions.healed(state)
+    bound_us = convergence_bound_us(transitions.settings, len(model.labels))
+    state = calm(transitions, state, state.now_us + 2 * bound_us)
+    violations = checker.conclude(state.now_us, bound_us).violations
+    violation = violations[0] if violations else _why_not_one_cluster(state, incarnations)
+    return Repetition(violation, tuple(records))
+
+
+def _choice(transitions: Transitions, state: State, inputs: Inputs, step: ScheduledStep, number: int) -> Choice:
+    labels = transitions.model.labels
+    for label in filter(None, (step.member, step.sender)):
+        if label not in labels:
+            raise ScheduleDoesNotFit(f"step {number}: the model has no member {label!r}")
+    member, sender = (labels.index(one) if one else DOWN for one in (step.member, step.sender))
+    if not step.message:
+        return Choice(step.do, member)
+    for one in state.in_flight:
+        if (one.sender, one.receiver) == (sender, member) and repr(inputs.known[one.content]) == step.message:
+            return Choice(step.do, member, sender, one.content)
+    raise ScheduleDoesNotFit(f"step {number}: nothing like {step.message} is on its way to {step.member}")
+
+
+def _why_not_one_cluster(state: State, incarnations: RunningIncarnations) -> Violation | None:
+    lists = {incarnations.machines[one].inspect().members for one in state.members if one != DOWN}
+    if len(lists) <= 1 and None not in lists:
+        return None
+    return Violation("convergence", f"the members that run follow {len(lists)} lists", ())
+
+
+INVARIANTS = tuple(one.name for one in InvariantChecker().invariants if one.name != Numbering.name)
+"""All but the one that asks for the numbers of records: a state that two ways lead to has the numbers of one of them."""
+
+
+def formed(transitions: Transitions) -> State:
+    """The cluster of the model, formed and left alone, with everything done that comes before the exploration."""
+    model = transitions.model
+    state = transitions.down()
+    for label in model.members:
+        state = calm(transitions, transitions.start(state, label), state.now_us + FORMING_US)
+    settling_us = SETTLING_TIMEOUTS * transitions.settings.max_no_heartbeat_us
+    for _ in model.before:
+        state = calm(transitions, transitions.after(state, Choice("command", DOWN)), state.now_us + settling_us)
+    return transitions.at_beginning(state)
+
+
+def calm(transitions: Transitions, state: State, until_us: int) -> State:
+    """What becomes of a cluster that is left alone: messages arrive at once, and clocks go on together."""
+    while True:
+        choice = transitions.calm_choice(state, until_us)
+        if choice is None:
+            return state._replace(now_us=until_us)
+        state = transitions.after(state, choice)
+
+
+def recorded(transitions: Transitions, run: Callable[[], State]) -> tuple[list[Record], State]:
+    """The records of what `run` does, and the state after it."""
+    records: list[Record] = []
+    transitions.on_record = records.append
+    try:
+        return records, run()
+    finally:
+        transitions.on_record = None

@@ -1,0 +1,332 @@
+"""What can happen next in a model, and what comes of it. The rules are the same for exploring and for running one schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.commands.check import with_addresses
+from quarterdeck.backend.core.commands.commands import (
+    CallMap,
+    Command,
+    KillMember,
+    SetJoinList,
+    StartMember,
+)
+from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
+from quarterdeck.backend.core.inputs import TICK, Call, Input, MemberOrder, PeerUnreachable, Receive
+from quarterdeck.backend.core.links import LinkCommand, LinkConditions
+from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.core.timers import NEVER
+from quarterdeck.backend.simulation.model_checking.incarnations import Incarnations, Inputs, Sent, Step
+from quarterdeck.backend.simulation.model_checking.model import Model
+
+FIRST_PORT = 5701
+DOWN = -1
+
+ChoiceKind = Literal["deliver", "drop", "duplicate", "crash", "restart", "tick", "command"]
+
+
+class Choice(NamedTuple):
+    """One thing that can happen next."""
+
+    kind: ChoiceKind
+    member: int
+    """Place of the member that it happens to; of the receiver, where it happens to a message."""
+    sender: int = DOWN
+    content: int = DOWN
+    """Number of the message, or of the news that a member cannot be reached."""
+
+
+class InFlight(NamedTuple):
+    """A message on its way, or the news that `sender` cannot be reached."""
+
+    sender: int
+    receiver: int
+    content: int
+
+
+class Spent(NamedTuple):
+    """How much of each bound is used up."""
+
+    drops: int = 0
+    duplicates: int = 0
+    crashes: int = 0
+    restarts: int = 0
+    late: int = 0
+    ticks: int = 0
+    commands: int = 0
+
+
+class State(NamedTuple):
+    """Everything that decides about what can happen from here."""
+
+    now_us: int
+    members: tuple[int, ...]
+    """By place, the number of the member's state; `DOWN` where no process runs."""
+    lives: tuple[int, ...]
+    in_flight: tuple[InFlight, ...]
+    spent: Spent
+
+
+class Transitions:
+    """The states of one model and how they follow from each other."""
+
+    def __init__(
+        self,
+        model: Model,
+        inputs: Inputs,
+        incarnations: Incarnations,
+        on_record: Callable[[Record], None] | None = None,
+    ) -> None:
+        """`on_record` gets what members record, and what happens outside of them."""
+        self.model = model
+        self.on_record = on_record
+        self._own_records = 0
+        self.sequence = (*model.before, *model.commands)
+        """All commands, in their order."""
+        self.settings = Settings.of(dict(model.properties), preset="training")
+        self._inputs = inputs
+        self._incarnations = incarnations
+        self._tick = inputs.number(TICK)
+        self._prompt = frozenset(model.prompt)
+        addresses = {label: make_address("127.0.0.1", FIRST_PORT + place) for place, label in enumerate(model.labels)}
+        self.addresses = addresses
+        self._places = {address: place for place, address in enumerate(addresses.values())}
+        self._label_places = {label: place for place, label in enumerate(model.labels)}
+        everybody = tuple(addresses.values())
+        self._configurations = tuple(
+            MemberConfiguration(
+                model.name,
+                label,
+                address,
+                tuple(addresses[one] for one in model.join_lists[label]) if label in model.join_lists else everybody,
+                self.settings,
+            )
+            for label, address in addresses.items()
+        )
+        self._links = self._links_after_each_command()
+
+    def down(self) -> State:
+        """No member runs."""
+        count = len(self._configurations)
+        return State(0, (DOWN,) * count, (0,) * count, (), Spent())
+
+    def start(self, state: State, label: str) -> State:
+        """What comes of a new process of the member `label`."""
+        return self._start(state, self._label_places[label])
+
+    def at_beginning(self, state: State) -> State:
+        """The same with nothing spent but commands."""
+        return state._replace(spent=Spent(commands=state.spent.commands))
+
+    # What can happen
+
+    def calm_choice(self, state: State, until_us: int) -> Choice | None:
+        """What happens next where nothing goes wrong: a message arrives, or the next clock ticks; None when it does so later."""
+        if state.in_flight:
+            sender, receiver, content = state.in_flight[0]
+            return Choice("deliver", receiver, sender, content)
+        deadlines = [NEVER if one == DOWN else self._incarnations.deadline_us(one) for one in state.members]
+        soonest_us = min(deadlines)
+        return Choice("tick", deadlines.index(soonest_us)) if soonest_us <= until_us else None
+
+    def choices(self, state: State) -> Iterator[Choice]:
+        """Everything that can happen in `state`, each once."""
+        bounds, spent = self.model.bounds, state.spent
+        for one in dict.fromkeys(state.in_flight):
+            yield Choice("deliver", one.receiver, one.sender, one.content)
+            if isinstance(self._inputs.known[one.content], PeerUnreachable):
+                continue
+            if spent.drops < bounds.drops:
+                yield Choice("drop", one.receiver, one.sender, one.content)
+            if spent.duplicates < bounds.duplicates:
+                yield Choice("duplicate", one.receiver, one.sender, one.content)
+        if spent.commands < len(self.sequence):
+            yield Choice("command", self._place_of(self.sequence[spent.commands]))
+        for place, member in enumerate(state.members):
+            if member != DOWN and spent.crashes < bounds.crashes:
+                yield Choice("crash", place)
+            elif member == DOWN and state.lives[place] and spent.restarts < bounds.restarts:
+                yield Choice("restart", place)
+        if spent.ticks < bounds.ticks:
+            yield from self._ticks(state)
+
+    def _ticks(self, state: State) -> Iterator[Choice]:
+        deadlines = [NEVER if one == DOWN else self._incarnations.deadline_us(one) for one in state.members]
+        soonest_us = min(deadlines)
+        if soonest_us == NEVER:
+            return
+        if soonest_us > state.now_us and state.in_flight and state.spent.late >= self.model.bounds.late:
+            return
+        for place, deadline_us in enumerate(deadlines):
+            if deadline_us <= max(soonest_us, state.now_us):
+                yield Choice("tick", place)
+
+    # What comes of it
+
+    def after(self, state: State, choice: Choice) -> State:
+        """The state to which `choice` leads. One of `choices(state)` is expected."""
+        spent, place = state.spent, choice.member
+        match choice.kind:
+            case "deliver" | "duplicate":
+                in_flight = InFlight(choice.sender, place, choice.content)
+                if choice.kind == "duplicate":
+                    state = state._replace(spent=spent._replace(duplicates=spent.duplicates + 1))
+                else:
+                    state = _without(state, in_flight)
+                return self._deliver(state, in_flight)
+            case "drop":
+                state = state._replace(spent=spent._replace(drops=spent.drops + 1))
+                return _without(state, InFlight(choice.sender, place, choice.content))
+            case "crash":
+                return self._kill(state._replace(spent=spent._replace(crashes=spent.crashes + 1)), place)
+            case "restart":
+                return self._start(state._replace(spent=spent._replace(restarts=spent.restarts + 1)), place)
+            case "tick":
+                now_us = max(state.now_us, self._incarnations.deadline_us(state.members[place]))
+                late = spent.late + bool(now_us > state.now_us and state.in_flight)
+                state = state._replace(now_us=now_us, spent=spent._replace(ticks=spent.ticks + 1, late=late))
+                return self._step(state, place, self._tick)
+            case "command":
+                return self._execute(state._replace(spent=spent._replace(commands=spent.commands + 1)))
+
+    def _execute(self, state: State) -> State:
+        """What comes of the last command that was begun. One that is refused changes nothing."""
+        done = state.spent.commands
+        command = self.sequence[done - 1]
+        match command:
+            case StartMember(label):
+                place = self._label_places[label]
+                return self._start(state, place) if state.members[place] == DOWN else state
+            case KillMember(label):
+                place = self._label_places[label]
+                return self._kill(state, place) if state.members[place] != DOWN else state
+            case SetJoinList():
+                own = {label: Address(address) for label, address in self.addresses.items()}
+                resolved = with_addresses(command, own, self.settings.join_port_try_count)
+                return self._order(state, command.member, resolved)
+            case CallMap(label, operation):
+                return self._order(state, label, Call(done, operation, watched=True))
+            case _ if isinstance(command, MemberOrder):
+                return self._order(state, command.member, command)
+            case _:
+                self._record_links(state.now_us, self._links[done - 1], self._links[done])
+                return state
+
+    def healed(self, state: State) -> State:
+        """The same with every link plain and no more commands to come."""
+        self._record_links(state.now_us, self._links_of(state), self._links[-1])
+        return state._replace(spent=state.spent._replace(commands=len(self._links) - 1))
+
+    def _record_links(self, now_us: int, before: LinkConditions, after: LinkConditions) -> None:
+        for source, target in sorted({*before.conditions, *after.conditions}):
+            if before.of(source, target) != after.of(source, target):
+                self._record(now_us, after.of(source, target) or LinkChanged(source, target))
+
+    def _record(self, now_us: int, event: Event) -> None:
+        """Something that happens outside of members."""
+        if self.on_record is not None:
+            self._own_records += 1
+            run = self.model.name
+            self.on_record(Record(run, run, run, self._own_records, now_us, now_us, event, form=FORM))
+
+    def _order(self, state: State, label: str, order: Input) -> State:
+        place = self._label_places[label]
+        return state if state.members[place] == DOWN else self._step(state, place, self._inputs.number(order))
+
+    def _start(self, state: State, place: int) -> State:
+        lives = _with(state.lives, place, state.lives[place] + 1)
+        step = self._incarnations.start(self._configurations[place], lives[place], state.now_us)
+        return self._settle(state._replace(lives=lives), place, step)
+
+    def _kill(self, state: State, place: int) -> State:
+        self._record(state.now_us, ProcessKilled(self.model.labels[place]))
+        state = state._replace(members=_with(state.members, place, DOWN))
+        lost = self._inputs.number(PeerUnreachable(self._configurations[place].address, "connection lost"))
+        told = [
+            InFlight(place, other, lost)
+            for other, member in enumerate(state.members)
+            if member != DOWN and not self._is_blocked(state, place, other)
+        ]
+        return _sending(state, told)
+
+    def _deliver(self, state: State, one: InFlight) -> State:
+        content = self._inputs.known[one.content]
+        if isinstance(content, PeerUnreachable):
+            return state if state.members[one.receiver] == DOWN else self._step(state, one.receiver, one.content)
+        if state.members[one.receiver] == DOWN:
+            if state.members[one.sender] == DOWN:
+                return state
+            refused = PeerUnreachable(self._configurations[one.receiver].address, "connection refused")
+            return _sending(state, [InFlight(one.receiver, one.sender, self._inputs.number(refused))])
+        received = Receive(self._configurations[one.sender].address, content)  # type: ignore[arg-type]
+        return self._step(state, one.receiver, self._inputs.number(received))
+
+    def _step(self, state: State, place: int, number: int) -> State:
+        return self._settle(state, place, self._incarnations.step(state.members[place], state.now_us, number))
+
+    def _settle(self, state: State, place: int, step: Step) -> State:
+        """After a step of the member at `place`: what it sent is on its way, and what is prompt has arrived."""
+        state = state._replace(members=_with(state.members, place, DOWN if step.ended else step.state))
+        if self.on_record is not None:
+            for record in step.records:
+                self.on_record(record)
+        slow, prompt = self._sent(state, place, step.sent)
+        state = _sending(state, slow)
+        for one in prompt:
+            if state.members[one.receiver] != DOWN:
+                state = self._deliver(state, one)
+        return state
+
+    def _sent(self, state: State, place: int, sent: tuple[Sent, ...]) -> tuple[list[InFlight], list[InFlight]]:
+        slow: list[InFlight] = []
+        prompt: list[InFlight] = []
+        for address, content in sent:
+            receiver = self._places.get(address)
+            message: Message = self._inputs.known[content]  # type: ignore[assignment]
+            kind = str(message.__struct_config__.tag)
+            if receiver is None or self._is_blocked(state, place, receiver, kind):
+                continue
+            (prompt if kind in self._prompt else slow).append(InFlight(place, receiver, content))
+        return slow, prompt
+
+    # Links
+
+    def _links_after_each_command(self) -> tuple[LinkConditions, ...]:
+        """By the number of commands that were carried out; the last ones are plain again."""
+        after = [LinkConditions()]
+        for command in self.sequence:
+            following = LinkConditions()
+            following.conditions = dict(after[-1].conditions)
+            if isinstance(command, LinkCommand):
+                following.apply(command)
+            after.append(following)
+        return (*after, LinkConditions())
+
+    def _links_of(self, state: State) -> LinkConditions:
+        return self._links[state.spent.commands]
+
+    def _is_blocked(self, state: State, source: int, target: int, kind: str = "") -> bool:
+        labels = self.model.labels
+        condition: LinkChanged | None = self._links_of(state).of(labels[source], labels[target])
+        return condition is not None and (bool(condition.blocked) or kind in condition.dropped_kinds)
+
+    def _place_of(self, command: Command) -> int:
+        return self._label_places.get(getattr(command, "member", ""), DOWN)
+
+
+def _with(values: tuple[int, ...], place: int, value: int) -> tuple[int, ...]:
+    return (*values[:place], value, *values[place + 1 :])
+
+
+def _sending(state: State, more: list[InFlight]) -> State:
+    return state._replace(in_flight=tuple(sorted((*state.in_flight, *more)))) if more else state
+
+
+def _without(state: State, gone: InFlight) -> State:
+    place = state.in_flight.index(gone)
+    return state._replace(in_flight=(*state.in_flight[:place], *state.in_flight[place + 1 :]))

@@ -1,0 +1,74 @@
+"""`quarterdeck check` as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Quarterdeck
+
+SMALL = """\
+title: A member joins.
+members: [a]
+later: [b]
+commands:
+  - start: b
+bounds: {ticks: 2}
+"""
+DIVIDED = """\
+title: Two members that never hear of each other found a cluster each.
+later: [a, b]
+join-lists: {a: [a], b: [b]}
+commands:
+  - start: a
+  - start: b
+bounds: {ticks: 1}
+"""
+
+
+def test_a_small_model_is_exhausted(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    run = quarterdeck("check", file)
+    assert run.returncode == 0
+    (row,) = json.loads(run.stdout)
+    assert row["model"] == "small" and row["exhausted"] is True and row["invariant"] == ""
+    assert row["events"]["member-admitted"] > 0
+    bounded = json.loads(quarterdeck("check", file, "--most-states", "5").stdout)[0]
+    assert bounded["exhausted"] is False
+
+
+def test_bounds_can_be_changed(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    few, more = (json.loads(quarterdeck("check", file, *options).stdout)[0] for options in ((), ("--drops", "1")))
+    assert more["states"] > few["states"]
+
+
+def test_models_are_listed(quarterdeck: Quarterdeck) -> None:
+    listed = json.loads(quarterdeck("check", "--list").stdout)
+    assert {"claim", "founding", "join", "merge"} <= {row["model"] for row in listed}
+
+
+def test_a_violation_can_be_repeated_and_replayed(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    file = tmp_path / "divided.yaml"
+    file.write_text(DIVIDED)
+    run = quarterdeck("check", file, "--out", tmp_path / "found")
+    assert run.returncode == 1
+    (row,) = json.loads(run.stdout)
+    assert row["invariant"] == "convergence"
+    schedule = tmp_path / "found" / "divided.json"
+    again = quarterdeck("check", "--repeat", schedule, "--journal", tmp_path / "journal")
+    assert again.returncode == 1
+    assert json.loads(again.stdout)["text"] == row["text"]
+    lists = quarterdeck("journal", "lists", tmp_path / "journal")
+    assert lists.returncode == 0 and lists.stdout
+
+
+def test_bad_input_is_one_error(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    unknown = quarterdeck("check", "claims")
+    assert unknown.returncode == 2 and "did you mean claim?" in unknown.stderr
+    file = tmp_path / "schedule.json"
+    file.write_text('{"model": "claim"}')
+    broken = quarterdeck("check", "--repeat", file)
+    assert broken.returncode == 2 and str(file) in broken.stderr

@@ -1,0 +1,105 @@
+"""The search looks at every order of events once, finds planted faults, and says how to come to them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from quarterdeck.backend.core.commands.commands import KillMember, StartMember
+from quarterdeck.backend.core.membership.views.member_list import MemberList
+from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Explorer
+from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
+from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
+from quarterdeck.backend.simulation.model_checking.schedule import ScheduleDoesNotFit, ScheduledStep, repeated
+from tests.thoroughness import long_after
+
+A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8))
+MOST_STATES = 300_000
+ENOUGH_STATES = 1_500
+
+
+def explored(model: Model, most_states: int = MOST_STATES) -> Exploration:
+    return Explorer(model, most_states=most_states, converge_every=100).explore()
+
+
+def test_all_orders_of_a_crash_are_looked_at_and_none_does_harm() -> None:
+    exploration = explored(A_CRASH)
+    assert exploration.exhausted and exploration.found is None
+    assert exploration.progress.states > 1_000
+    assert exploration.converged > 0
+    assert {"process-killed", "claim-finished", "member-removed"} <= exploration.seen.keys()
+
+
+def test_the_search_is_the_same_in_every_process() -> None:
+    program = (
+        "from tests.simulation.model_checking.test_exploration import A_CRASH, explored;"
+        "print(explored(A_CRASH, 500).progress.transitions)"
+    )
+    transitions = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(transitions) == 1
+
+
+def test_a_bound_is_a_bound() -> None:
+    calm = explored(msgspec.structs.replace(A_CRASH, bounds=Bounds(ticks=8)))
+    assert calm.exhausted
+    assert "process-killed" not in calm.seen
+    assert calm.progress.states < explored(A_CRASH, 2_000).progress.states
+
+
+def test_a_planted_fault_is_found_and_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A removal does not bump the version of the list."""
+    sound = MemberList.without
+    monkeypatch.setattr(
+        MemberList, "without", lambda self, gone: msgspec.structs.replace(sound(self, gone), version=self.version)
+    )
+    found = explored(A_CRASH).found
+    assert found is not None and found.violation.invariant == "version"
+    again = repeated(A_CRASH, found.steps).violation
+    assert again is not None
+    assert (again.invariant, again.text) == (found.violation.invariant, found.violation.text)
+    monkeypatch.undo()
+    assert repeated(A_CRASH, found.steps).violation is None
+
+
+def test_a_schedule_of_another_model_does_not_fit() -> None:
+    with pytest.raises(ScheduleDoesNotFit, match="step 1: the model has no member 'z'"):
+        repeated(A_CRASH, [ScheduledStep("crash", "z")])
+    with pytest.raises(ScheduleDoesNotFit, match="step 2: nothing like Hello is on its way to b"):
+        repeated(A_CRASH, [ScheduledStep("tick", "a"), ScheduledStep("deliver", "b", "a", "Hello")])
+
+
+def test_processes_that_are_killed_and_started_are_other_incarnations() -> None:
+    model = Model(
+        *("restart", "", ("a", "b"), Bounds(ticks=4)),
+        commands=(KillMember("b"), StartMember("b")),
+    )
+    exploration = explored(model)
+    assert exploration.exhausted
+    assert {"process-killed", "member-started", "member-admitted"} <= exploration.seen.keys()
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_some_states_of_every_shipped_model_are_sound(name: str) -> None:
+    exploration = explored(load_model(name), ENOUGH_STATES)
+    assert exploration.found is None
+    assert exploration.ends > 0
+
+
+@pytest.mark.parametrize("name", long_after(0, shipped_models()))
+def test_all_states_of_every_shipped_model_are_sound(name: str) -> None:
+    exploration = Explorer(load_model(name), most_states=2_000_000).explore()
+    assert exploration.found is None
+    assert exploration.exhausted
