@@ -30,10 +30,17 @@ MEMBER_ACTIONS = (
     _on_cluster(
         "kill", "End the selected members, or the one under the cursor, without a goodbye.", "Members", "kill", "kill-at"
     ),
+    _on_cluster(
+        "stop cluster", "Stop every member of the cluster of a member at once.", "Members", "stop-cluster",
+        action_id="stop-cluster", aims=False, shown=False,
+    ),
     Action(
         "stop-all", "stop all", "Stop every member.",
         "X", "X", "Members", one_word("stop-all", "nothing", "", "stop every member"),
         destructive=True, needs_write=True, shown=False,
+    ),
+    _on_cluster(
+        "suspect", "Have a member suspect another one, as if that was dead.", "Members", "suspect", aims=False, shown=False,
     ),
     _on_cluster(
         "pause", "Freeze the selected members, or the one under the cursor; let frozen ones run on.", "Members",
@@ -66,6 +73,7 @@ LINK_ACTIONS = (
 )  # fmt: skip
 
 CLUSTER_ACTIONS = (
+    _on_cluster("set", "Change properties of a member while it runs.", "Cluster", "set", aims=False, shown=False),
     _on_cluster(
         "join list", "Edit the join list of the cluster of the member under the cursor.", "Cluster", "join-list",
         action_id="join-list",

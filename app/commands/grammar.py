@@ -26,12 +26,12 @@ from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
-from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, SECOND_US, PropertyValue
 
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US}
 
-LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds")
+LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds", "properties")
 """Kinds of arguments that go on for as many words as there are."""
 
 
@@ -107,10 +107,12 @@ def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]
     if place >= len(arguments) and arguments[-1].kind not in LISTS:
         return ()
     match arguments[min(place, len(arguments) - 1)]:
-        case Argument(kind="member" | "members" | "groups" | "join list"):
+        case Argument(kind="member" | "other member" | "members" | "groups" | "join list"):
             return labels
         case Argument(kind="cluster state"):
             return CLUSTER_STATES
+        case Argument(kind="properties"):
+            return tuple(f"{name}=" for name in PROPERTIES if name not in FIXED_AT_START)
         case Argument(kind="event kind"):
             return tuple(EVENT_KINDS)
         case Argument(kind="message kinds"):
@@ -146,12 +148,14 @@ class _LineReader:
         self._description, self._labels, self._usage, self._selected = description, labels, usage, selected
         self._read: dict[ArgumentKind, Callable[[str], Any]] = {
             "member": self._member,
+            "other member": self._member,
             "groups": self._groups,
             "duration": self._duration_us,
             "probability": self._probability,
             "message kinds": _message_kinds,
             "join list": self._join_list,
             "cluster state": self._state,
+            "properties": self._properties,
             "event kind": self._event,
             "flag": self._moment,
             "bytes": str.encode,
@@ -244,6 +248,18 @@ class _LineReader:
         if not wanted:
             raise BadLine(f"which state? write {self._usage}, of {', '.join(CLUSTER_STATES)}")
         raise BadLine(f"there is no state {wanted!r}; {_hint(wanted.upper(), CLUSTER_STATES, 'states')}")
+
+    def _properties(self, rest: str) -> dict[str, PropertyValue]:
+        """Names and values, judged by the member itself."""
+        found: dict[str, PropertyValue] = {}
+        for word in rest.split():
+            name, equals, value = word.partition("=")
+            if not (name and equals):
+                raise BadLine(f"{word!r} gives no property a value; write {self._usage}")
+            found[name] = value
+        if not found:
+            raise BadLine(f"which properties? write {self._usage}")
+        return found
 
     def _event(self, event: str) -> str:
         if not event:

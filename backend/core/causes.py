@@ -40,6 +40,7 @@ SuspicionCause = Literal[
     "leads-another-cluster",
     "disconnected",
     "no-list-confirmed",
+    "ordered",
     "unknown",
 ]
 """The evidence for a suspicion, and for a removal by the master."""

@@ -15,7 +15,9 @@ from quarterdeck.backend.core.commands.commands import (
     SearchClusters,
     SetJoinList,
     SetProperties,
+    StopCluster,
     StopMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Operation
 from quarterdeck.backend.core.messages import Message
@@ -54,10 +56,6 @@ class Call(Struct, frozen=True, gc=False):
     watched: bool = False
 
 
-class StopCluster(Struct, frozen=True, gc=False):
-    """Stop at once, and have every member of the cluster that hears of it do the same."""
-
-
 class HeartbeatsElided(Struct, frozen=True, gc=False):
     """Heartbeats that said nothing new came from these addresses at these times, and the driver did not deliver them."""
 
@@ -73,11 +71,20 @@ class PeersHeardSince(Struct, frozen=True, gc=False):
     since_us: int
 
 
-MemberOrder = StopMember | SetJoinList | ChangeState | SetProperties | SearchClusters | Operate | ArrangePartitions
-"""The commands that a member carries out itself. In a join list stand addresses only, no labels."""
+MemberOrder = (
+    StopMember
+    | StopCluster
+    | SuspectMember
+    | SetJoinList
+    | ChangeState
+    | SetProperties
+    | SearchClusters
+    | Operate
+    | ArrangePartitions
+)
+"""The commands that a member carries out itself. They name other members by addresses only, not by labels."""
 
-Input = Start | Receive | PeerUnreachable | Tick | Call | StopCluster | HeartbeatsElided | PeersHeardSince | MemberOrder
+Input = Start | Receive | PeerUnreachable | Tick | Call | HeartbeatsElided | PeersHeardSince | MemberOrder
 
 START = Start()
 TICK = Tick()
-STOP_CLUSTER = StopCluster()

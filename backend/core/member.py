@@ -11,6 +11,7 @@ from typing import Any
 
 from quarterdeck.backend.core import snapshots
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     ChangeState,
@@ -19,7 +20,9 @@ from quarterdeck.backend.core.commands.commands import (
     SearchClusters,
     SetJoinList,
     SetProperties,
+    StopCluster,
     StopMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data import merging_entries
 from quarterdeck.backend.core.data.calls import map_calls
@@ -41,12 +44,11 @@ from quarterdeck.backend.core.inputs import (
     PeerUnreachable,
     Receive,
     Start,
-    StopCluster,
     Tick,
 )
 from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
-from quarterdeck.backend.core.membership.failure_detection import connection_loss
+from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats, suspicion
 from quarterdeck.backend.core.membership.handlers import (
     ADDRESS_TIMER_HANDLERS,
     MEMBERSHIP_MESSAGE_HANDLERS,
@@ -172,11 +174,11 @@ def conclude(state: Membership, now: int) -> Sequence[Effect]:
     return effects
 
 
-def _leave(state: Membership, now: int, *, all_stop: bool = False) -> None:
+def _leave(state: Membership, now: int) -> None:
     """Say goodbye to everybody and end this incarnation for good."""
     on_incarnation_end(state, now, "the member stops", for_good=True)
     mastership_claim.abandon(state, now, "stopping", "asked to stop")
-    state.send_all(tuple(state.peers), Leave(state.uuid, all_stop))
+    state.send_all(tuple(state.peers), Leave(state.uuid, state.partitions.cluster_stops))
     state.record(now, MemberStopped("asked to stop", "asked"))
     state.halt("asked to stop", failed=False)
     state.departing_for = None
@@ -233,7 +235,15 @@ def _on_stop(state: Membership, now: int, _: StopMember) -> None:
 
 
 def _on_stop_cluster(state: Membership, now: int, _: StopCluster) -> None:
-    _leave(state, now, all_stop=True)
+    state.partitions.cluster_stops = True
+    _leave(state, now)
+
+
+def _on_suspect_member(state: Membership, now: int, input: SuspectMember) -> None:
+    label, address = state.member_configuration.label, Address(input.suspect)
+    if address not in state.peers:
+        raise CommandRefused(f"{label} has no other member {address} on its list")
+    suspicion.suspect(state, now, address, Evidence("ordered", "an operator said so"))
 
 
 def _on_set_join_list(state: Membership, now: int, input: SetJoinList) -> None:
@@ -252,12 +262,13 @@ def _on_search_clusters(state: Membership, now: int, _: SearchClusters) -> None:
 
 
 def _on_set_properties(state: Membership, now: int, input: SetProperties) -> None:
-    """What is under way goes on as it began; timers that are set keep their times."""
+    """What is under way goes on as it began, and timers that are set keep their times, but for those of heartbeats."""
     try:
         state.settings = state.settings.changed_at_runtime(input.properties)
     except BadProperty as problem:
         raise CommandRefused(str(problem)) from problem
     state.record(now, SettingsChanged({name: str(value) for name, value in input.properties.items()}))
+    heartbeats.take_new_times(state, now)
 
 
 def _on_arrange_partitions(state: Membership, now: int, _: ArrangePartitions) -> None:
@@ -271,6 +282,7 @@ INPUT_HANDLERS: dict[type, Callable[[Membership, int, Any], None]] = {
     Call: _on_call,
     StopMember: _on_stop,
     StopCluster: _on_stop_cluster,
+    SuspectMember: _on_suspect_member,
     SetJoinList: _on_set_join_list,
     ChangeState: _on_change_state,
     SearchClusters: _on_search_clusters,

@@ -176,21 +176,13 @@ class Settings:
 
     def with_properties(self, properties: Mapping[str, PropertyValue]) -> Settings:
         """These settings with some properties changed. Raises `BadProperty`; nothing is changed then."""
-        changed: dict[str, Any] = {}
-        for name, value in properties.items():
-            if name not in PROPERTIES:
-                raise BadProperty(name, f"there is no such property{_suggestion(name)}")
-            attribute, kind = PROPERTIES[name]
-            changed[attribute] = _read(kind, value)
-        settings = replace(self, **changed)
+        settings = replace(self, **_by_field(properties))
         settings._check_together()
         return settings
 
     def changed_at_runtime(self, properties: Mapping[str, PropertyValue]) -> Settings:
         """These settings with some properties changed, of those that a running member can change. Raises `BadProperty`."""
-        for name in properties:
-            if name in FIXED_AT_START:
-                raise BadProperty(name, "cannot be changed while the member runs; set it and start the member anew")
+        check_changeable(properties)
         return self.with_properties(properties)
 
     @property
@@ -246,8 +238,6 @@ FIXED_AT_START = frozenset(
         "quarterdeck.backup.count",
         "quarterdeck.partition.group.type",
         "quarterdeck.partition.groups",
-        "hazelcast.heartbeat.interval.seconds",
-        "hazelcast.max.no.heartbeat.seconds",
         "hazelcast.heartbeat.failuredetector.type",
         "hazelcast.heartbeat.phiaccrual.failuredetector.threshold",
         "hazelcast.heartbeat.phiaccrual.failuredetector.sample.size",
@@ -256,6 +246,25 @@ FIXED_AT_START = frozenset(
     )
 )
 """Properties on which all members must agree, or that are built into what a member has set up."""
+
+
+def check_changeable(properties: Mapping[str, PropertyValue]) -> None:
+    """Raise `BadProperty` for one that no running member takes, whatever its other settings are."""
+    for name in properties:
+        if name in FIXED_AT_START:
+            raise BadProperty(name, "cannot be changed while the member runs; set it and start the member anew")
+    _by_field(properties)
+
+
+def _by_field(properties: Mapping[str, PropertyValue]) -> dict[str, Any]:
+    """By field of `Settings`, what people have written. Raises `BadProperty` on the first that cannot be taken."""
+    changed: dict[str, Any] = {}
+    for name, value in properties.items():
+        if name not in PROPERTIES:
+            raise BadProperty(name, f"there is no such property{_suggestion(name)}")
+        attribute, kind = PROPERTIES[name]
+        changed[attribute] = _read(kind, value)
+    return changed
 
 
 LONGEST_SECONDS = 1e9

@@ -47,6 +47,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
 VALUES: dict[ArgumentKind, st.SearchStrategy[Any]] = {
     "member": st.sampled_from(LABELS),
+    "other member": st.sampled_from(LABELS),
     "groups": st.permutations(LABELS).map(lambda order: (tuple(order[:1]), tuple(order[1:3]), tuple(order[3:]))),
     "block mode": st.sampled_from(get_args(BlockMode)),
     "duration": st.integers(0, 10**10),
@@ -54,7 +55,7 @@ VALUES: dict[ArgumentKind, st.SearchStrategy[Any]] = {
     "message kinds": st.lists(st.sampled_from(sorted(MESSAGE_KINDS)), unique=True).map(tuple),
     "join list": st.lists(st.sampled_from([*LABELS, "10.0.0.1:5701", "[fe80::1]:5701"]), min_size=1).map(tuple),
     "cluster state": st.sampled_from(CLUSTER_STATES),
-    "properties": st.fixed_dictionaries({"hazelcast.merge.next.run.delay.seconds": st.integers(1, 100)}),
+    "properties": st.fixed_dictionaries({"hazelcast.merge.next.run.delay.seconds": st.integers(1, 100).map(str)}),
     "event kind": st.sampled_from(sorted(EVENT_KINDS)),
     "flag": st.booleans(),
     "text": TEXT,
@@ -241,6 +242,8 @@ def test_the_request_for_a_command_asks_a_member_for_it(description: CommandDesc
             command = msgspec.structs.replace(command, member="n1")
         if "addresses" in msgspec.structs.asdict(command):
             command = msgspec.structs.replace(command, addresses=(ADDRESS,))
+        if "suspect" in msgspec.structs.asdict(command):
+            command = msgspec.structs.replace(command, suspect=ADDRESS)
         for request in requests_for(command, members):
             face.asked.clear()
             answer = client.request(

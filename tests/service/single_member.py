@@ -24,6 +24,8 @@ from quarterdeck.backend.core.commands.commands import (
     SearchClusters,
     SetJoinList,
     SetProperties,
+    StopCluster,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Answered, Happened
@@ -108,7 +110,7 @@ class SingleMemberFace:
         match command:
             case SetJoinList() | ChangeState() | SearchClusters() | ArrangePartitions():
                 self._step(command)
-            case PauseMember() | ResumeMember() | KillMember():
+            case PauseMember() | ResumeMember() | KillMember() | StopCluster() | SuspectMember():
                 pass
             case _:
                 for condition in self._links.apply(command):  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from quarterdeck.backend.core.commands.commands import (
     Heal,
     Partition,
     SetJoinList,
+    SuspectMember,
 )
 
 
@@ -69,8 +70,8 @@ def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tupl
 
 
 def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> dict[str, object] | None:
-    """The arguments that are sent along, the entries of a join list as addresses; None when there are none."""
-    if isinstance(command, SetJoinList):
+    """The arguments that are sent along, other members as addresses; None when there are none."""
+    if isinstance(command, SetJoinList | SuspectMember):
         command = with_addresses(command, {label: one.address for label, one in members.items()})
     return {name: getattr(command, name) for name in form.body} or None
 

@@ -15,8 +15,8 @@ from quarterdeck.backend.core.data.calls import operations
 from quarterdeck.backend.core.data.calls.operations import Operation
 
 ArgumentKind = Literal[
-    "member", "members", "groups", "block mode", "duration", "probability", "message kinds", "join list", "cluster state",
-    "properties", "event kind", "flag", "text", "bytes",
+    "member", "other member", "members", "groups", "block mode", "duration", "probability", "message kinds", "join list",
+    "cluster state", "properties", "event kind", "flag", "text", "bytes",
 ]  # fmt: skip
 """What an argument is. Each room has one table of how it reads or shows each kind."""
 
@@ -152,6 +152,15 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         http=HttpForm("POST", "/stop"), when_paused="is paused already; resume or kill it", ending="stopped",
     ),
     CommandDescription(
+        do.StopCluster, "stop-cluster", (MEMBER,), "stop every member of a member's cluster at once", cli=BY_PROMPT,
+        http=HttpForm(
+            "POST", "/stop-cluster", (), "Stop every member of this member's cluster, without giving data away first.",
+            "all members stop", needs_cluster=True,
+        ),
+        sentence="stop the cluster of {member}", question="Stop every member of the cluster of {member}?", verb="Stop",
+        always_asked=True, ending="stopped",
+    ),
+    CommandDescription(
         do.Partition, "partition", (Argument("groups", "groups", "A,B|C,D"), MODE),
         "cut every link between members of different groups", "c", "fault", FAULT, LINKS,
         sentence="partition {groups} ({mode})",
@@ -196,6 +205,12 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         HttpForm("POST", "/faults/resume", (), "Let a frozen member go on.", "{member} goes on"), needs="paused",
     ),
     CommandDescription(
+        do.SuspectMember, "suspect", (MEMBER, Argument("suspect", "other member", "OTHER")),
+        "have a member suspect another one; a master removes it", "", "fault", FAULT,
+        HttpForm("POST", "/faults/suspect", ("suspect",), needs_cluster=True), sentence="let {member} suspect {suspect}",
+        question="Let {member} suspect {suspect}, as if it was dead?", verb="Suspect", always_asked=True,
+    ),
+    CommandDescription(
         do.KillMember, "kill", (MEMBER,), "end a member without a goodbye", "K", "fault", "cluster kill {member}",
         HttpForm("POST", "/faults/kill", (), "End this member without a goodbye.", "{member} is killed"),
         always_asked=True, needs="up", ending="killed",
@@ -220,7 +235,9 @@ CATALOGUE: tuple[CommandDescription, ...] = (
     ),
     CommandDescription(
         do.SetProperties, "set", (MEMBER, Argument("properties", "properties", "NAME=VALUE")),
+        "change properties of a member while it runs", cli=BY_PROMPT,
         http=HttpForm("PATCH", "/properties", ("properties",)), sentence="set {properties} at {member}",
+        question="Change properties of {member}?", verb="Change",
     ),
     CommandDescription(
         do.SearchClusters, "search", (MEMBER,), "let a master look for other clusters now", "m", cli=BY_PROMPT,

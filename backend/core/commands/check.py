@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 
-from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList, SuspectMember
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import DEFAULT_PORT_TRY_COUNT, BadJoinList, resolve_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
@@ -36,10 +36,20 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
         check_value(getattr(command, name))
 
 
+NamesMembers = TypeVar("NamesMembers", bound=SetJoinList | SuspectMember)
+"""Commands that name other members: by label, or by address."""
+
+
 def with_addresses(
-    command: SetJoinList, known: Mapping[str, Address], port_try_count: int = DEFAULT_PORT_TRY_COUNT
-) -> SetJoinList:
+    command: NamesMembers, known: Mapping[str, Address], port_try_count: int = DEFAULT_PORT_TRY_COUNT
+) -> NamesMembers:
     """The same with the addresses of members that are `known` in place of their labels. Raises `CommandRefused`."""
+    if isinstance(command, SuspectMember):
+        try:
+            suspect = known.get(command.suspect) or parse_address(command.suspect)
+        except BadAddress as problem:
+            raise CommandRefused(f'unknown label "{command.suspect}"; known: {", ".join(known)}') from problem
+        return msgspec.structs.replace(command, suspect=suspect)
     try:
         addresses = resolve_join_list(command.addresses, known, port_try_count=port_try_count)
     except BadJoinList as problem:

@@ -28,6 +28,12 @@ class StopMember(Struct, frozen=True, tag_field="do", tag="stop"):
     member: str
 
 
+class StopCluster(Struct, frozen=True, tag_field="do", tag="stop-cluster"):
+    """Stop `member` at once, and have every member of its cluster that hears of it do the same."""
+
+    member: str
+
+
 class KillMember(Struct, frozen=True, tag_field="do", tag="kill"):
     """End the member without a goodbye."""
 
@@ -42,6 +48,14 @@ class PauseMember(Struct, frozen=True, tag_field="do", tag="pause"):
 
 class ResumeMember(Struct, frozen=True, tag_field="do", tag="resume"):
     member: str
+
+
+class SuspectMember(Struct, frozen=True, tag_field="do", tag="suspect"):
+    """Have `member` take another one for dead, on no evidence: a master removes it, any other member suspects it."""
+
+    member: str
+    suspect: str
+    """A label, or an address as text."""
 
 
 class Partition(Struct, frozen=True, tag_field="do", tag="partition"):
@@ -170,9 +184,11 @@ class HealLink(Struct, frozen=True, tag_field="do", tag="heal-link"):
 Command = (
     StartMember
     | StopMember
+    | StopCluster
     | KillMember
     | PauseMember
     | ResumeMember
+    | SuspectMember
     | Partition
     | CutLink
     | DelayLink

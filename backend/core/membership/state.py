@@ -278,12 +278,6 @@ class Membership:
         self.member_configuration = member_configuration
         self.address = member_configuration.address
         self.settings = member_configuration.settings
-        self.pause_us = (
-            member_configuration.settings.heartbeat_interval_us + member_configuration.settings.max_no_heartbeat_us // 2
-        )
-        """If two rounds of heartbeats lie so far apart, this member itself has stood still."""
-        self.late_after_us = late_after_us(member_configuration.settings)
-        """The silence for which a member is said to be late (chapter `heartbeat_lateness`)."""
         self.randomness = randomness
         self.stopwatch = stopwatch
         self.join_list = member_configuration.join_list
@@ -294,11 +288,23 @@ class Membership:
         """Who has acknowledged the edit of the join list that this member spreads; None when it spreads none."""
         self.remembered: dict[Address, int | None] = {}
         """Addresses worth a look, with the time at which they were last of use; None for those of members."""
+        self.pause_us = 0
+        """If two rounds of heartbeats lie so far apart, this member itself has stood still."""
+        self.late_after_us = 0
+        """The silence for which a member is said to be late (chapter `heartbeat_lateness`)."""
+        self.take_heartbeat_times()
         self.services: tuple[MigrationService, ...] = ()
         """Who keeps data in partitions here."""
         self.timers = Timers()
         self.effects: list[Effect] = []
         self.begin_incarnation(fresh_uuid(randomness))
+
+    def take_heartbeat_times(self) -> None:
+        """Work out, once for many rounds, what follows from the settings."""
+        settings = self.settings
+        self.pause_us = settings.heartbeat_interval_us + settings.max_no_heartbeat_us // 2
+        self.late_after_us = late_after_us(settings)
+        self.all_heard_until_us = 0
 
     def begin_incarnation(self, uuid: str) -> None:
         """Know nothing of any cluster. What outlives a merge is the join list and the remembered addresses."""

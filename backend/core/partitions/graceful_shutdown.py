@@ -78,7 +78,8 @@ def on_goodbye(state: Membership, now: int, sender: Address, goodbye: Leave) -> 
     """A member stops gracefully. When its whole cluster is to stop there is nobody left to give anything to."""
     peer = state.peers.get(sender)
     if goodbye.all_stop and peer is not None and peer.uuid == goodbye.uuid:
-        state.partitions.draining_until_us, state.partitions.drained = now, True
+        state.partitions.draining_until_us = now
+        state.partitions.drained = state.partitions.cluster_stops = True
         state.timers.set(DRAIN, now)  # nothing is sent, but there is something to do
     else:
         suspicion.on_leave(state, now, sender, goodbye)

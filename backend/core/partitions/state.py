@@ -164,6 +164,7 @@ class Partitions:
     __slots__ = (
         "active",
         "changed_rows",
+        "cluster_stops",
         "completed",
         "drained",
         "draining_until_us",
@@ -196,6 +197,8 @@ class Partitions:
         """While this member waits to leave gracefully: for how long at most."""
         self.drained = False
         """Whether the master has told this member that nothing keeps it."""
+        self.cluster_stops = False
+        """Whether this member leaves because its whole cluster stops."""
         self.wants_arrangement = False
         """Whether this member waits for the first table."""
         self.heard: tuple[str, int] = ("", 0)

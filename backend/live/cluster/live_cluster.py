@@ -28,6 +28,7 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StartMember,
     StopMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
@@ -309,7 +310,7 @@ class LiveCluster(ABC):
                 await self._start(label)
             case StopMember(label):
                 await self._stop(self._hosts[label])
-            case SetJoinList(label):
+            case SetJoinList(label) | SuspectMember(label):
                 tries = self._settings.join_port_try_count
                 await self._hosts[label].execute(with_addresses(command, self.addresses, tries))
             case KillMember(label):

@@ -57,6 +57,8 @@ def causes_of_suspicion(
             yield from message_cause(_end_of(effect, label, uuid), f"{label} said goodbye")
         case "leads-another-cluster":
             yield from message_cause(effect.at(address, MasterChanged), f"{label} leads a cluster of its own")
+        case "ordered":
+            return
         case _:
             yield from causes_of_silence(effect, label, uuid, event.cause, event.silence)
 

@@ -41,6 +41,7 @@ HOW: dict[SuspicionCause, str] = {
     "leads-another-cluster": "other-cluster",
     "asked": "explicit",
     "goodbye": "goodbye",
+    "ordered": "ordered",
 }
 """The cause of a suspicion, and the name of the evidence."""
 
@@ -54,8 +55,8 @@ DETECTION = schema(
     ("observer", TEXT, "label of the member that should notice"),
     ("observer_uuid", TEXT, "its incarnation"),
     ("master", BOOLEAN, "whether that one was master: it suspects nobody, it removes at once"),
-    ("how", TEXT, "heartbeat, connection, confirmation, report, disconnection, explicit, new-life, other-cluster, goodbye "
-     "or other: the evidence"),
+    ("how", TEXT, "heartbeat, connection, confirmation, report, disconnection, explicit, new-life, other-cluster, goodbye, "
+     "ordered or other: the evidence"),
     ("detector", TEXT, "the observer's kind of failure detector, where known"),
     ("reason", TEXT, "what the observer said"),
     ("noticed_at", NUMBER, "when the observer suspected or removed it; null if it did not while the fault lasted"),

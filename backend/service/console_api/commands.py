@@ -18,13 +18,14 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     SetProperties,
     StopMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.member_api.answers import Done, Faults, JoinList, LinkCondition, Properties
 from quarterdeck.backend.service.console_api.queries import properties_of
-from quarterdeck.backend.service.console_api.requests import NewJoinList, NewProperties, StateWanted, StopWanted
+from quarterdeck.backend.service.console_api.requests import NewJoinList, NewProperties, StateWanted, SuspectWanted
 from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
@@ -121,11 +122,10 @@ async def change_state(wanted: StateWanted, face: FaceDependency, caller: Caller
 
 
 @_path_of(StopMember, status_code=ACCEPTED)
-async def stop(face: FaceDependency, caller: CallerDependency, wanted: StopWanted | None = None) -> Done:
+async def stop(face: FaceDependency, caller: CallerDependency) -> Done:
     """Stop gracefully: give the data away, say goodbye, end."""
-    whole_cluster = wanted is not None and wanted.whole_cluster
-    face.shut_down(caller, whole_cluster=whole_cluster)
-    return Done(message="all members stop" if whole_cluster else f"{face.label} stops")
+    face.shut_down(caller)
+    return Done(message=f"{face.label} stops")
 
 
 @_path_of(SetProperties)
@@ -133,6 +133,13 @@ async def reconfigure(wanted: NewProperties, face: FaceDependency, caller: Calle
     """Change properties of this member while it runs: all of them, or none."""
     await face.reconfigure(dict(wanted.properties), caller)
     return properties_of(face)
+
+
+@_path_of(SuspectMember, status_code=ACCEPTED)
+async def suspect(wanted: SuspectWanted, face: FaceDependency, caller: CallerDependency) -> Done:
+    """Take another member for dead: a master removes it from the list, any other member suspects it."""
+    await face.do(SuspectMember(face.label, wanted.suspect), caller)
+    return Done(message=f"{face.label} was told to suspect {wanted.suspect}")
 
 
 @faults.get("")

@@ -26,8 +26,8 @@ class StateWanted(RequestModel):
     state: ClusterState = Field(examples=["FROZEN"])
 
 
-class StopWanted(RequestModel):
-    whole_cluster: bool = Field(False, description="all members, not only this one")
+class SuspectWanted(RequestModel):
+    suspect: str = Field(max_length=300, description="its address", examples=["127.0.0.1:5702"])
 
 
 class NewProperties(RequestModel):

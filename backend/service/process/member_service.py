@@ -28,7 +28,9 @@ from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
     SetJoinList,
     SetProperties,
+    StopCluster,
     StopMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import (
@@ -42,7 +44,6 @@ from quarterdeck.backend.core.events import (
     Record,
     StrangerRefused,
 )
-from quarterdeck.backend.core.inputs import STOP_CLUSTER
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import BadProperty
@@ -217,7 +218,7 @@ class MemberService:
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
         self._record_accepted("shutdown of the cluster" if whole_cluster else "shutdown of the member", caller)
-        stop = partial(self.host.step, STOP_CLUSTER) if whole_cluster else self._stop_unless_stopping
+        stop = partial(self.host.step, StopCluster(self.label)) if whole_cluster else self._stop_unless_stopping
         self._loop.call_later(ANSWER_SENT_SECONDS, stop)
 
     # Commands
@@ -249,7 +250,9 @@ class MemberService:
                 self.host.resume()
             case StopMember():
                 self._stop_unless_stopping()
-            case SetJoinList():
+            case StopCluster():
+                self._loop.call_later(ANSWER_SENT_SECONDS, self.host.step, command)
+            case SetJoinList() | SuspectMember():
                 tries = self.member.settings.join_port_try_count
                 await self.host.execute(with_addresses(command, self.network.addresses, tries))
             case _ if isinstance(command, MemberCommand):

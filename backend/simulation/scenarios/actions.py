@@ -38,6 +38,7 @@ from quarterdeck.backend.simulation.scenarios.values import (
 
 YAML_TYPES: dict[ArgumentKind, Any] = {
     "member": Label,
+    "other member": Label,
     "members": Labels,
     "block mode": BlockMode,
     "duration": Duration,
@@ -54,6 +55,7 @@ YAML_TYPES: dict[ArgumentKind, Any] = {
 """What may be written for arguments of each kind."""
 
 YAML_EXAMPLES: dict[ArgumentKind, str] = {
+    "other member": "byzantium",
     "message kinds": "[heartbeat]",
     "join list": "[athens, byzantium]",
     "cluster state": "FROZEN",

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
-from quarterdeck.backend.core.properties import SECOND_US, BadProperty, PropertyValue, Settings
+from quarterdeck.backend.core.properties import SECOND_US, BadProperty, PropertyValue, check_changeable
 from quarterdeck.backend.documents.yaml_document import did_you_mean
 
 LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -92,7 +92,7 @@ def settings_text(properties: Mapping[str, object]) -> str:
 
 def _changeable(properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
     try:
-        Settings.of(preset="training").changed_at_runtime(properties)
+        check_changeable(properties)
     except BadProperty as problem:
         raise ValueError(str(problem)) from problem
     return properties

@@ -50,11 +50,15 @@ class Network:
 
     def set_latency(self, latency: Latency) -> None:
         """Let what is sent from now on take its time as `latency` says."""
-        self.end_calm()
-        self.elision = None
+        self.stop_eliding()
         self._latency_model = latency
         for node in self.nodes.values():
             node.deliveries = ()
+
+    def stop_eliding(self) -> None:
+        """Leave out no heartbeats from now on."""
+        self.end_calm()
+        self.elision = None
 
     def end_calm(self) -> None:
         """Something happens now: heartbeats are left out no more, and what was left out is made good."""

@@ -24,7 +24,9 @@ from quarterdeck.backend.core.commands.commands import (
     PauseMember,
     ResumeMember,
     SetJoinList,
+    SetProperties,
     StartMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
@@ -162,6 +164,12 @@ class World:
                 self._resume(label)
             case SetJoinList(label):
                 self._step(label, self._resolved(command))
+            case SuspectMember(label):
+                own = {label: node.address for label, node in self.nodes.items()}
+                self._step(label, with_addresses(command, own))
+            case SetProperties(label):
+                self._network.stop_eliding()  # that is proven for heartbeats of one pace only
+                self._step(label, command)
             case CallMap(label, operation):
                 self._call(label, operation, watched=True)
             case KillAt(label):

@@ -34,7 +34,9 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     SetProperties,
     StartMember,
+    StopCluster,
     StopMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Get, Keys, Put, Remove, Size
 from quarterdeck.cli.main import app
@@ -42,6 +44,9 @@ from quarterdeck.cli.main import app
 LINES: list[tuple[Command, str]] = [
     (StartMember("athens"), "quarterdeck member start --name=athens"),
     (StopMember("athens"), "quarterdeck cluster do --cluster orders stop athens"),
+    (StopCluster("athens"), "quarterdeck cluster do --cluster orders stop-cluster athens"),
+    (SuspectMember("a", "b"), "quarterdeck cluster fault --cluster orders suspect a b"),
+    (SetProperties("a", {"x": 3, "y": "z"}), "quarterdeck cluster do --cluster orders set a x=3 y=z"),
     (KillMember("athens"), "quarterdeck cluster kill --cluster orders athens"),
     (PauseMember("athens"), "quarterdeck cluster fault --cluster orders pause athens"),
     (ResumeMember("athens"), "quarterdeck cluster fault --cluster orders resume athens"),
@@ -63,7 +68,7 @@ LINES: list[tuple[Command, str]] = [
     (CallMap("a", Size("m")), "quarterdeck map size --map=m --cluster orders"),
     (CallMap("a", Keys("m")), "quarterdeck map keys --map=m --cluster orders"),
 ]
-ONLY_HERE = (KillAt("a", "list-installed"), Operate("a"), SetProperties("a", {"x": 3}))
+ONLY_HERE = (KillAt("a", "list-installed"), Operate("a"))
 
 
 def parsed(line: str) -> dict[str, Any]:

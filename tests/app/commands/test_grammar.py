@@ -27,8 +27,11 @@ from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
     SearchClusters,
     SetJoinList,
+    SetProperties,
     StartMember,
+    StopCluster,
     StopMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
 
@@ -69,6 +72,9 @@ LABELS = ("n1", "n2", "n3", "n4", "[/]x")
         ("state n1 FROZEN", ChangeState("n1", "FROZEN")),
         ("state n1 no_migration", ChangeState("n1", "NO_MIGRATION")),
         ("search n1", SearchClusters("n1")),
+        ("stop-cluster n1", StopCluster("n1")),
+        ("suspect n1 n2", SuspectMember("n1", "n2")),
+        ("set n1 a.b=3  c=x=y", SetProperties("n1", {"a.b": "3", "c": "x=y"})),
         ("operate n1", Operate("n1")),
         ("look n2", ConsoleRequest("detail", "look", "n2")),
         ("filter no heartbeat", ConsoleRequest("filter", "filter", "no heartbeat")),
@@ -120,6 +126,10 @@ def test_good_lines(line: str, meant: object) -> None:
         ("join-list n1 10.0.0.1:99999", "'10.0.0.1:99999' is neither a member nor an address"),
         ("join-list n1 10.0.0.*", "range or wildcard"),
         ("join-list n1 n22", "did you mean n2?"),
+        ("suspect n1", "which member? write suspect MEMBER OTHER"),
+        ("suspect n1 n22", "did you mean n2?"),
+        ("set n1", "which properties? write set MEMBER NAME=VALUE"),
+        ("set n1 a.b 3", "'a.b' gives no property a value; write set MEMBER NAME=VALUE"),
         ("state n1", "of ACTIVE, NO_MIGRATION, FROZEN, PASSIVE"),
         ("state n1 FROZN", "did you mean FROZEN?"),
         ("state", "which member?"),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions
+from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopCluster
 from quarterdeck.backend.core.data.state import MergeEntries
-from quarterdeck.backend.core.inputs import STOP_CLUSTER
+from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.messages import Leave
 from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, PartitionLost
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, ShutdownGranted, ShutdownRequest, TableUpdate
@@ -297,10 +297,19 @@ def test_who_leaves_during_a_merge_of_clusters_leaves_all_the_same() -> None:
 
 def test_when_the_whole_cluster_stops_nobody_waits_for_anything() -> None:
     world = arranged()
-    world.tell("C", STOP_CLUSTER)
+    world.tell("C", StopCluster("C"))
     world.run(1)
     assert world.living == ""
     assert not any(world.seen(name, DrainStarted) for name in "ABCD")
+
+
+def test_who_hears_of_the_stop_from_another_member_only_stops_as_well() -> None:
+    world = arranged()
+    world.loses = lambda sender, to, message: sender == "C" and to == "D" and isinstance(message, Leave)
+    world.tell("C", StopCluster("C"))
+    world.run(1)
+    assert world.living == ""
+    assert not any(world.seen(name, MemberRemoved) or world.seen(name, SuspicionRaised) for name in "ABD")
 
 
 def test_who_has_not_heard_of_it_or_is_another_life_by_now_lives_on() -> None:

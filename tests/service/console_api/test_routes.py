@@ -194,8 +194,7 @@ def test_without_allow_faults_nobody_does_harm() -> None:
 
 def test_stop(client: Client, face: SingleMemberFace) -> None:
     assert client.post(f"{V1}/stop").status_code == 202
-    assert client.post(f"{V1}/stop", json={"whole_cluster": True}).status_code == 202
-    assert face.stopped == [False, True]
+    assert face.stopped == [False]
 
 
 def test_roles(face: SingleMemberFace) -> None:

@@ -189,6 +189,17 @@ def test_properties_can_be_set_while_members_run() -> None:
     assert simulate(scenario, 1).passed
 
 
+def test_heartbeat_times_fit_those_of_the_run_and_not_those_of_the_preset() -> None:
+    """The timeout of the preset is 4 s; that of this member is set at once, or before."""
+    long, late = "hazelcast.heartbeat.interval.seconds: 5", "hazelcast.max.no.heartbeat.seconds: 20"
+    scenario = read(
+        f"{HEAD}steps:\n  - do: {{set: {{athens: {{{long}, {late}}}}}}}\n  - do: {{set: {{athens: {{{long}}}}}}}\n"
+        f"  - do: {{set: {{byzantium: {{{long}}}}}}}\n  - expect: {{refused: is not longer than the heartbeat interval}}\n"
+    )
+    assert simulate(scenario, 1).passed
+    assert simulate(scenario, 1) == simulate(scenario, 1)
+
+
 @pytest.mark.parametrize(
     ("value", "problem"),
     [

@@ -21,7 +21,9 @@ from quarterdeck.backend.core.commands.commands import (
     SearchClusters,
     SetJoinList,
     StartMember,
+    StopCluster,
     StopMember,
+    SuspectMember,
 )
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
@@ -69,6 +71,8 @@ def test_members_may_be_a_number() -> None:
     [
         ("{start: athens}", [StartMember("athens")]),
         ("{stop: [athens, cyrene]}", [StopMember("athens"), StopMember("cyrene")]),
+        ("{stop-cluster: athens}", [StopCluster("athens")]),
+        ("{suspect: {athens: cyrene}}", [SuspectMember("athens", "cyrene")]),
         ("{restart: athens}", [KillMember("athens"), StartMember("athens")]),
         ("{partition: [[athens], [byzantium, cyrene]]}", [Partition((("athens",), ("byzantium", "cyrene")))]),
         (
@@ -121,6 +125,9 @@ BAD_STEPS = [
     ("do:", "step 1: says, does and expects nothing"),
     ("do: {kill: athens, stop: cyrene}", "step 1, do: holds not exactly one action"),
     ("do: {kill: atens}", "step 1, do.kill[1]: there is no member 'atens'; did you mean athens?"),
+    ("do: {suspect: {athens: atens}}", "step 1, do.suspect.athens: there is no member 'atens'; did you mean athens?"),
+    ("do: suspect", "step 1, do: suspect needs to know whom; write {suspect: {athens: byzantium}}"),
+    ("do: {stop-cluster: []}", "step 1, do.stop-cluster: has 0 entries"),
     ("do: {kill: []}", "step 1, do.kill: has 0 entries"),
     ("do: {cut: {from: athens}}", "step 1, do.cut.to: is missing"),
     (

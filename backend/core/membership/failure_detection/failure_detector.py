@@ -26,6 +26,9 @@ class FailureDetector(Protocol):
     def restart(self, now: int) -> None:
         """The observer itself stood still: the silence until now says nothing of the member."""
 
+    def adopt(self, settings: Settings) -> None:
+        """Judge by the times of these settings from now on."""
+
     def alive(self, now: int) -> bool:
         """Whether the member need not be suspected yet."""
 
@@ -63,6 +66,9 @@ class DeadlineDetector:
 
     def restart(self, now: int) -> None:
         self.last_heard_us = now
+
+    def adopt(self, settings: Settings) -> None:
+        self.timeout_us = settings.max_no_heartbeat_us
 
     def alive(self, now: int) -> bool:
         return self.last_heard_us + self.timeout_us > now
@@ -121,6 +127,9 @@ class PhiAccrualDetector:
     def restart(self, now: int) -> None:
         self._beaten = False
         self.last_heard_us = now
+
+    def adopt(self, settings: Settings) -> None:
+        self._pause_us = settings.max_no_heartbeat_us
 
     def alive(self, now: int) -> bool:
         return self.level(now) < self._threshold

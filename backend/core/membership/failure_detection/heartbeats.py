@@ -49,6 +49,19 @@ def on_heartbeat_timer(state: Membership, now: int) -> None:
     state.timers.set(HEARTBEAT, now + state.settings.heartbeat_interval_us)
 
 
+def take_new_times(state: Membership, now: int) -> None:
+    """Settings have changed: every silence is judged by the present ones, and the next round is due no later than they say."""
+    due_us = state.timers.deadline_us(HEARTBEAT)
+    if due_us is not None:
+        discount_own_pause(state, now)
+    state.take_heartbeat_times()
+    for peer in state.peers.values():
+        peer.detector.adopt(state.settings)
+    if due_us is not None:
+        state.last_round_us = now  # the round before was timed by the old interval: no pause is to be read from it
+        state.timers.set(HEARTBEAT, min(due_us, now + state.settings.heartbeat_interval_us))
+
+
 def discount_own_pause(state: Membership, now: int) -> None:
     """If this member itself stood still, the silence that it sees is its own, and it accuses nobody (behaviour 3.8)."""
     pause_us = now - state.last_round_us

@@ -188,3 +188,15 @@ def test_the_sums_of_equal_intervals_leave_no_deviation(strange: list[int]) -> N
     one = made("phi-accrual", sample_size=10, threshold=1e300)
     last = beaten(one, [*strange, *[INTERVAL_US] * 10])
     assert one.level(last + PAUSE_US + INTERVAL_US) == pytest.approx(log10(2))
+
+
+@pytest.mark.parametrize("kind", ["deadline", "phi-accrual"])
+def test_a_detector_judges_by_new_times_from_now_on(kind: str) -> None:
+    times = {"hazelcast.heartbeat.interval.seconds": 1, "hazelcast.heartbeat.failuredetector.type": kind}
+    slow = Settings.of({**times, "hazelcast.max.no.heartbeat.seconds": 60})
+    one = detector(slow, 0)
+    for second in range(1, 11):
+        one.heard(second * SECOND_US)
+    assert one.alive(40 * SECOND_US)
+    one.adopt(Settings.of({**times, "hazelcast.max.no.heartbeat.seconds": 5}))
+    assert one.alive(14 * SECOND_US) and not one.alive(40 * SECOND_US)
