@@ -18,27 +18,39 @@ from quarterdeck.backend.core.partitions.messages import PartitionMessage
 
 
 class WhoIsMaster(Struct, frozen=True, tag="who-is-master", array_like=True):
-    """A joiner asks whoever it can reach for the master."""
+    """A joiner asks whoever it can reach for the master. `token` names its search, here and in its other questions."""
 
     uuid: str
+    token: str = ""
 
 
 class MasterIs(Struct, frozen=True, tag="master-is", array_like=True):
-    """The answer; `master` is None when the one asked has not joined either and knows none."""
+    """The answer; `master` is None when the one asked has not joined either and knows none.
+
+    `token` is that of the joiner's question, empty in the answer to another question.
+    """
 
     master: Address | None
+    token: str = ""
 
 
 class FormationBid(Struct, frozen=True, tag="formation-bid", array_like=True):
-    """Nobody is master yet: the lowest address asks the others to let it form the cluster (behaviour 1.5)."""
+    """Nobody is master yet: the lowest address asks the others to let it form the cluster (behaviour 1.5).
+
+    `number` tells the bids of one search from one another.
+    """
 
     uuid: str
+    token: str = ""
+    number: int = 0
 
 
 class FormationVote(Struct, frozen=True, tag="formation-vote", array_like=True):
-    """Whether the bid is granted."""
+    """Whether the bid with that token and number is granted."""
 
     granted: bool
+    token: str = ""
+    number: int = 0
 
 
 class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
@@ -56,12 +68,14 @@ class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
     seen_version: int = 0
     zone: str = ""
     partitioning: str = ""
+    token: str = ""
 
 
 class JoinRefused(Struct, frozen=True, tag="join-refused", array_like=True):
-    """The master will not let this joiner in, and says why."""
+    """The master will not let this joiner in, and says why. `token` is that of the request."""
 
     reason: str
+    token: str = ""
 
 
 class JoinHeld(Struct, frozen=True, tag="join-held", array_like=True):
@@ -69,6 +83,8 @@ class JoinHeld(Struct, frozen=True, tag="join-held", array_like=True):
 
     missing: tuple[tuple[Address, str], ...]
     """Address and uuid of each."""
+    token: str = ""
+    """That of the request."""
 
 
 class FinalizeJoin(Struct, frozen=True, tag="finalize-join", array_like=True):
@@ -145,10 +161,14 @@ class FailureReport(Struct, frozen=True, tag="failure-report", array_like=True):
 
 
 class LinkProbe(Struct, frozen=True, tag="link-probe", array_like=True):
-    """Asks for a reply at once: a reply proves the link in both directions."""
+    """Asks for a reply at once: a reply proves the link in both directions.
+
+    `token` is set when it is also to prove that the incarnation that is asked lives at that address now.
+    """
 
     uuid: str
     to_uuid: str
+    token: str = ""
 
 
 class LinkProbeReply(Struct, frozen=True, tag="link-probe-reply", array_like=True):
@@ -157,6 +177,8 @@ class LinkProbeReply(Struct, frozen=True, tag="link-probe-reply", array_like=Tru
     uuid: str
     to_uuid: str
     knows_you: bool
+    token: str = ""
+    """That of the probe."""
 
 
 class HeartbeatComplaint(Struct, frozen=True, tag="heartbeat-complaint", array_like=True):
@@ -183,17 +205,23 @@ class TriggerExplicitSuspicion(Struct, frozen=True, tag="trigger-explicit-suspic
 
 
 class MastershipClaim(Struct, frozen=True, tag="mastership-claim", array_like=True):
-    """The claimant asks for the receiver's list and its consent."""
+    """The claimant asks for the receiver's list and its consent. `token` names the claim."""
 
     uuid: str
     to_uuid: str
+    token: str = ""
 
 
 class ClaimAccepted(Struct, frozen=True, tag="claim-accepted", array_like=True):
-    """The sender follows the claimant; `members` is its list from the claimant on, at its own version."""
+    """The sender follows the claimant; `members` is its list from the claimant on, at its own version.
+
+    `token` and `asked_uuid` are those of the question: the claim, and the incarnation that was asked.
+    """
 
     members: MemberList
-    standing: ClusterStanding = ClusterStanding()
+    standing: ClusterStanding
+    token: str
+    asked_uuid: str
 
 
 class ClaimRefused(Struct, frozen=True, tag="claim-refused", array_like=True):
@@ -201,6 +229,8 @@ class ClaimRefused(Struct, frozen=True, tag="claim-refused", array_like=True):
 
     retry: bool
     reason: str
+    token: str
+    asked_uuid: str
 
 
 # Split-brain recovery (seed 002; behaviour, section 6)
@@ -283,16 +313,18 @@ class JoinListUpdateAck(Struct, frozen=True, tag="join-list-update-ack", array_l
 
 
 class StateRequest(Struct, frozen=True, tag="state-request", array_like=True):
-    """A slave passes on to its master that an operator wants another cluster state."""
+    """A slave passes on to its master that an operator wants another cluster state. `token` names the operator's request."""
 
     wanted: ClusterState
+    token: str
 
 
 class StateRefusal(Struct, frozen=True, tag="state-refusal", array_like=True):
-    """The master will not begin the change that a slave has passed on."""
+    """The master will not begin the change that a slave has passed on with that token."""
 
     wanted: ClusterState
     reason: str
+    token: str
 
 
 class StateLock(Struct, frozen=True, tag="state-lock", array_like=True):

@@ -22,7 +22,7 @@ from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.messages import MasterIs, Message
 from quarterdeck.backend.core.partitions import master_role as master_role
 from quarterdeck.backend.core.partitions.table import table_recovery
 from quarterdeck.backend.core.properties import SECOND_US, Settings
@@ -133,6 +133,19 @@ class SteppedCluster:
 
     def receive(self, name: str, sender: str, message: Message) -> None:
         self.tell(name, Receive(address_of(sender), message))
+
+    def token_of(self, name: str) -> str:
+        """A token that a member has just made."""
+        return state_of(self.machines[name]).next_token()
+
+    def search_token_of(self, joiner: str) -> str:
+        """The token of a joiner's search; empty when it does not search."""
+        search = state_of(self.machines[joiner]).search
+        return search.token if search else ""
+
+    def name_master(self, joiner: str, by: str, master: str) -> None:
+        """`by` answers the joiner's question for the master."""
+        self.receive(joiner, by, MasterIs(address_of(master), self.search_token_of(joiner)))
 
     def unreachable(self, name: str, other: str) -> None:
         self.tell(name, PeerUnreachable(address_of(other), "connection refused"))

@@ -37,7 +37,7 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
     if state.is_master:
         begin_change(state, now, ClusterStanding(wanted))
     elif state.joined and state.claim is None and state.master is not None and state.master not in state.suspicions:
-        state.state_change_request = StateChangeRequest(wanted, now + state.settings.state_lease_us)
+        state.state_change_request = StateChangeRequest(wanted, now + state.settings.state_lease_us, state.next_token())
         _pass_on(state, now, state.master, state.state_change_request)
     else:
         state.record(
@@ -62,7 +62,7 @@ def on_request_timer(state: Membership, now: int) -> None:
 def on_refusal(state: Membership, now: int, sender: Address, refusal: StateRefusal) -> None:
     """The master says no."""
     pending_request = state.state_change_request
-    if pending_request is not None and sender == state.master and refusal.wanted == pending_request.wanted:
+    if pending_request is not None and sender == state.master and refusal.token == pending_request.token:
         state.state_change_request = None
         state.record(now, ClusterStateRefused(refusal.wanted, refusal.reason, "master-refused"))
 
@@ -124,21 +124,21 @@ def forget(state: Membership, now: int, gone: set[Address]) -> None:
 
 def on_request(state: Membership, now: int, sender: Address, message: StateRequest) -> None:
     """A slave passes on what an operator wants, maybe once more."""
-    if not state.is_master or sender not in state.peers:
+    if not state.is_master or not state.is_by(message.token, sender):
         return
     change, wanted = state.state_change, ClusterStanding(message.wanted)
     if change is not None and not change.decided and change.wanted.state == wanted.state:
         return
     obstacle = _obstacle(state, wanted)
     if obstacle is not None:
-        state.send(sender, StateRefusal(wanted.state, obstacle.text))
+        state.send(sender, StateRefusal(wanted.state, obstacle.text, message.token))
     else:
         begin_change(state, now, wanted)
 
 
 def on_lock(state: Membership, now: int, sender: Address, lock: StateLock) -> None:
     """First phase, at a slave. A master leads one change at a time, so a new one ends the one before."""
-    if sender != state.master or state.members is None:
+    if sender != state.master or state.members is None or not state.is_by(lock.token, sender):
         return
     if lock.token == state.state_decided:
         return  # it comes again, after its decision
@@ -164,7 +164,7 @@ def on_lock_answer(state: Membership, now: int, sender: Address, answer: StateLo
 
 def on_decision(state: Membership, now: int, sender: Address, decision: StateDecision) -> None:
     """Second phase, at a slave."""
-    if sender != state.master:
+    if sender != state.master or not state.is_by(decision.token, sender):
         return
     state.state_decided = decision.token
     if state.state_locked is not None and state.state_locked.token == decision.token:
@@ -201,7 +201,7 @@ def cancel_for_merge(state: Membership, now: int) -> None:
 
 
 def _pass_on(state: Membership, now: int, master: Address, pending_request: StateChangeRequest) -> None:
-    state.send(master, StateRequest(pending_request.wanted))
+    state.send(master, StateRequest(pending_request.wanted, pending_request.token))
     state.timers.set(STATE_REQUEST, now + ASK_AGAIN_US)
 
 

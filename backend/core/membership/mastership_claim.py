@@ -39,7 +39,9 @@ def start_if_due(state: Membership, now: int) -> None:
     older = members.older_than(state.address)
     if not all(member.address in state.suspicions for member in older):
         return
-    claim = Claim(_from_on(members, state.address), now + state.settings.mastership_claim_timeout_us)
+    claim = Claim(
+        _from_on(members, state.address), now + state.settings.mastership_claim_timeout_us, state.next_token()
+    )
     state.claim = claim
     latest = max(
         (one.because for one in state.suspicions.values() if one.because), key=lambda one: one.seq, default=None
@@ -63,7 +65,7 @@ def on_claim_timer(state: Membership, now: int) -> None:
         _conclude(state, now, claim)
         return
     for address in _outstanding(state, claim):
-        _ask(state, address, claim.asked[address])
+        _ask(state, claim, address)
     claim.delay_us = min(2 * claim.delay_us or 2 * FIRST_ASK_AGAIN_US, ASK_AGAIN_US)
     state.timers.set(CLAIM, min(claim.deadline_us, now + claim.delay_us))
 
@@ -75,24 +77,18 @@ def on_claim(state: Membership, now: int, sender: Address, request: MastershipCl
         state.send(sender, refusal)
         return
     if not suspicion.clear(state, now, sender, "claim-accepted", "its mastership claim is accepted"):
-        state.send(sender, ClaimRefused(False, "a younger member's claim was accepted before"))
+        state.send(sender, _refusal(request, "a younger member's claim was accepted before"))
         return
     state.peers[sender].detector.heard(now)
     state.follow(now, sender, Reason("claim-accepted", "its mastership claim is accepted"))
     assert state.members is not None
-    state.send(sender, ClaimAccepted(_from_on(state.members, sender), state.standing))
+    state.send(sender, ClaimAccepted(_from_on(state.members, sender), state.standing, request.token, state.uuid))
 
 
 def on_claim_accepted(state: Membership, now: int, sender: Address, answer: ClaimAccepted) -> None:
     """A follower: its list may be newer, and may name members that this one has not heard of yet."""
-    claim = state.claim
-    if claim is None or sender not in claim.asked or sender in claim.accepted:
-        return
-    if not answer.members.holds(sender, claim.asked[sender]):
-        return  # the answer of an earlier life
-    if not answer.members.holds(state.address, state.uuid):
-        claim.refused.add(sender)
-        conclude_when_settled(state, now)
+    claim = _answered_claim(state, sender, answer)
+    if claim is None:
         return
     claim.accepted.add(sender)
     state.heartbeat_round = None  # it takes this claimant for its master, and wants to hear of it
@@ -106,8 +102,8 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
 
 def on_claim_refused(state: Membership, now: int, sender: Address, answer: ClaimRefused) -> None:
     """A refusal is final; 'not yet' is answered by asking again at the next timer."""
-    claim = state.claim
-    if claim is None or sender not in claim.asked or sender in claim.accepted:
+    claim = _answered_claim(state, sender, answer)
+    if claim is None:
         return
     if claim.refusals.get(sender) != answer.reason:
         claim.refusals[sender] = answer.reason
@@ -167,21 +163,33 @@ def abandon(state: Membership, now: int, cause: ClaimEndCause, reason: str) -> N
 def _why_refuse(state: Membership, claimant: Address, request: MastershipClaim) -> ClaimRefused | None:
     members = state.members
     if request.to_uuid != state.uuid or members is None:
-        return ClaimRefused(False, "the member that was asked is no longer there")
+        return _refusal(request, "the member that was asked is no longer there")
     if state.master == state.address:
-        return ClaimRefused(False, "the member that was asked is master itself, or claims it")
+        return _refusal(request, "the member that was asked is master itself, or claims it")
     if not members.holds(claimant, request.uuid):
-        return ClaimRefused(False, "the claimant is not on the list of the member that was asked")
+        return _refusal(request, "the claimant is not on the list of the member that was asked")
     trusted = [
         older.address
         for older in members.older_than(claimant)
         if older.address != state.address and older.address not in state.suspicions
     ]
     if trusted:
-        return ClaimRefused(True, f"it does not suspect {', '.join(trusted)}, older than the claimant")
+        return _refusal(request, f"it does not suspect {', '.join(trusted)}, older than the claimant", retry=True)
     if any(older.address == state.address for older in members.older_than(claimant)):
-        return ClaimRefused(False, "the member that was asked is older than the claimant")
+        return _refusal(request, "the member that was asked is older than the claimant")
     return None
+
+
+def _refusal(request: MastershipClaim, reason: str, *, retry: bool = False) -> ClaimRefused:
+    return ClaimRefused(retry, reason, request.token, request.to_uuid)
+
+
+def _answered_claim(state: Membership, sender: Address, answer: ClaimAccepted | ClaimRefused) -> Claim | None:
+    """The claim that waits for this answer, of this very incarnation; None when it is late, or was for an earlier claimant."""
+    claim = state.claim
+    if claim is None or answer.token != claim.token or claim.asked.get(sender) != answer.asked_uuid:
+        return None
+    return None if sender in claim.accepted else claim
 
 
 def _outstanding(state: Membership, claim: Claim) -> list[Address]:
@@ -209,11 +217,11 @@ def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
                 claim.refused.discard(member.address)
             if member.address not in state.peers:
                 claim.watched[member.address] = Peer(member.uuid, detector(state.settings, now), now)
-            _ask(state, member.address, member.uuid)
+            _ask(state, claim, member.address)
 
 
-def _ask(state: Membership, address: Address, uuid: str) -> None:
-    state.send(address, MastershipClaim(state.uuid, uuid))
+def _ask(state: Membership, claim: Claim, address: Address) -> None:
+    state.send(address, MastershipClaim(state.uuid, claim.asked[address], claim.token))
 
 
 def _conclude(state: Membership, now: int, claim: Claim) -> None:

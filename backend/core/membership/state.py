@@ -83,6 +83,8 @@ class JoinSearch:
     begun_us: int
     """When the search began."""
     deadline_us: int
+    token: str
+    """Names this search in all its questions, and in the answers to them: any other answer is not for this incarnation."""
     targets: tuple[Address, ...] = ()
     """Whom this round asks."""
     round_ends_us: int = 0
@@ -107,6 +109,18 @@ class JoinSearch:
     """Whose bid to form the cluster this member granted in this round: one only."""
     bid_votes: dict[Address, bool] | None = None
     """While bidding to form the cluster: who was asked, and who has granted it."""
+    bids: int = 0
+    """How many bids it has made so far, the present one included."""
+
+
+@dataclass(slots=True)
+class IncarnationCheck:
+    """The question whether the incarnation that asks for the cluster lives at its address (chapter `present_incarnation`)."""
+
+    uuid: str
+    token: str
+    request: JoinRequest | None = None
+    """What to look at again when it does."""
 
 
 @dataclass(slots=True)
@@ -128,6 +142,7 @@ class Claim:
 
     latest: MemberList
     deadline_us: int
+    token: str
     asked: dict[Address, str] = field(default_factory=dict)
     """Everyone asked, and the incarnation that was asked."""
     accepted: set[Address] = field(default_factory=set)
@@ -181,6 +196,7 @@ class StateChangeRequest:
 
     wanted: ClusterState
     until_us: int
+    token: str
 
 
 @dataclass(slots=True)
@@ -228,6 +244,7 @@ class Membership:
         "first_hand_suspects",
         "heartbeat_round",
         "held_back",
+        "incarnation_checks",
         "join_list",
         "join_list_edition",
         "join_list_told",
@@ -321,6 +338,8 @@ class Membership:
         self.admission: Admission | None = None
         self.asking_to_join: dict[Address, JoinRequest] = {}
         """Who has asked while an admission was under way."""
+        self.incarnation_checks: dict[Address, IncarnationCheck] = {}
+        """Who was asked whether it lives, since another incarnation of its address is known."""
         self.claim: Claim | None = None
         self.heartbeat_round: Transmit | None = None
         self.watched: dict[Address, Peer] = {}
@@ -387,6 +406,11 @@ class Membership:
         """A name for one undertaking of this incarnation, to tell its answers from those to others."""
         self._tokens += 1
         return f"{self.uuid[:13]}/{self._tokens}"
+
+    def is_by(self, token: str, address: Address) -> bool:
+        """Whether the incarnation at `address` that is on the list has made `token`, and not one before it."""
+        peer = self.peers.get(address)
+        return peer is not None and token.startswith(f"{peer.uuid[:13]}/")
 
     def metadata(self) -> ListMetadata:
         """What this member says of itself. Only for joined members."""

@@ -77,14 +77,14 @@ def test_a_lock_that_comes_again_after_its_decision_locks_nothing() -> None:
 def test_a_slave_passes_the_wish_on_to_its_master() -> None:
     world = three()
     world.change_state("C", "PASSIVE")
-    assert world.messages(StateRequest, to="A") == [StateRequest("PASSIVE")]
+    assert [request.wanted for request in world.messages(StateRequest, to="A")] == ["PASSIVE"]
     world.deliver_all()
     assert states(world) == ["PASSIVE"] * 3
 
 
 def test_a_wish_from_a_stranger_is_ignored() -> None:
     world = three()
-    world.receive("A", "X", StateRequest("PASSIVE"))
+    world.receive("A", "X", StateRequest("PASSIVE", world.token_of("B")))
     world.deliver_all()
     assert states(world) == ["ACTIVE"] * 3
 
@@ -154,8 +154,9 @@ def test_a_slave_waits_for_nobody_longer_than_the_lease() -> None:
     locked = state_of(world.machines["C"]).state_locked
     assert locked is not None and locked.until_us == 6_000_000
     world.now = 6_000_000
-    world.receive("C", "A", StateLock("another token", "PASSIVE", 3, 6_000_000))
-    assert world.messages(StateLockAnswer, to="A")[-1] == StateLockAnswer("another token", "")
+    token = world.token_of("A")
+    world.receive("C", "A", StateLock(token, "PASSIVE", 3, 6_000_000))
+    assert world.messages(StateLockAnswer, to="A")[-1] == StateLockAnswer(token, "")
 
 
 @pytest.mark.parametrize("kind", [StateLock, StateLockAnswer, StateDecision, StateDecisionAck])
@@ -210,7 +211,7 @@ def test_a_later_state_is_not_overwritten_by_an_older_list_or_decision() -> None
 
 def test_a_decision_from_somebody_else_than_the_master_is_ignored() -> None:
     world = three()
-    world.receive("C", "B", StateDecision("token", ClusterStanding("PASSIVE", 9)))
+    world.receive("C", "B", StateDecision(world.token_of("B"), ClusterStanding("PASSIVE", 9)))
     assert states(world) == ["ACTIVE"] * 3
 
 

@@ -1,8 +1,9 @@
 """Link probes: a question whose answer proves a link in both directions (design 9.6).
 
-Three chapters need such proof: suspects are probed now and then, because two members that suspect one another send no
+Four chapters need such proof: suspects are probed now and then, because two members that suspect one another send no
 heartbeats that could clear it; a joiner that the master holds back proves its links before it is let in; and so do the members of
-a cluster before it merges into another. Probes are repeated with a growing delay, so they never flood a link that stays down.
+a cluster before it merges into another; whoever asks for the cluster in the place of a member proves that it lives. Probes are
+repeated with a growing delay, so they never flood a link that stays down.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, suspicion
 from quarterdeck.backend.core.membership.split_brain import merging
 from quarterdeck.backend.core.membership.state import LinkProof, Membership, ProbeSchedule
-from quarterdeck.backend.core.membership.views import readmission
+from quarterdeck.backend.core.membership.views import present_incarnation, readmission
 from quarterdeck.backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -34,13 +35,15 @@ def on_probe(state: Membership, now: int, sender: Address, question: LinkProbe) 
     """Reply, whoever asks."""
     if question.to_uuid == state.uuid:
         known = state.members is not None and state.members.holds(sender, question.uuid)
-        state.send(sender, LinkProbeReply(state.uuid, question.uuid, known))
+        state.send(sender, LinkProbeReply(state.uuid, question.uuid, known, question.token))
 
 
 def on_reply(state: Membership, now: int, sender: Address, reply: LinkProbeReply) -> None:
     """The link to `sender` works both ways."""
     if reply.to_uuid != state.uuid:
         return
+    if reply.token:
+        present_incarnation.on_reply(state, now, sender, reply.token)
     if state.link_proof is not None and state.link_proof.missing.get(sender) == reply.uuid:
         del state.link_proof.missing[sender]
         if not state.link_proof.missing:
@@ -95,7 +98,7 @@ def _plan(state: Membership) -> None:
 
 def on_prove_links(state: Membership, now: int, sender: Address, request: ProveLinks) -> None:
     """The master wants to know whether this member reaches all of another cluster."""
-    if sender == state.master:
+    if sender == state.master and state.is_by(request.token, sender):
         prove(state, now, sender, request)
 
 

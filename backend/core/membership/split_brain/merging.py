@@ -206,7 +206,7 @@ def _why_not_take(state: Membership, now: int, offer: MergeOffer) -> str:
 def on_merge_clusters(state: Membership, now: int, sender: Address, order: MergeClusters) -> None:
     """The master tells this member where to go. One that has gone already only says so again."""
     state.send(sender, MergeClustersAck(order.token))
-    if sender == state.master and state.joined and order.to_uuid == state.uuid:
+    if sender == state.master and state.is_by(order.token, sender) and order.to_uuid == state.uuid:
         leave_for(state, order.target)
 
 

@@ -8,13 +8,11 @@ together afterwards, each with a version of its own but all in one publication, 
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import MemberAdmitted
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.state import Admission, Membership
-from quarterdeck.backend.core.membership.views import publishing, readmission
+from quarterdeck.backend.core.membership.views import present_incarnation, publishing, readmission
 from quarterdeck.backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -29,7 +27,7 @@ def on_join_request(state: Membership, now: int, sender: Address, request: JoinR
     if state.members is None or state.claim is not None:
         return
     if not state.is_master:
-        _answer_as_slave(state, now, sender, request)
+        _answer_as_slave(state, sender, request)
         return
     if _may_join(state, now, sender, request):
         state.asking_to_join[sender] = request
@@ -79,29 +77,28 @@ def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest
         return False
     if any(member.uuid == request.uuid for member in state.members.members) or is_stale(state, now, request.uuid):
         return False
-    if present is not None:
-        suspicion.suspect(
-            state, now, sender, Evidence("new-incarnation", "a new life of the same address asks to join")
-        )
+    if present_incarnation.is_another(state, sender, request.uuid):
+        present_incarnation.check(state, sender, request.uuid, request)
+        return False
     if state.merge is not None or cluster_state.is_changing(state, now):
         return False
     ours = state.settings.partitioning
     if request.partitioning and request.partitioning != ours:
-        state.send(sender, JoinRefused(f"the cluster has {ours}, the newcomer is set to {request.partitioning}"))
+        state.send(
+            sender, JoinRefused(f"the cluster has {ours}, the newcomer is set to {request.partitioning}", request.token)
+        )
         return False
     if not allows_joins(state.standing.state) and sender not in state.missing:
-        state.send(sender, JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers"))
+        state.send(sender, JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers", request.token))
         return False
     return not readmission.is_held(state, now, sender, request)
 
 
-def _answer_as_slave(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
+def _answer_as_slave(state: Membership, sender: Address, request: JoinRequest) -> None:
     if sender != state.master:
-        state.send(sender, MasterIs(state.master))
-    elif state.peers[sender].uuid != request.uuid and not is_stale(state, now, request.uuid):
-        suspicion.suspect(
-            state, now, sender, Evidence("new-incarnation", "a new life of the same address asks to join")
-        )
+        state.send(sender, MasterIs(state.master, request.token))
+    elif present_incarnation.is_another(state, sender, request.uuid):
+        present_incarnation.check(state, sender, request.uuid)
 
 
 def _admit_all(state: Membership, now: int) -> None:

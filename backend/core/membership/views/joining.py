@@ -11,19 +11,18 @@ let it in.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address, numeric_order
-from quarterdeck.backend.core.causes import Evidence, ListCause, Reason
+from quarterdeck.backend.core.causes import ListCause, Reason
 from quarterdeck.backend.core.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.failure_detection import (
     explicit_suspicion,
     heartbeats,
     master_confirmation,
-    suspicion,
 )
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
 from quarterdeck.backend.core.membership.state import JoinSearch, Membership
-from quarterdeck.backend.core.membership.views import admission, publishing
+from quarterdeck.backend.core.membership.views import present_incarnation, publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList, first_list
 from quarterdeck.backend.core.messages import (
@@ -58,7 +57,7 @@ def begin(state: Membership, now: int, target: Address | None = None) -> None:
 
     `target` is the master of the cluster that this member's own has just merged into.
     """
-    search = state.search = JoinSearch(now, now + state.settings.max_join_us)
+    search = state.search = JoinSearch(now, now + state.settings.max_join_us, state.next_token())
     if target is None:
         _new_round(state, now, search)
         return
@@ -112,14 +111,11 @@ def on_who_is_master(state: Membership, now: int, sender: Address, question: Who
     if state.search is not None and sender in state.search.targets:
         state.search.unreachable.pop(sender, None)
         state.search.without_master.add(sender)
-    peer = state.peers.get(sender)
-    is_new = peer is not None and peer.uuid != question.uuid and not admission.is_stale(state, now, question.uuid)
-    if is_new and (state.is_master or state.master == sender):
-        suspicion.suspect(
-            state, now, sender, Evidence("new-incarnation", "a new life of the same address looks for the cluster")
-        )
+    is_concerned = state.is_master or state.master == sender
+    if state.joined and is_concerned and present_incarnation.is_another(state, sender, question.uuid):
+        present_incarnation.check(state, sender, question.uuid)
     if state.claim is None and state.master != sender:
-        state.send(sender, MasterIs(state.master if state.joined else None))
+        state.send(sender, MasterIs(state.master if state.joined else None, question.token))
 
 
 def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs) -> None:
@@ -129,7 +125,7 @@ def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs)
         if state.joined and answer.master is not None:
             cluster_search.on_master_named(state, now, sender, answer.master)
         return
-    if answer.master == state.address:
+    if answer.master == state.address or answer.token != search.token:
         return
     search.unreachable.pop(sender, None)
     if answer.master is not None and answer.master != sender:
@@ -148,9 +144,10 @@ def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs)
 
 def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinRefused) -> None:
     """The master will not have this joiner now."""
-    if state.search is not None and sender == state.master:
-        state.search.unreachable[sender] = refusal.reason
-        _forget_master(state, now, state.search)
+    search = state.search
+    if search is not None and sender == state.master and refusal.token == search.token:
+        search.unreachable[sender] = refusal.reason
+        _forget_master(state, now, search)
 
 
 def on_finalize_join(state: Membership, now: int, sender: Address, final: FinalizeJoin) -> None:
@@ -191,6 +188,7 @@ def request(state: Membership, now: int) -> None:
         state.seen_version,
         state.member_configuration.zone,
         state.settings.partitioning,
+        search.token,
     )
     state.send(state.master, request)
 
@@ -198,7 +196,7 @@ def request(state: Membership, now: int) -> None:
 def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:
     """Somebody wants to form the cluster: granted by joiners that know no other master and do not bid themselves."""
     if state.joined:
-        on_who_is_master(state, now, sender, WhoIsMaster(bid.uuid))
+        on_who_is_master(state, now, sender, WhoIsMaster(bid.uuid, bid.token))
         return
     search = state.search
     if search is None:
@@ -206,7 +204,7 @@ def on_formation_bid(state: Membership, now: int, sender: Address, bid: Formatio
     granted = search.bid_votes is None and state.master in (None, sender) and search.granted_to in (None, sender)
     if granted:
         search.granted_to = sender
-    state.send(sender, FormationVote(granted))
+    state.send(sender, FormationVote(granted, bid.token, bid.number))
 
 
 def on_formation_vote(state: Membership, now: int, sender: Address, vote: FormationVote) -> None:
@@ -214,6 +212,8 @@ def on_formation_vote(state: Membership, now: int, sender: Address, vote: Format
     search = state.search
     if search is None or search.bid_votes is None or sender not in search.bid_votes:
         return
+    if (vote.token, vote.number) != (search.token, search.bids):
+        return  # it was given to another bid
     if not vote.granted:
         search.bid_votes = None
         _new_round(state, now, search)
@@ -243,8 +243,7 @@ def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
 
 def _ask_around(state: Membership, search: JoinSearch) -> None:
     waiting = tuple(address for address in search.targets if address not in search.unreachable)
-    message = WhoIsMaster(state.uuid) if search.bid_votes is None else FormationBid(state.uuid)
-    state.send_all(waiting, message)
+    state.send_all(waiting, WhoIsMaster(state.uuid, search.token) if search.bid_votes is None else _bid(state, search))
 
 
 def _decide_when_heard_of_all(state: Membership, now: int, search: JoinSearch) -> None:
@@ -266,9 +265,14 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
     elif numeric_order(state.address) < min(numeric_order(address) for address in search.without_master):
         search.bid_votes = dict.fromkeys(sorted(search.without_master), False)
         search.round_ends_us = now + 2 * ROUND_US
-        state.send_all(tuple(search.bid_votes), FormationBid(state.uuid))
+        search.bids += 1
+        state.send_all(tuple(search.bid_votes), _bid(state, search))
     elif now >= search.round_ends_us:
         _new_round(state, now, search)
+
+
+def _bid(state: Membership, search: JoinSearch) -> FormationBid:
+    return FormationBid(state.uuid, search.token, search.bids)
 
 
 def _ask_master(state: Membership, now: int, search: JoinSearch) -> None:

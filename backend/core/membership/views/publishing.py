@@ -52,6 +52,7 @@ def install(
         state.missing.discard(member.address)
         cluster_search.forget(state, member.address)
         state.held_back.pop(member.address, None)
+        state.incarnation_checks.pop(member.address, None)
     state.members = members
     state.beliefs_changed()
     installed = ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)

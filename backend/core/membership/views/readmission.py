@@ -40,7 +40,7 @@ def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) 
     if not missing:
         return False
     state.record(now, MemberHeldBack(sender, tuple(address for address, _ in missing)))
-    state.send(sender, JoinHeld(missing))
+    state.send(sender, JoinHeld(missing, request.token))
     return True
 
 
@@ -50,7 +50,7 @@ def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) 
 def on_join_held(state: Membership, now: int, sender: Address, held: JoinHeld) -> None:
     """The master names the links to prove. Each is probed once now, and again after the back-off, when proofs are old."""
     search = state.search
-    if search is None or sender != state.master:
+    if search is None or sender != state.master or held.token != search.token:
         return
     search.requests_to_master = 0
     search.deadline_us = now + state.settings.max_join_us

@@ -114,6 +114,8 @@ def test_a_new_life_at_the_address_begins_without_faults() -> None:
     fault_and_wait(world, "A", "C", 3)
     world.born("C", "A")
     world.receive("A", "C", JoinRequest(world.machines["C"].uuid, False))
+    world.deliver(LinkProbe, to="C")
+    world.deliver(LinkProbeReply, to="A")
     assert world.list_of("A") == (5, "ABC")
     world.unreachable("A", "C")
     assert world.list_of("A") == (5, "ABC")

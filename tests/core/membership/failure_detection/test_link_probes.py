@@ -184,36 +184,39 @@ def test_a_proof_is_reported_as_soon_as_all_have_replied() -> None:
     world = four()
     world.settled("XY")
     targets = tuple((address_of(name), world.machines[name].uuid) for name in "XY")
-    world.receive("B", "A", ProveLinks("token", targets))
+    token = world.token_of("A")
+    world.receive("B", "A", ProveLinks(token, targets))
     world.deliver(LinkProbe)
     world.deliver(LinkProbeReply)
-    assert world.messages(LinksReport, to="A") == [LinksReport("token", ())]
+    assert world.messages(LinksReport, to="A") == [LinksReport(token, ())]
 
 
 def test_a_proof_is_reported_after_a_second_with_those_who_are_missing() -> None:
     world = four()
     world.settled("XY")
     targets = tuple((address_of(name), world.machines[name].uuid) for name in "XY")
-    world.receive("B", "A", ProveLinks("token", targets))
+    token = world.token_of("A")
+    world.receive("B", "A", ProveLinks(token, targets))
     world.deliver(LinkProbe, to="X")
     world.deliver(LinkProbeReply)
     world.pass_seconds(0.5, "B")
     assert len(world.messages(LinkProbe, to="Y")) == 2, "a probe that may be lost is sent again"
     world.pass_seconds(0.5, "B")
-    assert world.messages(LinksReport, to="A") == [LinksReport("token", (address_of("Y"),))]
+    assert world.messages(LinksReport, to="A") == [LinksReport(token, (address_of("Y"),))]
 
 
 def test_another_life_at_the_address_proves_nothing() -> None:
     world = four()
-    world.receive("B", "A", ProveLinks("token", ((address_of("X"), "the incarnation that was shown"),)))
+    token = world.token_of("A")
+    world.receive("B", "A", ProveLinks(token, ((address_of("X"), "the incarnation that was shown"),)))
     world.receive("B", "X", LinkProbeReply("another life", world.machines["B"].uuid, False))
     world.pass_seconds(1, "B")
-    assert world.messages(LinksReport, to="A") == [LinksReport("token", (address_of("X"),))]
+    assert world.messages(LinksReport, to="A") == [LinksReport(token, (address_of("X"),))]
 
 
 def test_only_the_master_may_ask_for_a_proof() -> None:
     world = four()
-    world.receive("B", "C", ProveLinks("token", ((address_of("X"), "x"),)))
+    world.receive("B", "C", ProveLinks(world.token_of("C"), ((address_of("X"), "x"),)))
     assert not world.sent
 
 

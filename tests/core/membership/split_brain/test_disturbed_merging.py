@@ -116,7 +116,7 @@ def test_an_order_for_an_old_life_is_acknowledged_and_ignored() -> None:
 
 def test_an_order_from_somebody_else_than_the_master_is_not_obeyed() -> None:
     world = two()
-    world.receive("F", "G", MergeClusters("token", world.machines["F"].uuid, address_of("A")))
+    world.receive("F", "G", MergeClusters(world.token_of("G"), world.machines["F"].uuid, address_of("A")))
     assert not world.seen("F", MemberMerging)
 
 

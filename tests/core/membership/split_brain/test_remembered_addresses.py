@@ -139,7 +139,7 @@ def test_halves_that_have_forgotten_one_another_do_not_heal() -> None:
 
 def test_a_join_after_a_merge_may_use_what_the_old_life_knew() -> None:
     world = cluster("ABC")
-    world.receive("C", "A", MergeClusters("token", world.machines["C"].uuid, address_of("X")))
+    world.receive("C", "A", MergeClusters(world.token_of("A"), world.machines["C"].uuid, address_of("X")))
     assert world.messages(JoinRequest, to="X")
     assert looked_at(world, "C") == "AB"
     world.now = 21 * SECOND_US

@@ -161,7 +161,7 @@ def test_a_finalized_join_from_somebody_else_changes_nothing() -> None:
     world = SteppedCluster()
     machine = world.born("C", "AB")
     world.start("C")
-    world.receive("C", "A", MasterIs(address_of("A")))
+    world.name_master("C", "A", "A")
     stranger = first_list(address_of("B"), "uuid-b", False).joined_by(machine.address, machine.uuid, False)
     world.receive("C", "B", FinalizeJoin(machine.uuid, stranger))
     assert not machine.joined
@@ -171,7 +171,7 @@ def test_a_master_that_does_not_answer_is_given_up_and_the_search_goes_on() -> N
     world = SteppedCluster()
     world.born("C", "AB")
     world.start("C")
-    world.receive("C", "B", MasterIs(address_of("A")))
+    world.name_master("C", "B", "A")
     world.sent.clear()
     world.pass_seconds(6)
     assert len(world.messages(JoinRequest)) == 4
@@ -183,7 +183,7 @@ def test_giving_up_names_every_address_and_why() -> None:
     world.born("C", "ABC")
     world.start("C")
     for _ in range(70):
-        world.receive("C", "A", MasterIs(address_of("B"))) if "C" not in world.halted else None
+        world.name_master("C", "A", "B") if "C" not in world.halted else None
         world.pass_seconds(1)
     assert world.halted["C"].failed
     (failed,) = world.seen("C", JoinFailed)
@@ -204,7 +204,7 @@ def never_let_in(join_list: str, seconds: float = 65, master: str = "A") -> Step
     for _ in range(round(seconds * 2)):
         if "X" in world.halted:
             break
-        world.receive("X", "B", MasterIs(address_of(master)))
+        world.name_master("X", "B", master)
         world.pass_seconds(0.5)
         world.sent.clear()
     return world
@@ -226,8 +226,10 @@ def test_max_join_seconds_can_be_set() -> None:
     world.start("X")
     for _ in range(30):
         if "X" not in world.halted:
-            world.receive("X", "A", JoinRefused("the cluster is FROZEN and takes no newcomers"))
-            world.receive("X", "A", MasterIs(address_of("A")))
+            world.receive(
+                "X", "A", JoinRefused("the cluster is FROZEN and takes no newcomers", world.search_token_of("X"))
+            )
+            world.name_master("X", "A", "A")
             world.pass_seconds(0.5)
     assert world.halted["X"].failed
     assert "FROZEN" in world.seen("X", JoinFailed)[0].reasons[address_of("A")]
@@ -393,7 +395,7 @@ def test_a_list_that_overtakes_the_answer_to_the_join_request_is_not_lost() -> N
     world = SteppedCluster()
     joiner = world.born("X", "A")
     world.start("X")
-    world.receive("X", "A", MasterIs(address_of("A")))
+    world.name_master("X", "A", "A")
     world.receive("X", "A", MembersUpdate(listing(3, ("A", "a"), ("X", joiner.uuid), ("Y", "y")), False))
     assert not joiner.joined
     world.receive("X", "A", FinalizeJoin(joiner.uuid, listing(2, ("A", "a"), ("X", joiner.uuid))))
@@ -404,10 +406,10 @@ def test_a_list_of_a_master_that_was_given_up_is_not_taken_for_the_next_masters(
     world = SteppedCluster()
     joiner = world.born("X", "AB")
     world.start("X")
-    world.receive("X", "A", MasterIs(address_of("A")))
+    world.name_master("X", "A", "A")
     world.receive("X", "A", MembersUpdate(listing(9, ("A", "a"), ("C", "c"), ("X", joiner.uuid)), False))
     world.unreachable("X", "A")
-    world.receive("X", "B", MasterIs(address_of("B")))
+    world.name_master("X", "B", "B")
     world.receive("X", "B", FinalizeJoin(joiner.uuid, listing(2, ("B", "b"), ("X", joiner.uuid))))
     assert world.master_of("X") == "B"
     assert world.list_of("X") == (2, "BX")
@@ -417,7 +419,7 @@ def test_a_list_from_somebody_else_before_the_answer_is_ignored() -> None:
     world = SteppedCluster()
     joiner = world.born("X", "AB")
     world.start("X")
-    world.receive("X", "A", MasterIs(address_of("A")))
+    world.name_master("X", "A", "A")
     world.receive("X", "B", MembersUpdate(listing(9, ("B", "b"), ("X", joiner.uuid)), False))
     world.receive("X", "A", FinalizeJoin(joiner.uuid, listing(2, ("A", "a"), ("X", joiner.uuid))))
     assert world.list_of("X") == (2, "AX")

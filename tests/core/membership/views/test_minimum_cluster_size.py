@@ -101,5 +101,5 @@ def test_both_sides_of_a_split_know_where_they_stand() -> None:
 
 def test_a_member_refuses_between_the_lives_of_a_merge() -> None:
     world = cluster(2, "AB")
-    world.receive("B", "A", MergeClusters("token", world.machines["B"].uuid, address_of("X")))
+    world.receive("B", "A", MergeClusters(world.token_of("A"), world.machines["B"].uuid, address_of("X")))
     assert not operates(world, "B")

@@ -10,7 +10,6 @@ from quarterdeck.backend.core.messages import (
     JoinRequest,
     LinkProbe,
     LinkProbeReply,
-    MasterIs,
     MembersUpdateAck,
 )
 from quarterdeck.backend.core.properties import SECOND_US
@@ -102,9 +101,7 @@ def test_a_proof_of_an_earlier_life_of_a_member_is_none() -> None:
 def test_a_newcomer_that_came_meanwhile_has_to_be_reached_too() -> None:
     world = held()
     world.receive("A", "D", JoinRequest(world.machines["D"].uuid, False))
-    world.deliver(JoinHeld, to="D") if world.master_of("D") == "A" else world.receive(
-        "D", "A", MasterIs(address_of("A"))
-    )
+    world.deliver(JoinHeld, to="D") if world.master_of("D") == "A" else world.name_master("D", "A", "A")
     world.sent.clear()
     world.settled("ABCE", version=4)
     world.deliver_all()

@@ -1,0 +1,54 @@
+"""Which incarnation lives at an address: a late message of a dead one neither removes the member that is there nor lets it in.
+
+Somebody asks for the cluster from an address of which another incarnation is on the list, or waits to be let in. Either that
+member was restarted, or the message is an old one. Nothing in the message can tell: a wall clock may go back between two lives,
+and a member keeps nothing on disk in which it could count them. So the one that asks is asked whether it lives. Its reply is
+newer than the question, the other incarnation was there before the question, and no two processes have one address at a time: so
+whoever replies is the later of the two, and the other one is dead. A dead one never replies. That costs a restarted member one
+round trip, and others nothing.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Evidence
+from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.state import IncarnationCheck, Membership
+from quarterdeck.backend.core.membership.views import admission
+from quarterdeck.backend.core.messages import JoinRequest, LinkProbe
+
+
+def is_another(state: Membership, address: Address, uuid: str) -> bool:
+    """Whether `uuid` is not the incarnation of `address` that is on the list, or waits to be let in."""
+    peer, asking = state.peers.get(address), state.asking_to_join.get(address)
+    return (peer is not None and peer.uuid != uuid) or (asking is not None and asking.uuid != uuid)
+
+
+def check(state: Membership, address: Address, uuid: str, request: JoinRequest | None = None) -> None:
+    """Ask `uuid` whether it lives at `address`. If it replies, `request` is looked at again.
+
+    To ask it again is the same question, so that an answer may take its time. Another incarnation makes it void.
+    """
+    checks = state.incarnation_checks
+    for gone in [one for one in checks if one not in state.peers and one not in state.asking_to_join]:
+        del checks[gone]
+    asked = checks.get(address)
+    if asked is None or asked.uuid != uuid:
+        asked = checks[address] = IncarnationCheck(uuid, state.next_token())
+    asked.request = request or asked.request
+    state.send(address, LinkProbe(state.uuid, uuid, asked.token))
+
+
+def on_reply(state: Membership, now: int, sender: Address, token: str) -> None:
+    """The incarnation that was asked lives: every other one of its address is dead."""
+    asked = state.incarnation_checks.get(sender)
+    if asked is None or asked.token != token:
+        return
+    del state.incarnation_checks[sender]
+    if is_another(state, sender, asked.uuid):
+        state.asking_to_join.pop(sender, None)
+        suspicion.suspect(
+            state, now, sender, Evidence("new-incarnation", "a new life of the same address asks to join")
+        )
+    if asked.request is not None and not is_another(state, sender, asked.uuid):
+        admission.on_join_request(state, now, sender, asked.request)
