@@ -11,8 +11,8 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operatio
 from quarterdeck.backend.core.data.map_service import MapService, entries_of
 from quarterdeck.backend.core.effects import Answered, Happened, Transmit
 from quarterdeck.backend.core.events import Event
-from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
-from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership, Peer
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector, Peer
+from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message

@@ -12,7 +12,8 @@ from quarterdeck.backend.core.causes import Reason, StateCause, StateRefusalCaus
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
 from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused
 from quarterdeck.backend.core.membership.split_brain import merging
-from quarterdeck.backend.core.membership.state import Membership, StateChange, StateChangeRequest, StateLocked
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import StateChange, StateChangeRequest, StateLocked
 from quarterdeck.backend.core.messages import (
     StateDecision,
     StateDecisionAck,

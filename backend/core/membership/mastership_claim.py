@@ -15,9 +15,10 @@ from quarterdeck.backend.core.causes import ClaimEndCause, Reason
 from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation, suspicion
-from quarterdeck.backend.core.membership.failure_detection.failure_detector import detector
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
 from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.membership.state import Claim, Membership, Peer
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Claim
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.member_list import MemberList, mint_lineage
 from quarterdeck.backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, MasterCause, Reason, RecordId
-from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
+from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.data.state import Data
 from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
 from quarterdeck.backend.core.events import FORM, Event, MasterChanged, MergeVerdict, Record
-from quarterdeck.backend.core.membership.failure_detection.failure_detector import FailureDetector, late_after_us
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us
+from quarterdeck.backend.core.membership.undertakings import (
+    Admission,
+    Claim,
+    DisconnectionReports,
+    IncarnationCheck,
+    JoinSearch,
+    LinkProof,
+    Merge,
+    ProbeSchedule,
+    StateChange,
+    StateChangeRequest,
+    StateLocked,
+)
 from quarterdeck.backend.core.membership.views.identity import ListMetadata, Randomness, fresh_uuid
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import JoinRequest, MembersUpdate, Message
+from quarterdeck.backend.core.messages import JoinRequest, Message
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationService
 from quarterdeck.backend.core.partitions.state import Partitions
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import Timers
-
-MergePhase = Literal["proving", "freezing", "offering", "telling"]
 
 Stopwatch = Callable[[], int]
 """Microseconds that really pass, from anywhere on."""
@@ -44,182 +53,6 @@ class MemberConfiguration(Struct, frozen=True):
     lite: bool = False
     cluster_name: str = "dev"
     zone: str = ""
-
-
-class Peer:
-    """Another member of the list: its incarnation, and what came from it."""
-
-    __slots__ = ("behind_since_us", "confirmed_us", "detector", "faults", "late", "uuid", "version")
-
-    def __init__(self, uuid: str, detector: FailureDetector, now: int) -> None:
-        self.uuid = uuid
-        self.detector = detector
-        self.confirmed_us = now
-        """When it last confirmed that it follows this master (chapter `master_confirmation`)."""
-        self.version = 0
-        """While it is behind this master: the version of its list, and since when (chapter `publishing`)."""
-        self.behind_since_us = 0
-        self.faults = 0
-        """Connection faults in a row (chapter `connection_loss`)."""
-        self.late = False
-        """Whether its heartbeat was said to be late (chapter `heartbeat_lateness`)."""
-
-
-@dataclass(slots=True)
-class HeldJoin:
-    """A join that waits until links are proven (chapter `readmission`)."""
-
-    missing: dict[str, Address]
-    """Uuid and address of those to whom the link is not proven yet."""
-    proven: set[str]
-    next_probe_us: int
-    delay_us: int
-
-
-@dataclass(slots=True)
-class JoinSearch:
-    """The joiner's search for its cluster (chapter `joining`). None of it outlives the joining."""
-
-    begun_us: int
-    """When the search began."""
-    deadline_us: int
-    token: str
-    """Names this search in all its questions, and in the answers to them: any other answer is not for this incarnation."""
-    targets: tuple[Address, ...] = ()
-    """Whom this round asks."""
-    round_ends_us: int = 0
-    unreachable: dict[Address, str] = field(default_factory=dict)
-    """Who cannot be asked in this round, and why."""
-    without_master: set[Address] = field(default_factory=set)
-    """Who answered in this round that it knows no master."""
-    failures: dict[Address, str] = field(default_factory=dict)
-    """The last reason why each address did not help, over all rounds."""
-    attempt: int = 1
-    requests_to_master: int = 0
-    asked_to_join: set[Address] = field(default_factory=set)
-    """Every master that was asked to let this incarnation in: an answer may come late, when another one is asked already."""
-    target: Address | None = None
-    """The master of the cluster that this incarnation is to merge into: asked first, and never given up for good."""
-    target_until_us: int = 0
-    early_update: MembersUpdate | None = None
-    """A list from the master that came before the answer to the join request."""
-    held: HeldJoin | None = None
-    """While the master keeps this joiner waiting for its links (chapter `readmission`)."""
-    granted_to: Address | None = None
-    """Whose bid to form the cluster this member granted in this round: one only."""
-    bid_votes: dict[Address, bool] | None = None
-    """While bidding to form the cluster: who was asked, and who has granted it."""
-    bids: int = 0
-    """How many bids it has made so far, the present one included."""
-
-
-@dataclass(slots=True)
-class IncarnationCheck:
-    """The question whether the incarnation that asks for the cluster lives at its address (chapter `present_incarnation`)."""
-
-    uuid: str
-    token: str
-    request: JoinRequest | None = None
-    """What to look at again when it does."""
-
-
-@dataclass(slots=True)
-class Admission:
-    """Joins whose answers wait until the others have the new list (chapter `admission`)."""
-
-    joiners: dict[Address, str]
-    """Address and uuid of those let in together."""
-    version: int
-    waiting: set[Address]
-    expected: int
-    listed: RecordId | None = None
-    """The record of the list with the joiners."""
-
-
-@dataclass(slots=True)
-class Claim:
-    """A mastership claim under way (chapter `mastership_claim`)."""
-
-    latest: MemberList
-    deadline_us: int
-    token: str
-    asked: dict[Address, str] = field(default_factory=dict)
-    """Everyone asked, and the incarnation that was asked."""
-    accepted: set[Address] = field(default_factory=set)
-    refused: set[Address] = field(default_factory=set)
-    refusals: dict[Address, str] = field(default_factory=dict)
-    """The last reason of each who did not accept."""
-    watched: dict[Address, Peer] = field(default_factory=dict)
-    """Those asked who are not on the claimant's own list: it watches them, and sends heartbeats to those who have accepted."""
-    delay_us: int = 0
-    """How long it waited before it asked again; 0 before the first time."""
-    started: RecordId | None = None
-
-
-@dataclass(slots=True)
-class ProbeSchedule:
-    """When a suspect is probed next (chapter `link_probes`)."""
-
-    next_us: int
-    delay_us: int
-
-
-@dataclass(slots=True)
-class LinkProof:
-    """The proof of links to the members of another cluster, asked for by this member's master (chapter `link_probes`)."""
-
-    token: str
-    asked_by: Address
-    missing: dict[Address, str]
-    deadline_us: int
-
-
-@dataclass(slots=True)
-class DisconnectionReports:
-    """What slaves have reported of one another (chapter `disconnection_reports`)."""
-
-    by_reporter: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
-    changed_us: int = 0
-
-
-@dataclass(slots=True)
-class StateLocked:
-    """A cluster state change that this slave has agreed to hold still for (chapter `cluster_state`)."""
-
-    token: str
-    until_us: int
-
-
-@dataclass(slots=True)
-class StateChangeRequest:
-    """The state that an operator wants, while this slave asks its master for it (chapter `cluster_state`)."""
-
-    wanted: ClusterState
-    until_us: int
-    token: str
-
-
-@dataclass(slots=True)
-class StateChange:
-    """A cluster state change that this master leads (chapter `cluster_state`)."""
-
-    token: str
-    wanted: ClusterStanding
-    waiting: set[Address]
-    deadline_us: int
-    decided: bool = False
-
-
-@dataclass(slots=True)
-class Merge:
-    """The merge of this master's cluster into another, under way (chapter `merging`)."""
-
-    token: str
-    remote: ClusterProfile
-    deadline_us: int
-    phase: MergePhase
-    waiting: set[Address] = field(default_factory=set)
-    started: RecordId | None = None
 
 
 class Membership:

@@ -1,5 +1,7 @@
 """The mastership claim (seed 000, Mastership Claim Process)."""
 
+import pytest
+
 from quarterdeck.backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.messages import (
@@ -203,3 +205,69 @@ def test_the_same_refusal_is_told_once() -> None:
         world.drop(Heartbeat)
         world.deliver_all(dead="A")
     assert len(world.seen("B", ClaimAnswered)) == 1
+
+
+def claimed_with_two_lives_of_c() -> tuple[SteppedCluster, list[MastershipClaim]]:
+    """B claims and asks C; D's answer tells that another incarnation of C has joined since. B's questions to C."""
+    world = SteppedCluster()
+    world.settled("ABCD")
+    early = world.machines["C"]
+    late = world.born("C", "A")
+    world.with_lists(D=(6, "ABDC"))
+    world.machines["C"] = early
+    world.suspect("D", "A")
+    world.suspect("B", "A")
+    (to_early,) = world.messages(MastershipClaim, to="C")
+    world.drop(MastershipClaim, to="C")
+    world.deliver(MastershipClaim, to="D")
+    world.deliver(ClaimAccepted)
+    (to_late,) = world.messages(MastershipClaim, to="C")
+    assert (to_early.to_uuid, to_late.to_uuid) == (early.uuid, late.uuid)
+    world.sent.clear()
+    return world, [to_early, to_late]
+
+
+def test_an_acceptance_by_an_earlier_incarnation_does_not_count() -> None:
+    """It accepted and died; nobody knows whether the one that is there now follows the claimant."""
+    world, (to_early, _) = claimed_with_two_lives_of_c()
+    world.suspect("C", "A")
+    world.receive("C", "B", to_early)
+    world.deliver(ClaimAccepted)
+    assert world.inspect("B").is_claiming
+    world.live(9, dead="AC")
+    assert world.list_of("B") == (7, "BD")
+
+
+def test_nor_does_its_refusal() -> None:
+    world, (to_early, to_late) = claimed_with_two_lives_of_c()
+    world.receive("B", "C", ClaimRefused(False, "late", to_early.token, to_early.to_uuid))
+    assert world.inspect("B").is_claiming
+    world.receive("B", "C", ClaimRefused(False, "it will not", to_late.token, to_late.to_uuid))
+    world.live(1, dead="AC")
+    assert world.list_of("B") == (7, "BD")
+
+
+def test_an_acceptance_of_an_earlier_claim_does_not_count() -> None:
+    """The claimant has been restarted, and claims again."""
+    world = SteppedCluster()
+    world.settled("ABC")
+    world.suspect("B", "A")
+    (asked,) = world.messages(MastershipClaim, to="C")
+    members = world.inspect("C").members
+    assert members is not None
+    accepted = ClaimAccepted(members, world.inspect("C").standing, "the claim of an earlier life", asked.to_uuid)
+    world.receive("B", "C", accepted)
+    assert world.inspect("B").is_claiming
+
+
+@pytest.mark.parametrize("trusted", ["A", "B", "AB"])
+def test_a_follower_accepts_only_when_it_suspects_all_who_are_older(trusted: str) -> None:
+    """Document 000: "D accepts the mastership claim of C only if it also suspects A and B"."""
+    world = SteppedCluster()
+    world.settled("ABCD")
+    world.suspect("D", "".join(sorted(set("AB") - set(trusted))))
+    world.suspect("C", "AB")
+    world.deliver(MastershipClaim, to="D")
+    (answer,) = world.messages(ClaimRefused, to="C")
+    assert answer.retry and world.master_of("D") != "C"
+    assert not world.messages(ClaimAccepted)

@@ -39,6 +39,25 @@ class FailureDetector(Protocol):
         """When at the earliest the member may have to be suspected if nothing more is heard; 0 when that is not known."""
 
 
+class Peer:
+    """Another member of the list: its incarnation, and what came from it."""
+
+    __slots__ = ("behind_since_us", "confirmed_us", "detector", "faults", "late", "uuid", "version")
+
+    def __init__(self, uuid: str, detector: FailureDetector, now: int) -> None:
+        self.uuid = uuid
+        self.detector = detector
+        self.confirmed_us = now
+        """When it last confirmed that it follows this master (chapter `master_confirmation`)."""
+        self.version = 0
+        """While it is behind this master: the version of its list, and since when (chapter `publishing`)."""
+        self.behind_since_us = 0
+        self.faults = 0
+        """Connection faults in a row (chapter `connection_loss`)."""
+        self.late = False
+        """Whether its heartbeat was said to be late (chapter `heartbeat_lateness`)."""
+
+
 def detector(settings: Settings, now: int) -> FailureDetector:
     """A new detector of the kind that `settings` ask for."""
     if settings.failure_detector == "phi-accrual":

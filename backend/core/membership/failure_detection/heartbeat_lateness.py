@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import HeartbeatLate
-from quarterdeck.backend.core.membership.state import Membership, Peer
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
+from quarterdeck.backend.core.membership.state import Membership
 
 
 def look_at(state: Membership, now: int, address: Address, peer: Peer) -> None:

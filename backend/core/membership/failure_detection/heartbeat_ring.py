@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_lateness, link_probes, suspicion
-from quarterdeck.backend.core.membership.state import Membership, Peer
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
+from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.messages import FailureReport
 
 

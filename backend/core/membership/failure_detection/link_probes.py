@@ -11,7 +11,8 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, suspicion
 from quarterdeck.backend.core.membership.split_brain import merging
-from quarterdeck.backend.core.membership.state import LinkProof, Membership, ProbeSchedule
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import LinkProof, ProbeSchedule
 from quarterdeck.backend.core.membership.views import present_incarnation, readmission
 from quarterdeck.backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
 from quarterdeck.backend.core.properties import SECOND_US

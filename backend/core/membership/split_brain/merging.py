@@ -22,7 +22,8 @@ from quarterdeck.backend.core.membership import cluster_state, mastership_claim
 from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
-from quarterdeck.backend.core.membership.state import Membership, Merge, MergePhase
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Merge, MergePhase
 from quarterdeck.backend.core.membership.views import joining, readmission
 from quarterdeck.backend.core.membership.views.identity import fresh_uuid
 from quarterdeck.backend.core.messages import (

@@ -11,7 +11,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import MemberAdmitted
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.state import Admission, Membership
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Admission
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing, readmission
 from quarterdeck.backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
 from quarterdeck.backend.core.properties import SECOND_US

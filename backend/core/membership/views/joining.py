@@ -21,7 +21,8 @@ from quarterdeck.backend.core.membership.failure_detection import (
 )
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
-from quarterdeck.backend.core.membership.state import JoinSearch, Membership
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import JoinSearch
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList, first_list

@@ -13,7 +13,8 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.membership.failure_detection import suspicion
-from quarterdeck.backend.core.membership.state import IncarnationCheck, Membership
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import IncarnationCheck
 from quarterdeck.backend.core.membership.views import admission
 from quarterdeck.backend.core.messages import JoinRequest, LinkProbe
 

@@ -17,10 +17,10 @@ from quarterdeck.backend.core.membership.failure_detection import (
     heartbeat_ring,
     suspicion,
 )
-from quarterdeck.backend.core.membership.failure_detection.failure_detector import detector
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import remember_members
-from quarterdeck.backend.core.membership.state import Membership, Peer
+from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import minimum_cluster_size
 from quarterdeck.backend.core.membership.views.identity import ListMetadata, Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList

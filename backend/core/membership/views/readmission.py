@@ -11,7 +11,8 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinDelayed, MemberHeldBack
 from quarterdeck.backend.core.membership.failure_detection import link_probes
-from quarterdeck.backend.core.membership.state import HeldJoin, Membership
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import HeldJoin
 from quarterdeck.backend.core.membership.views import joining
 from quarterdeck.backend.core.messages import JoinHeld, JoinRequest
 

@@ -94,11 +94,12 @@ def test_a_bidder_waits_for_the_votes_of_all_whom_it_has_asked() -> None:
     world = SteppedCluster()
     world.born("A", "ABC")
     world.start("A")
+    token = world.search_token_of("A")
     for name in "BC":
-        world.receive("A", name, MasterIs(None))
-    world.receive("A", "B", FormationVote(True))
+        world.receive("A", name, MasterIs(None, token))
+    world.receive("A", "B", FormationVote(True, token, 1))
     assert not world.machines["A"].joined
-    world.receive("A", "C", FormationVote(True))
+    world.receive("A", "C", FormationVote(True, token, 1))
     assert world.list_of("A") == (1, "A")
 
 
