@@ -235,7 +235,13 @@ class MapNetwork:
             state.partitions.active[migration.partition] = ActiveMigration(migration, event)
             for service in state.services:
                 service.before(self.now, event)
-        return self.states[owner].services[0].replicate(migration.partition, self.settings.transfer_chunk_bytes)
+        return self.chunks_of(owner, migration.partition)
+
+    def chunks_of(self, owner: str, partition: int) -> Iterator[bytes]:
+        service = self.states[owner].services[0]
+        cursor = service.begin_copy(partition)
+        while chunk := service.next_chunk(partition, cursor, self.settings.transfer_chunk_bytes):
+            yield chunk
 
     def take_chunks(self, migration: Migration, chunks: Iterator[bytes]) -> int:
         """How many chunks the destination took until it had all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopMember
@@ -44,10 +44,16 @@ class FakeService:
         self.open[event.partition] = event
         self.told.append(("before", event.partition))
 
-    def replicate(self, partition: int, chunk_bytes: int) -> Iterator[bytes]:
+    def begin_copy(self, partition: int) -> list[int]:
+        return [0]
+
+    def next_chunk(self, partition: int, cursor: list[int], chunk_bytes: int) -> bytes | None:
         content = self.held[partition]
-        yield b"%d" % len(content)
-        yield from content
+        (number,) = cursor
+        cursor[0] += 1
+        if number == 0:
+            return b"%d" % len(content)
+        return content[number - 1] if number <= len(content) else None
 
     def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
         assert self.open[event.partition] == event

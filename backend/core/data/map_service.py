@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from quarterdeck.backend.core.data.partition_store import PartitionStore
-from quarterdeck.backend.core.data.replication import anti_entropy, backups, replica_sending, replica_sync
-from quarterdeck.backend.core.data.replication.store_transfer import Staging, chunks_of
+from quarterdeck.backend.core.data.replication import (
+    anti_entropy,
+    backups,
+    replica_sending,
+    replica_sync,
+    store_transfer,
+)
+from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
 
@@ -29,9 +33,13 @@ class MapService:
         replica_sync.forget(self._state, now, event.partition)
         replica_sending.stop(self._state, event.partition)
 
-    def replicate(self, partition: int, chunk_bytes: int) -> Iterator[bytes]:
-        """The store in chunks, made as they are asked for; see `store_transfer`."""
-        return chunks_of(self._state.data.stores[partition], chunk_bytes)
+    def begin_copy(self, partition: int) -> StoreCursor:
+        """Nothing of the store is sent."""
+        return StoreCursor()
+
+    def next_chunk(self, partition: int, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
+        """The next chunk of the store; see `store_transfer`."""
+        return store_transfer.next_chunk(self._state.data.stores[partition], cursor, chunk_bytes)
 
     def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
         """Stage the chunk. True when all is here, or when the first one shows that the present store is the same.

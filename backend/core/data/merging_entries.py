@@ -7,15 +7,14 @@ brings it. The batches are calls like any other, so none is merged twice, and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections import deque
 
 from quarterdeck.backend.core.data.calls import map_calls
 from quarterdeck.backend.core.data.calls.call_results import partition_count
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.data.messages import MergeBatch
-from quarterdeck.backend.core.data.partition_store import PartitionStore, partition_of
-from quarterdeck.backend.core.data.state import MERGING, MergeEntries, MergeEntry
+from quarterdeck.backend.core.data.partition_store import Entry, partition_of
+from quarterdeck.backend.core.data.state import MERGING, MergeEntries
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
 
@@ -38,10 +37,10 @@ def collect(state: Membership) -> MergeEntries | None:
     earlier = state.data.merge_entries
     if not stores and earlier is None:
         return None
-    entries: Iterator[MergeEntry] = chain.from_iterable(map(_entries_of, stores))
+    brought = deque((name, entries) for store in stores for name, entries in store.maps.items())
     if earlier is not None:
-        entries = chain(_not_offered(earlier), entries)
-    return MergeEntries(entries)
+        brought.extendleft(reversed(_not_placed(earlier)))
+    return MergeEntries(brought)
 
 
 def adopt(state: Membership, now: int, merge_entries: MergeEntries | None) -> None:
@@ -96,24 +95,24 @@ def on_merging_timer(state: Membership, now: int) -> None:
 
 def _next_batch(merge_entries: MergeEntries, policy: str, partitions: int) -> tuple[int, MergeBatch] | None:
     """The next entries that go to one map in one partition, with the partition."""
-    first = merge_entries.put_back or next(merge_entries.entries, None)
-    merge_entries.put_back = None
-    if first is None:
+    brought = merge_entries.brought
+    while brought and not brought[0][1]:
+        brought.popleft()
+    if not brought:
         return None
-    map, key, entry = first
+    map, entries = brought[0]
+    key, entry = entries.popitem()
     partition = partition_of(map, key, partitions)
-    entries = [(key, entry)]
+    taken = [(key, entry)]
     size = len(key) + len(entry.value)
-    while len(entries) < MOST_ENTRIES and size < MOST_BYTES:
-        following = next(merge_entries.entries, None)
-        if following is None:
+    while entries and len(taken) < MOST_ENTRIES and size < MOST_BYTES:
+        key, entry = entries.popitem()
+        if partition_of(map, key, partitions) != partition:
+            entries[key] = entry
             break
-        if following[0] != map or partition_of(map, following[1], partitions) != partition:
-            merge_entries.put_back = following
-            break
-        entries.append(following[1:])
-        size += len(following[1]) + len(following[2].value)
-    return partition, MergeBatch(map, tuple(entries), policy)
+        taken.append((key, entry))
+        size += len(key) + len(entry.value)
+    return partition, MergeBatch(map, tuple(taken), policy)
 
 
 def _is_responsible_for(state: Membership, partition: int) -> bool:
@@ -125,16 +124,6 @@ def _is_responsible_for(state: Membership, partition: int) -> bool:
     return first == state.uuid
 
 
-def _entries_of(store: PartitionStore) -> Iterator[MergeEntry]:
-    for name, entries in store.maps.items():
-        for key, entry in entries.items():
-            yield name, key, entry
-
-
-def _not_offered(merge_entries: MergeEntries) -> Iterator[MergeEntry]:
-    for offer in merge_entries.in_flight.values():
-        for key, entry in offer.entries:
-            yield offer.map, key, entry
-    if merge_entries.put_back is not None:
-        yield merge_entries.put_back
-    yield from merge_entries.entries
+def _not_placed(earlier: MergeEntries) -> list[tuple[str, dict[str, Entry]]]:
+    """What an earlier incarnation has brought along and not offered, or offered without an answer."""
+    return [*((offer.map, dict(offer.entries)) for offer in earlier.in_flight.values()), *earlier.brought]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import UNWRITTEN, Entry, PartitionStore, Stamp
-from quarterdeck.backend.core.data.replication.store_transfer import Staging
+from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas
 
 # The caller
@@ -99,7 +98,8 @@ class Outgoing:
 
     receiver: Replica
     token: str
-    chunks: Iterator[bytes]
+    cursor: StoreCursor
+    """How much of the store is sent."""
     unacknowledged: dict[int, bytes] = field(default_factory=dict)
     next_number: int = 0
     exhausted: bool = False
@@ -126,10 +126,6 @@ class Incoming:
 # After a merge of clusters
 
 
-MergeEntry = tuple[str, str, Entry]
-"""Map, key and entry."""
-
-
 MERGING = "merging-entries"
 """Name of the timer that offers the next batches."""
 
@@ -138,10 +134,8 @@ MERGING = "merging-entries"
 class MergeEntries:
     """What an incarnation brings along from the cluster that it comes from (chapter `merging_entries`)."""
 
-    entries: Iterator[MergeEntry]
-    """What is still to be offered."""
-    put_back: MergeEntry | None = None
-    """The next one, which did not fit into the last batch."""
+    brought: deque[tuple[str, dict[str, Entry]]]
+    """What is still to be offered: maps, each with entries by key; the last entry of the first is the next one."""
     in_flight: dict[int, MergeBatch] = field(default_factory=dict)
     """Batches that are not answered, by number."""
     batches: int = 0

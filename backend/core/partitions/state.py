@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, RecordId
@@ -24,11 +23,12 @@ from quarterdeck.backend.core.partitions.table.replica import VersionedRow
 class OutgoingCopy:
     """The owner's side of a copy under way (chapter `migration_transfer`)."""
 
-    chunks: Iterator[tuple[str, bytes, bool]]
-    """What is still to be sent: the name of the service, its chunk, and whether that is the service's first one. The last has no
-    service."""
     begun_us: int
     resend_us: int
+    service: int = 0
+    """The place of the service, among those of the member, whose chunks are sent."""
+    cursor: Any = None
+    """How much of that service's chunks is sent; None when nothing is."""
     in_flight: dict[int, MigrationChunk] = field(default_factory=dict)
     """Sent and not acknowledged, by number."""
     sent: int = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.messages import SyncAck, SyncChunk, SyncRequest
 from quarterdeck.backend.core.data.replication import backups
-from quarterdeck.backend.core.data.replication.store_transfer import chunks_of
+from quarterdeck.backend.core.data.replication.store_transfer import StoreCursor, next_chunk
 from quarterdeck.backend.core.data.state import Outgoing
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.table.replica import Replica
@@ -37,8 +37,7 @@ def on_sync_request(state: Membership, now: int, sender: Address, request: SyncR
     present = state.data.outgoing.get((request.partition, request.backup))
     if present is not None and present.token == request.token:
         return
-    chunks = chunks_of(state.data.stores[request.partition], state.settings.transfer_chunk_bytes)
-    outgoing = Outgoing(receiver, request.token, chunks, give_up_us=now + GIVE_UP_US)
+    outgoing = Outgoing(receiver, request.token, StoreCursor(), give_up_us=now + GIVE_UP_US)
     state.data.outgoing[request.partition, request.backup] = outgoing
     backups.mark_out_of_step(state, now, request.partition, request.backup)
     _send_some(state, now, request.partition, outgoing)
@@ -90,8 +89,9 @@ def on_sending_timer(state: Membership, now: int) -> None:
 
 def _send_some(state: Membership, now: int, partition: int, outgoing: Outgoing) -> None:
     """Send until the window is full or all is sent."""
+    store = state.data.stores[partition]
     while not outgoing.exhausted and len(outgoing.unacknowledged) < state.settings.transfer_window_chunks:
-        payload = next(outgoing.chunks, None)
+        payload = next_chunk(store, outgoing.cursor, state.settings.transfer_chunk_bytes)
         if payload is None:
             outgoing.exhausted = True
             break

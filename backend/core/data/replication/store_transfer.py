@@ -6,8 +6,6 @@ not be written meanwhile: its owner sees to that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 from msgspec import Struct
 
@@ -45,35 +43,51 @@ _encode = msgspec.msgpack.Encoder().encode
 _decoder = msgspec.msgpack.Decoder(Chunk)
 
 
-def chunks_of(store: PartitionStore, chunk_bytes: int) -> Iterator[bytes]:
-    """The store in chunks of about `chunk_bytes`, the head first."""
-    sessions = list(store.sessions.items())
-    yield _encode(StoreHead(store.stamp, store.digest, store.entries, len(sessions)))
-    yield from _session_chunks(sessions, chunk_bytes)
-    for name, entries in store.maps.items():
-        taken: list[tuple[str, Entry]] = []
-        size = 0
-        for key, entry in entries.items():
-            taken.append((key, entry))
-            size += len(key) + len(entry.value) + ENTRY_OVERHEAD_BYTES
-            if size >= chunk_bytes:
-                yield _encode(EntryChunk(name, taken))
-                taken, size = [], 0
-        if taken:
-            yield _encode(EntryChunk(name, taken))
+class StoreCursor(Struct):
+    """How much of a store is sent: plain data, so that a member can be copied in the middle of a transfer."""
+
+    sessions: list[tuple[str, Session]] | None = None
+    """Those that are still to be sent, the next one last; None before the head is sent."""
+    maps: list[str] = []
+    """The maps of which nothing is sent, the next one last."""
+    map: str = ""
+    keys: list[str] = []
+    """The keys of `map` that are still to be sent, the next one last."""
 
 
-def _session_chunks(sessions: list[tuple[str, Session]], chunk_bytes: int) -> Iterator[bytes]:
+def next_chunk(store: PartitionStore, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
+    """The next chunk of about `chunk_bytes`, the head first; None when all is sent."""
+    if cursor.sessions is None:
+        cursor.sessions, cursor.maps = list(reversed(store.sessions.items())), list(reversed(store.maps))
+        return _encode(StoreHead(store.stamp, store.digest, store.entries, len(cursor.sessions)))
+    if cursor.sessions:
+        return _encode(SessionChunk(_take_sessions(cursor.sessions, chunk_bytes)))
+    if not cursor.keys:
+        if not cursor.maps:
+            return None
+        cursor.map = cursor.maps.pop()
+        cursor.keys = list(reversed(store.maps[cursor.map]))
+    return _encode(EntryChunk(cursor.map, _take_entries(store.maps[cursor.map], cursor.keys, chunk_bytes)))
+
+
+def _take_sessions(sessions: list[tuple[str, Session]], chunk_bytes: int) -> list[tuple[str, Session]]:
     taken: list[tuple[str, Session]] = []
     size = 0
-    for one in sessions:
-        taken.append(one)
-        size += len(_encode(one))
-        if size >= chunk_bytes:
-            yield _encode(SessionChunk(taken))
-            taken, size = [], 0
-    if taken:
-        yield _encode(SessionChunk(taken))
+    while sessions and size < chunk_bytes:
+        taken.append(sessions.pop())
+        size += len(_encode(taken[-1]))
+    return taken
+
+
+def _take_entries(entries: dict[str, Entry], keys: list[str], chunk_bytes: int) -> list[tuple[str, Entry]]:
+    taken: list[tuple[str, Entry]] = []
+    size = 0
+    while keys and size < chunk_bytes:
+        key = keys.pop()
+        entry = entries[key]
+        taken.append((key, entry))
+        size += len(key) + len(entry.value) + ENTRY_OVERHEAD_BYTES
+    return taken
 
 
 class Staging:

@@ -5,8 +5,7 @@ The distributed map is one such service; others can be added beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -45,9 +44,15 @@ class MigrationService(Protocol):
         """The migration begins here."""
         ...
 
-    def replicate(self, partition: int, chunk_bytes: int) -> Iterator[bytes]:
-        """At the owner: the partition's data in chunks of about so many bytes, made as they are asked for. The first one is made
-        to let the destination say that it has all of it already."""
+    def begin_copy(self, partition: int) -> Any:
+        """At the owner: the place before the partition's first chunk. It is plain data, which can be stored and compared."""
+        ...
+
+    def next_chunk(self, partition: int, cursor: Any, chunk_bytes: int) -> bytes | None:
+        """At the owner: the next chunk of about so many bytes, and `cursor` moves past it; None when there is no more.
+
+        The first one is made to let the destination say that it has all of it already.
+        """
         ...
 
     def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:

@@ -7,7 +7,6 @@ lets no client change it, until the end is known. Chunks are made one by one, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
@@ -74,8 +73,7 @@ def begin_copy(state: Membership, now: int, master: Address, migration: Migratio
         _reject(state, now, migration, "source", objection)
         return MigrationReport(migration.id, objection.problem, objection.retry)
     active = _accept(state, now, migration, "source")
-    active.sending = OutgoingCopy(iter(()), begun_us=now, resend_us=now + RESEND_US)
-    active.sending.chunks = _chunks(state, active.sending, migration.partition)
+    active.sending = OutgoingCopy(begun_us=now, resend_us=now + RESEND_US)
     _send_more(state, now, active, active.sending)
     return None
 
@@ -119,23 +117,26 @@ def on_transfer_timer(state: Membership, now: int) -> None:
     _plan_timer(state)
 
 
-def _chunks(state: Membership, sending: OutgoingCopy, partition: int) -> Iterator[tuple[str, bytes, bool]]:
-    """All chunks of all services, made when they are asked for, and the end."""
-    for service in state.services:
-        opens = True
-        for payload in service.replicate(partition, state.settings.transfer_chunk_bytes):
-            yield service.name, payload, opens
-            opens = False
-            if service.name in sending.satisfied:
-                break
-    yield "", b"", False
+def _next_chunk(state: Membership, sending: OutgoingCopy, partition: int) -> tuple[str, bytes, bool]:
+    """The name of the service whose turn it is, its next chunk, and whether that is its first one. The last has no service."""
+    while sending.service < len(state.services):
+        service = state.services[sending.service]
+        opens = sending.cursor is None
+        if opens:
+            sending.cursor = service.begin_copy(partition)
+        if service.name not in sending.satisfied:
+            payload = service.next_chunk(partition, sending.cursor, state.settings.transfer_chunk_bytes)
+            if payload is not None:
+                return service.name, payload, opens
+        sending.service, sending.cursor = sending.service + 1, None
+    return "", b"", False
 
 
 def _send_more(state: Membership, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
     """Fill the window. The first chunk of a service goes alone: it may be all that the destination needs."""
     window = state.settings.transfer_window_chunks
     while not sending.ended and sending.opening < 0 and len(sending.in_flight) < window:
-        service, payload, opens = next(sending.chunks)
+        service, payload, opens = _next_chunk(state, sending, active.migration.partition)
         chunk = MigrationChunk(active.migration, sending.sent, service, payload)
         if opens:
             sending.opening = chunk.number
