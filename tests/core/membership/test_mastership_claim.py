@@ -14,8 +14,9 @@ from quarterdeck.backend.core.messages import (
     MembersUpdate,
     WhoIsMaster,
 )
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.member_state import state_of
-from tests.core.stepped_cluster import SteppedCluster, address_of, names_of
+from tests.core.stepped_cluster import SteppedCluster, address_of, names_of, training_settings
 
 
 def example_of_seed_000() -> SteppedCluster:
@@ -184,6 +185,33 @@ def test_a_member_that_says_goodbye_during_the_claim_holds_nothing_up() -> None:
     world.sent = [one for one in world.sent if "C" not in one[:2]]
     world.deliver_all(dead="AC")
     assert world.list_of("B") == world.list_of("D") == (5, "BD")
+
+
+def test_a_follower_that_says_goodbye_before_the_end_is_not_on_the_list() -> None:
+    world = SteppedCluster()
+    world.settled("ABCD")
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.deliver(MastershipClaim, to="C")
+    world.deliver(ClaimAccepted)
+    world.receive("B", "C", Leave(world.machines["C"].uuid))
+    assert world.inspect("B").is_claiming
+    world.suspect("D", "A")
+    world.live(1, dead="AC")
+    assert world.list_of("B") == world.list_of("D") == (5, "BD")
+
+
+def test_who_sends_heartbeats_and_no_answer_is_given_up_when_the_time_is_over() -> None:
+    world = SteppedCluster(training_settings(mastership_claim_timeout_us=3 * SECOND_US))
+    world.settled("ABCD")
+    world.suspect("C", "A")
+    world.suspect("D", "A")
+    world.loses = lambda sender, receiver, message: isinstance(message, MastershipClaim) and receiver == "D"
+    world.suspect("B", "A")
+    world.live(2.9, dead="A")
+    assert world.inspect("B").is_claiming
+    world.live(0.2, dead="A")
+    assert world.list_of("B") == world.list_of("C") == (5, "BC")
 
 
 def test_a_claimant_that_is_asked_for_the_master_keeps_silent() -> None:
