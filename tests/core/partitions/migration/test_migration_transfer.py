@@ -12,7 +12,9 @@ from quarterdeck.backend.core.partitions.messages import (
     MigrationRequest,
     TableUpdate,
 )
+from quarterdeck.backend.core.partitions.table.replica import Replica
 from tests.core.member_state import state_of
+from tests.core.stepped_cluster import address_of
 from tests.core.stepped_partitions import FakeService, SteppedPartitions
 
 # A is master and holds nothing; partition 0 moves from B to D.
@@ -146,6 +148,21 @@ def test_a_stale_version_is_rejected() -> None:
     assert world.holders(0) == "CD" and not world.complaints()
 
 
+def test_a_destination_that_missed_a_change_of_the_row_waits_for_it() -> None:
+    """Otherwise it would commit on top of the row that it knows, and have another content under the same version."""
+    world = SteppedPartitions(1, 2)
+    world.with_table("ABCDE", "BC-")
+    world.loses = lambda sender, receiver, message: receiver == "E" and isinstance(message, TableUpdate)
+    world.migrate("A", "BCD")  # which E does not hear of
+    world.run(1)
+    world.migrate("A", "BED")
+    world.run(0.5)
+    assert world.row("E", 0) == "BC-" and not world.seen("E", MigrationAccepted)
+    world.loses = lambda *_: False
+    world.run(4)
+    assert world.row("E", 0) == "BED" and not world.complaints()
+
+
 def test_a_request_for_a_version_that_is_past_fails() -> None:
     world = a_move()
     sender, receiver, request = world.take_message(MigrationRequest)
@@ -200,6 +217,15 @@ def test_a_chunk_of_somebody_who_is_not_the_owner_is_refused() -> None:
     _, _, chunk = world.take_message(MigrationChunk)
     world.receive("D", "C", chunk)
     assert world.messages(MigrationChunkAck, to="C")[0].problem and not world.parts("D").active
+
+
+def test_a_chunk_for_an_earlier_life_of_the_destination_is_refused() -> None:
+    world = a_move()
+    world.until(MigrationChunk)
+    _, _, chunk = world.take_message(MigrationChunk)
+    earlier = structs.replace(chunk.migration, destination=Replica(address_of("D"), "an earlier life"))
+    world.receive("D", "B", structs.replace(chunk, migration=earlier))
+    assert world.messages(MigrationChunkAck, to="B")[0].problem and not world.parts("D").active
 
 
 def test_a_late_chunk_of_a_decided_migration_changes_nothing() -> None:
