@@ -64,11 +64,10 @@ class Exploration(Struct, frozen=True):
 class Explorer:
     """Explores one model. Every new state is reached on one way; all ways together pass through all states."""
 
-    def __init__(self, model: Model, *, most_states: int, converge_every: int = 500) -> None:
-        """The search ends after `most_states`. One way in `converge_every` is followed by calm."""
+    def __init__(self, model: Model, *, most_states: int) -> None:
+        """The search ends after `most_states`."""
         self.model = model
         self._most_states = most_states
-        self._converge_every = converge_every
         self._inputs = Inputs()
         self.incarnations = FrozenIncarnations(self._inputs)
         self.transitions = Transitions(model, self._inputs, self.incarnations)
@@ -103,7 +102,7 @@ class Explorer:
                     frontier.append((following, depth + 1))
             if is_end:
                 ends += 1
-                is_calm = ends % self._converge_every == 1
+                is_calm = ends % self.model.calm_every == 1 or self.model.calm_every == 1
                 converged += is_calm
                 found = self._judge(forming, _way_to(state, came_from), is_calm=is_calm)
             if time.monotonic() - told > PROGRESS_INTERVAL_SECONDS:

@@ -44,6 +44,10 @@ class Model(Struct, frozen=True):
     prompt: tuple[str, ...] = ("heartbeat",)
     """Kinds of messages that arrive at once or, where the link is cut, never: their order is not explored."""
 
+    calm_every: int = 500
+    """Of the ways through the model, the first and then one in so many is followed by calm: all links are healed, the members
+    have to become one cluster, and what was written is read."""
+
     @property
     def labels(self) -> tuple[str, ...]:
         """All members that may ever run."""

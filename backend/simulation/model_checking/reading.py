@@ -65,6 +65,7 @@ class ModelFile(ScenarioModel):
     before: tuple[CommandAction, ...] = ()
     commands: tuple[CommandAction, ...] = ()
     prompt: MessageKinds = ("heartbeat",)
+    calm_every: Annotated[int, Field(ge=1, strict=True)] = Field(default=500, alias="calm-every")
     bounds: BoundsFile = BoundsFile()
 
     def model(self, name: str) -> Model:
@@ -80,6 +81,7 @@ class ModelFile(ScenarioModel):
             self.join_lists,
             _commands(self.before),
             self.prompt,
+            self.calm_every,
         )
 
 

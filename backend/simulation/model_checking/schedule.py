@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from quarterdeck.backend.core.commands.commands import CallMap
+from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
@@ -96,9 +98,22 @@ def repeated(model: Model, steps: Iterable[ScheduledStep]) -> Repetition:
     state = transitions.healed(state)
     bound_us = convergence_bound_us(transitions.settings, len(model.labels))
     state = calm(transitions, state, state.now_us + 2 * bound_us)
+    state = _read_everything(transitions, state)
     violations = checker.conclude(state.now_us, bound_us).violations
     violation = violations[0] if violations else _why_not_one_cluster(state, incarnations)
     return Repetition(violation, tuple(records))
+
+
+def _read_everything(transitions: Transitions, state: State) -> State:
+    """Read what was written, at the first member that runs: the invariants judge what it finds."""
+    place = next((place for place, member in enumerate(state.members) if member != DOWN), DOWN)
+    calls = [command.operation for command in transitions.sequence if isinstance(command, CallMap)]
+    keys = dict.fromkeys((one.map, one.key) for one in calls if isinstance(one, Put))
+    if place != DOWN and keys:
+        for number, (map, key) in enumerate(keys, start=len(transitions.sequence) + 1):
+            state = transitions.ask(state, place, number, Get(map, key))
+        state = calm(transitions, state, state.now_us + transitions.settings.call_timeout_us)
+    return state
 
 
 def _choice(transitions: Transitions, state: State, inputs: Inputs, step: ScheduledStep, number: int) -> Choice:

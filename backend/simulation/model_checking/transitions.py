@@ -14,6 +14,7 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StartMember,
 )
+from quarterdeck.backend.core.data.calls.operations import Operation
 from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
 from quarterdeck.backend.core.inputs import TICK, Call, Input, MemberOrder, PeerUnreachable, Receive
 from quarterdeck.backend.core.links import LinkCommand, LinkConditions
@@ -118,6 +119,10 @@ class Transitions:
     def start(self, state: State, label: str) -> State:
         """What comes of a new process of the member `label`."""
         return self._start(state, self._label_places[label])
+
+    def ask(self, state: State, place: int, number: int, operation: Operation) -> State:
+        """What comes of a client's operation at the member at `place`."""
+        return self._step(state, place, self._inputs.number(Call(number, operation, watched=True)))
 
     def at_beginning(self, state: State) -> State:
         """The same with nothing spent but commands."""

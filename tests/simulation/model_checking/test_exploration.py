@@ -9,21 +9,28 @@ import sys
 import msgspec
 import pytest
 
+from quarterdeck.backend.core import member
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views import admission, present_incarnation
 from quarterdeck.backend.core.membership.views.member_list import MemberList
+from quarterdeck.backend.core.messages import JoinRequest
+from quarterdeck.backend.core.partitions.arrangement import repartitioning
+from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
 from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Explorer
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
 from quarterdeck.backend.simulation.model_checking.schedule import ScheduleDoesNotFit, ScheduledStep, repeated
 from tests.thoroughness import long_after
 
-A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8))
+A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8), calm_every=100)
 MOST_STATES = 300_000
 ENOUGH_STATES = 1_500
 
 
 def explored(model: Model, most_states: int = MOST_STATES) -> Exploration:
-    return Explorer(model, most_states=most_states, converge_every=100).explore()
+    return Explorer(model, most_states=most_states).explore()
 
 
 def test_all_orders_of_a_crash_are_looked_at_and_none_does_harm() -> None:
@@ -103,3 +110,25 @@ def test_all_states_of_every_shipped_model_are_sound(name: str) -> None:
     exploration = Explorer(load_model(name), most_states=2_000_000).explore()
     assert exploration.found is None
     assert exploration.exhausted
+
+
+def test_a_late_request_of_an_earlier_incarnation_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the question whether it lives, an incarnation that is dead takes the place of the one that has joined."""
+    model = msgspec.structs.replace(load_model("rejoin"), bounds=Bounds(late=1, ticks=1))
+    assert explored(model).found is None
+
+    def believe(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
+        admission.on_join_request(state, now, sender, request)
+        if asked := state.incarnation_checks.get(sender):
+            present_incarnation.on_reply(state, now, sender, asked.token)
+
+    monkeypatch.setitem(member.MESSAGE_HANDLERS, JoinRequest, believe)
+    found = explored(model).found
+    assert found is not None and found.violation.invariant == "incarnation order"
+
+
+def test_a_leaver_that_drops_its_copies_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rule that nothing is cleared at a member that is still there, one crash loses what it held."""
+    monkeypatch.setattr(repartitioning, "_steps", lambda row, target, leaving: plan_migrations(row, target).steps)
+    found = explored(load_model("graceful-stop")).found
+    assert found is not None and found.violation.invariant == "no lost write"
