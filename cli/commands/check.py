@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +32,9 @@ def check(
         int | None, typer.Option(min=0, help="So often a clock may go on while messages are on their way.")
     ] = None,
     ticks: Annotated[int | None, typer.Option(min=1, help="So often members may be woken by their clocks.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes, for several models; as many as processors when not given.")
+    ] = None,
     most_states: Annotated[int, typer.Option(min=1, help="Give a model up after so many states.")] = 1_000_000,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the schedule of a violation there, to be repeated.")
@@ -65,8 +70,8 @@ def check(
         if value is not None
     }
     rows = []
-    for name, model in chosen:
-        exploration = _explored(model, bounds, most_states)
+    explorations = _explorations([model for _, model in chosen], bounds, most_states, jobs or os.cpu_count() or 1)
+    for (name, _), exploration in zip(chosen, explorations, strict=True):
         rows.append(_row(exploration))
         if exploration.found is not None:
             say(f"{name}: {exploration.found.violation.invariant}: {exploration.found.violation.text}")
@@ -108,6 +113,23 @@ def _repeat(file: Path, journal: Path | None, output: Format) -> None:
     )
     if violation:
         raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _explorations(models: list[Model], bounds: dict[str, int], most_states: int, jobs: int) -> Iterator[Exploration]:
+    """One after the other, whichever is ready first."""
+    from concurrent.futures import ProcessPoolExecutor
+    from functools import partial
+    from multiprocessing import get_context
+
+    attempt = partial(_explored, bounds=bounds, most_states=most_states)
+    if len(models) == 1 or jobs == 1:
+        yield from map(attempt, models)
+        return
+    with ProcessPoolExecutor(min(jobs, len(models)), mp_context=get_context("spawn")) as processes:
+        try:
+            yield from processes.map(attempt, models)
+        finally:
+            processes.shutdown(wait=False, cancel_futures=True)
 
 
 def _explored(model: Model, bounds: dict[str, int], most_states: int) -> Exploration:

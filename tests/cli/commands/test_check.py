@@ -45,7 +45,9 @@ def test_bounds_can_be_changed(quarterdeck: Quarterdeck, tmp_path: Path) -> None
     assert more["states"] > few["states"]
 
 
-def test_models_are_listed(quarterdeck: Quarterdeck) -> None:
+def test_models_are_listed_and_run_beside_one_another(quarterdeck: Quarterdeck) -> None:
+    several = quarterdeck("check", "claim", "join", "--most-states", "200", "--jobs", "2")
+    assert [row["model"] for row in json.loads(several.stdout)] == ["claim", "join"]
     listed = json.loads(quarterdeck("check", "--list").stdout)
     assert {"claim", "founding", "join", "merge"} <= {row["model"] for row in listed}
 
