@@ -9,7 +9,7 @@ from quarterdeck.backend.core.events import (
     MemberRemoved,
     SuspicionRaised,
 )
-from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.messages import Heartbeat, JoinHeld, JoinRequest
 from quarterdeck.backend.core.properties import Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, names_of, training_settings
@@ -130,6 +130,9 @@ def test_a_new_suspicion_starts_the_quiet_period_anew() -> None:
     world.now = 100
     report(world, "B", "CD")
     assert changed_us(world) == 100
+    world.now = 200
+    report(world, "D", "C")
+    assert changed_us(world) == 200
 
 
 def test_the_mirror_image_of_a_known_suspicion_does_not() -> None:
@@ -193,6 +196,15 @@ def test_figure_5() -> None:
     assert world.list_of("A") == (5, "ACD")
     (resolved,) = world.seen("A", DisconnectionResolved)
     assert (names_of(resolved.keep), names_of(resolved.remove), resolved.exact) == ("ACD", "B", True)
+
+
+def test_who_was_removed_for_its_links_has_to_prove_them() -> None:
+    world = cluster()
+    report(world, "B", "CD")
+    beat_for(world, 3)
+    assert world.list_of("A")[1] == "ACD"
+    world.receive("A", "B", JoinRequest("the next life", False))
+    assert world.messages(JoinHeld, to="B") and world.list_of("A")[1] == "ACD"
 
 
 def test_figure_5_from_the_cut_on() -> None:

@@ -1,6 +1,7 @@
 """Publishing the table and the completed migrations (seed 004, 1.1 and 2.1; behaviour 8.4)."""
 
 import msgspec
+from msgspec import structs
 
 from quarterdeck.backend.core.messages import MembersUpdate
 from quarterdeck.backend.core.partitions.events import CompletedEvicted, TableChanged
@@ -101,7 +102,7 @@ def test_an_overtaken_publication_does_not_bring_completed_migrations_back_for_g
 
 def test_the_next_life_at_an_address_has_acknowledged_nothing() -> None:
     world = quiet("AB", "BC", "CA", members="ABC")
-    world.join("C", "AB")  # the list goes from one life to the next within one step of the master
+    world.join("C", "B")  # which names A: its join request is the first that A hears of it
     world.run(5)
     assert not world.complaints(losses=False), world.complaints(losses=False)
 
@@ -112,6 +113,7 @@ def test_only_the_master_is_listened_to() -> None:
     _, _, update = world.take_message(TableUpdate, to="C")
     world.sent.clear()
     world.receive("C", "D", update)  # not the master
+    world.receive("C", "D", structs.replace(update, master=world.machines["D"].uuid))  # which led before
     another = msgspec.structs.replace(update, master="another incarnation", number=99)
     world.receive("C", "A", another)  # another life at the master's address
     assert world.row("C", 0) == "BC" and not world.sent
