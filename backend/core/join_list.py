@@ -40,11 +40,15 @@ def parse_join_list(
 
 
 def resolve_join_list(
-    entries: Iterable[str], addresses: Mapping[str, Address], *, port_try_count: int = DEFAULT_PORT_TRY_COUNT
+    entries: Iterable[str],
+    addresses: Mapping[str, Address],
+    *,
+    base_port: int = DEFAULT_PORT,
+    port_try_count: int = DEFAULT_PORT_TRY_COUNT,
 ) -> tuple[Address, ...]:
     """A join list in which members may stand by their labels, whose `addresses` are given. Raises `BadJoinList`."""
     words = [addresses.get(entry, entry) for entry in entries]
-    return parse_join_list(words, port_try_count=port_try_count)
+    return parse_join_list(words, base_port=base_port, port_try_count=port_try_count)
 
 
 def _expand(word: str, base_port: int, port_try_count: int) -> list[Address]:

@@ -10,6 +10,7 @@ from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCl
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.runner import live_options
 from quarterdeck.backend.training.tutor import Tutor
 
 
@@ -27,16 +28,7 @@ class LiveDemo(LocalCluster):
 
     def __init__(self, scenario: Scenario, demo: str, journal: JournalWriter | None = None) -> None:
         """Recorded in `journal`, if there is one. Raises `PortsExhausted` when there are not enough free ports."""
-        super().__init__(
-            scenario.members,
-            name=demo,
-            settings=scenario.timing(),
-            join_lists=scenario.join_lists,
-            late=scenario.late,
-            lite=scenario.lite,
-            zones=scenario.zones,
-            journal=journal,
-        )
+        super().__init__(scenario.members, name=demo, **live_options(scenario), journal=journal)
         self.demo = demo
         self.seed: int | None = None
         self.lesson = Lesson(Tutor(scenario), self, self.started)

@@ -14,7 +14,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Protocol
 
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster
+from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster, MemberOptions
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
@@ -65,20 +65,24 @@ def run_live(
     what every member believes. The cluster itself writes to `journal`. `kind` says what its members run in: this process,
     or each in one of its own. Raises `CommandTimedOut`, and whatever starting and closing the cluster raises.
     """
-    cluster = kind(
-        scenario.members,
-        settings=scenario.timing(),
-        join_lists=scenario.join_lists,
-        late=scenario.late,
-        lite=scenario.lite,
-        zones=scenario.zones,
-        journal=journal,
-        base_port=base_port,
-    )
+    cluster = kind(scenario.members, **live_options(scenario), journal=journal, base_port=base_port)
     try:
         return run_on(cluster, scenario, narrate)
     finally:
         cluster.close()
+
+
+def live_options(scenario: Scenario) -> MemberOptions:
+    """What a live cluster has to know of a scenario's members besides their labels."""
+    return MemberOptions(
+        settings=scenario.timing(),
+        settings_of=scenario.settings_of(),
+        cluster_names=scenario.cluster_names,
+        join_lists=scenario.join_lists,
+        late=scenario.late,
+        lite=scenario.lite,
+        zones=scenario.zones,
+    )
 
 
 def run_on(cluster: StartingCluster, scenario: Scenario, narrate: Narrate) -> Outcome:

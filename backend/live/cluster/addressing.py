@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 
-from quarterdeck.backend.core.address import HIGHEST_PORT
+from quarterdeck.backend.core.address import HIGHEST_PORT, Address, port_of
+from quarterdeck.backend.core.join_list import resolve_join_list
 
 PORTS_TRIED = 100
 """How many ports from the base port on are looked at, as the product does (``network.port.port-count``)."""
@@ -75,10 +76,21 @@ def checked_labels(labels: Sequence[str] | int) -> tuple[str, ...]:
     return found
 
 
-def checked_join_lists(join_lists: Mapping[str, Sequence[str]], labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The same join lists. Raises ValueError for one that names a label that is not among `labels`."""
+def checked_join_lists(
+    join_lists: Mapping[str, Sequence[str]], addresses: Mapping[str, Address], port_try_count: int
+) -> dict[str, tuple[Address, ...]]:
+    """The join lists as addresses. A host without a port stands for ports counted up from that of the first member.
+
+    Raises ValueError for one of no member, or with an entry that is neither a label nor an address.
+    """
+    found = {}
     for label, entries in join_lists.items():
-        unknown = next((name for name in (label, *entries) if name not in labels), None)
+        strangers = [entry for entry in entries if ":" in entry or "." in entry]
+        unknown = next((name for name in (label, *entries) if name not in (*addresses, *strangers)), None)
         if unknown is not None:
-            raise ValueError(f'the join list of {label} has the unknown label "{unknown}"; known: {", ".join(labels)}')
-    return {label: tuple(entries) for label, entries in join_lists.items()}
+            raise ValueError(
+                f'the join list of {label} has the unknown label "{unknown}"; known: {", ".join(addresses)}'
+            )
+        base_port = port_of(next(iter(addresses.values())))
+        found[label] = resolve_join_list(entries, addresses, base_port=base_port, port_try_count=port_try_count)
+    return found

@@ -57,17 +57,24 @@ GOODBYE_TIMEOUT_SECONDS = 10.0
 _LOG = logging.getLogger(__name__)
 
 
-class Options(TypedDict, total=False):
-    """What every `LiveCluster` takes besides its labels."""
+class MemberOptions(TypedDict, total=False):
+    """What is said of the members of a `LiveCluster` besides their labels."""
 
-    name: str
     settings: Settings | None
-    journal: JournalWriter | None
-    base_port: int
+    settings_of: Mapping[str, Settings] | None
+    cluster_names: Mapping[str, str] | None
     join_lists: Mapping[str, Sequence[str]] | None
     late: Collection[str]
     lite: Collection[str]
     zones: Mapping[str, str] | None
+
+
+class Options(MemberOptions, total=False):
+    """What every `LiveCluster` takes besides its labels."""
+
+    name: str
+    journal: JournalWriter | None
+    base_port: int
     seed: int | None
     timeouts: Timeouts
 
@@ -75,10 +82,11 @@ class Options(TypedDict, total=False):
 class LiveCluster(ABC):
     """Members on ports from `base_port` up, started in the order of `labels`, each once the one before it has joined.
 
-    `labels` may be a number: 3 stands for n1, n2, n3. `join_lists` names, by label, whom a member asks for its cluster;
-    by default all. Who is `late` is started by a command only, who is `lite` holds no data; `zones` says where members
-    stand, for groups that are zone-aware. Records go to `drain` and to
-    `journal`, which names the run and stays the caller's to close. `seed` determines uuids, losses and duplicates.
+    `labels` may be a number: 3 stands for n1, n2, n3. `join_lists` names, by label, whom a member asks for its cluster, by
+    labels, addresses and hosts; by default all. Who has settings or a cluster name of its own keeps them in each incarnation.
+    Who is `late` is started by a command only, who is `lite` holds no data; `zones` says where members stand, for groups that
+    are zone-aware. Records go to `drain` and to `journal`, which names the run and stays the caller's to close. `seed`
+    determines uuids, losses and duplicates.
 
     Raises ValueError for labels that cannot be, `PortsExhausted` when there are not enough free ports. `started` is
     done when these members have been started; it fails with OSError when a port was taken in the meantime.
@@ -93,6 +101,8 @@ class LiveCluster(ABC):
         *,
         name: str = "dev",
         settings: Settings | None = None,
+        settings_of: Mapping[str, Settings] | None = None,
+        cluster_names: Mapping[str, str] | None = None,
         journal: JournalWriter | None = None,
         base_port: int = BASE_PORT,
         join_lists: Mapping[str, Sequence[str]] | None = None,
@@ -103,7 +113,6 @@ class LiveCluster(ABC):
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
     ) -> None:
         self._labels = checked_labels(labels)
-        self._join_lists = checked_join_lists(join_lists or {}, self._labels)
         self._prompt = tuple(label for label in self._labels if label not in late)
         self._lite = frozenset(lite)
         self._zones = zones or {}
@@ -111,12 +120,18 @@ class LiveCluster(ABC):
         self.addresses: Mapping[str, Address] = {
             label: make_address(HOST, port) for label, port in zip(self._labels, self._ports.ports, strict=True)
         }
+        self._settings = settings or Settings.of(preset="training")
+        self._settings_of, self._cluster_names = settings_of or {}, cluster_names or {}
+        try:
+            self._join_lists = checked_join_lists(join_lists or {}, self.addresses, self._settings.join_port_try_count)
+        except ValueError:
+            self._ports.release()
+            raise
         self.run = uuid4().hex if journal is None else journal.run
         self.journal_path = None if journal is None else journal.directory
         """Where the run is recorded; None when it is not."""
         self.started: Future[None] = Future()
         self._name = name
-        self._settings = settings or Settings.of(preset="training")
         self._seed = self.run if seed is None else str(seed)
         self._timeouts = timeouts
         self._clock = RunClock.started_now()
@@ -340,7 +355,8 @@ class LiveCluster(ABC):
     async def _stop(self, host: Host) -> None:
         """Return when the member has said goodbye. Raises `CommandRefused` when it dies before, or takes too long."""
         await host.execute(StopMember(host.label))
-        seconds = self._settings.graceful_shutdown_us / SECOND_US + GOODBYE_TIMEOUT_SECONDS
+        settings = self._settings_of.get(host.label, self._settings)
+        seconds = settings.graceful_shutdown_us / SECOND_US + GOODBYE_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(seconds):
                 left = await host.wait_ended()
@@ -356,12 +372,12 @@ class LiveCluster(ABC):
             run=self.run,
             label=label,
             address=self.addresses[label],
-            join_list=tuple(self.addresses[other] for other in self._join_lists.get(label, self._labels)),
-            settings=self._settings,
+            join_list=self._join_lists.get(label, tuple(self.addresses.values())),
+            settings=self._settings_of.get(label, self._settings),
             utc_origin_us=self._clock.utc_origin_us,
             lite=label in self._lite,
             zone=self._zones.get(label, ""),
-            cluster_name=self._name,
+            cluster_name=self._cluster_names.get(label, self._name),
         )
         host = self._hosts[label] = self._host(configuration, self._incarnations[label], self._kill_points.get(label))
         try:

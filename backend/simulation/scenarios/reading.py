@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.core.properties import BadProperty, Settings
 from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
     FieldPath,
@@ -126,10 +126,16 @@ def _names(model: type[ScenarioModel]) -> list[str]:
 
 
 def _property_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
+    settings = Settings()
     try:
-        scenario.timing()
+        settings = scenario.timing()
     except BadProperty as problem:
         yield ("settings", problem.name), str(problem).removeprefix(f"{problem.name}: ")
+    for label, values in scenario.member_settings.items():
+        try:
+            settings.with_properties(values)
+        except BadProperty as problem:
+            yield ("member-settings", label, problem.name), str(problem).removeprefix(f"{problem.name}: ")
 
 
 def _order_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:

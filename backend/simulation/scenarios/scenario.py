@@ -18,6 +18,7 @@ from quarterdeck.backend.simulation.scenarios.questions import Question
 from quarterdeck.backend.simulation.scenarios.values import (
     AnyLabels,
     Duration,
+    Entries,
     Label,
     Labels,
     Members,
@@ -208,9 +209,14 @@ class ClockSettings(ScenarioModel):
         return Clock(self.rate, {jump.at_us: jump.by_us for jump in self.jumps})
 
 
+Values = dict[str, Annotated[Any, AfterValidator(plain_value)]]
+"""Of properties by name."""
+
+
 class Scenario(ScenarioModel):
     """A whole scenario. `members` start in this order, but for those that are `late`: they wait for a `start` step.
-    Those that are `lite` hold no data. `zones` names where members stand, for groups that are zone-aware.
+    Those that are `lite` hold no data. `zones` names where members stand, for groups that are zone-aware. What
+    `member_settings` and `cluster_names` say of a member holds in each of its incarnations.
 
     `join_lists` holds only those that do not list everybody. `latency` and `clocks` are for simulated runs: live members
     have the network and the clock of their machine. `chapter`, `goal`, `minutes` and `seed_of` are for trainees: where it
@@ -224,8 +230,10 @@ class Scenario(ScenarioModel):
     minutes: float | None = Field(default=None, gt=0, le=600)
     seed_of: str = Field(default="", alias="seed-of")
     members: Members
-    settings: dict[str, Annotated[Any, AfterValidator(plain_value)]] = {}
-    join_lists: dict[Label, Labels] = Field(default={}, alias="join-lists")
+    settings: Values = {}
+    member_settings: dict[Label, Values] = Field(default={}, alias="member-settings")
+    cluster_names: dict[Label, Name] = Field(default={}, alias="cluster-names")
+    join_lists: dict[Label, Entries] = Field(default={}, alias="join-lists")
     late: AnyLabels = ()
     lite: AnyLabels = ()
     zones: dict[Label, str] = {}
@@ -241,3 +249,8 @@ class Scenario(ScenarioModel):
     def timing(self) -> Settings:
         """The training preset with the scenario's settings on top. Raises `BadProperty`."""
         return Settings.of(self.settings, preset="training")
+
+    def settings_of(self) -> dict[str, Settings]:
+        """The settings of the members that have some of their own, by label. Raises `BadProperty`."""
+        common = self.timing()
+        return {label: common.with_properties(values) for label, values in self.member_settings.items()}

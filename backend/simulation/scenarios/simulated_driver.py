@@ -40,6 +40,8 @@ class SimulatedDriver:
             scenario.members,
             seed=seed,
             settings=scenario.timing(),
+            settings_of=scenario.settings_of(),
+            cluster_names=scenario.cluster_names,
             join_lists=scenario.join_lists,
             lite=scenario.lite,
             zones=scenario.zones,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
 
 from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, BadProperty, PropertyValue, check_changeable
 from quarterdeck.backend.documents.yaml_document import did_you_mean
@@ -44,6 +45,22 @@ def _well_formed_label(label: str) -> str:
     if not LABEL_FORM.fullmatch(label):
         raise ValueError(f"{label!r} is no label; begin with a letter and go on with letters, digits, '-', '_' or '.'")
     return label
+
+
+def _join_entry(entry: str, info: ValidationInfo) -> str:
+    """A label, or an address. A host without a port has to look like one, so that a mistaken label is told as that."""
+    labels = (info.context or {}).get("labels")
+    if labels is None or entry in labels:
+        return entry
+    if "." not in entry and ":" not in entry:
+        raise ValueError(
+            f"there is no member {entry!r}; {did_you_mean(entry, labels)}; a host is written with its port"
+        )
+    try:
+        parse_join_list([entry])
+    except BadJoinList as problem:
+        raise ValueError(str(problem).partition(": ")[2]) from problem
+    return entry
 
 
 def _one_or_many(value: object) -> object:
@@ -112,7 +129,10 @@ Members = Annotated[
 ]
 EventKind = Annotated[str, AfterValidator(_known_kind)]
 MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(_one_or_many)]
-Entries = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
+Entries = Annotated[
+    tuple[Annotated[str, AfterValidator(_join_entry)], ...], BeforeValidator(_one_or_many), Field(min_length=1)
+]
+"""Of a join list: labels, addresses, and hosts, which stand for a few ports."""
 Version = Annotated[int, Field(ge=0, strict=True)]
 Properties = Annotated[
     dict[str, Annotated[Any, AfterValidator(plain_value)]], Field(min_length=1), AfterValidator(_changeable)

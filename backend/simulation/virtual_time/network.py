@@ -39,6 +39,8 @@ class Network:
         self.messages = 0
         """Sent so far, whether they arrived or not; heartbeats that are left out are counted as well."""
         self.links = LinkConditions()
+        self.has_several_names = False
+        """Whether members of different clusters may meet: their handshakes fail."""
         self.elision = Elision(latency, self._enqueue) if elide_heartbeats else None
         self._order = 0
         self._fingerprint = fingerprint
@@ -70,7 +72,7 @@ class Network:
         model = self._latency_model
         batch: DeliveryBatch
         self.messages += len(deliveries)
-        if self.links.conditions or model.model != "uniform":
+        if self.links.conditions or self.has_several_names or model.model != "uniform":
             batch = [arrival for delivery in deliveries for arrival in self._on_link(sender, *delivery)]
         elif deliveries[0][1].__class__ is Heartbeat:
             self._broadcast(sender, deliveries)
@@ -106,6 +108,10 @@ class Network:
     def _on_link(self, sender: Node, address: Address, message: Message) -> Iterator[Arrival]:
         """When and where a message arrives under the condition of its link: not at all, once or twice."""
         target = self.nodes[address]
+        if target.machine is not None and target.cluster_name != sender.cluster_name:
+            reason = f"belongs to the cluster {target.cluster_name!r}, not {sender.cluster_name!r}"
+            self.report_unreachable(sender, target, reason)
+            return
         condition = self.links.of(sender.label, target.label)
         first_us = self._latency_model.sample_us(self._latency())
         received = Receive(sender.address, message)

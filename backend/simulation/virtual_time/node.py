@@ -32,6 +32,7 @@ class Node:
     __slots__ = (
         "address",
         "clock",
+        "cluster_name",
         "code",
         "deliveries",
         "inbox",
@@ -57,6 +58,7 @@ class Node:
         self.member_configuration = member_configuration
         self.label = member_configuration.label
         self.address = member_configuration.address
+        self.cluster_name = member_configuration.cluster_name
         self.clock = clock
         self.needs_slow_path = clock is not None
         """Whether an arrival cannot simply be handed over: the member is paused, or has a clock of its own."""

@@ -7,7 +7,7 @@ stands in one queue ordered by virtual time and then by the order of entry. So o
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
 
@@ -41,6 +41,7 @@ from quarterdeck.backend.core.inputs import (
     PeerUnreachable,
     Receive,
 )
+from quarterdeck.backend.core.join_list import resolve_join_list
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
@@ -65,7 +66,7 @@ class World:
 
     `labels` are all members that may ever run; none is started. `on_record` gets every record as it happens, `on_answer` the
     number of every call that has ended, and its answer. Members without a clock in `clocks` share the run's time, and all
-    records bear it.
+    records bear it. Who has settings or a cluster name of its own keeps them in each incarnation. Raises `BadJoinList`.
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class World:
         *,
         seed: int,
         settings: Settings,
+        settings_of: Mapping[str, Settings] | None = None,
+        cluster_names: Mapping[str, str] | None = None,
         join_lists: Mapping[str, Sequence[str]] | None = None,
         lite: Collection[str] = (),
         zones: Mapping[str, str] | None = None,
@@ -97,22 +100,37 @@ class World:
         self._own_records = 0
         self._fingerprint = Fingerprint()
         self._settings = settings
+        settings_of, cluster_names = settings_of or {}, cluster_names or {}
         self._late_after_us = late_after_us(settings)
         self._settled_at = 0
-        elide = elide_heartbeats and can_elide(settings, latency) and not clocks
+        elide = elide_heartbeats and can_elide(settings, latency) and not (clocks or settings_of)
         self._network = Network(seed, latency, self._fingerprint, elide_heartbeats=elide)
+        self._network.has_several_names = bool(cluster_names)
         addresses = {label: make_address("127.0.0.1", FIRST_PORT + place) for place, label in enumerate(labels)}
-        everybody = tuple(addresses.values())
         self.nodes: dict[str, Node] = {}
         for place, (label, address) in enumerate(addresses.items()):
-            known = (join_lists or {}).get(label)
-            join_list = everybody if known is None else tuple(addresses[one] for one in known)
+            own = settings_of.get(label, settings)
+            join_list = resolve_join_list(
+                (join_lists or {}).get(label, labels),
+                addresses,
+                base_port=FIRST_PORT,
+                port_try_count=own.join_port_try_count,
+            )
             member_configuration = MemberConfiguration(
-                self.run, label, address, join_list, settings, lite=label in lite, zone=(zones or {}).get(label, "")
+                self.run,
+                label,
+                address,
+                join_list,
+                own,
+                lite=label in lite,
+                zone=(zones or {}).get(label, ""),
+                cluster_name=cluster_names.get(label, MemberConfiguration.cluster_name),
             )
             node = Node(place, member_configuration, (clocks or {}).get(label))
             node.process = _Process(self, node)
             self.nodes[label] = self._network.nodes[address] = node
+        for node in self.nodes.values():
+            self._make_room(node.member_configuration.join_list)
 
     @property
     def now_us(self) -> int:
@@ -165,8 +183,7 @@ class World:
             case SetJoinList(label):
                 self._step(label, self._resolved(command))
             case SuspectMember(label):
-                own = {label: node.address for label, node in self.nodes.items()}
-                self._step(label, with_addresses(command, own))
+                self._step(label, with_addresses(command, self._addresses()))
             case SetProperties(label):
                 self._network.stop_eliding()  # that is proven for heartbeats of one pace only
                 self._step(label, command)
@@ -224,16 +241,22 @@ class World:
         self._carry_out(node, machine.step(node.local_us(self.now_us), input))
 
     def _resolved(self, command: SetJoinList) -> SetJoinList:
-        """The same with addresses. Strangers on the list get a place where nobody will ever listen."""
-        own = {label: node.address for label, node in self.nodes.items()}
-        resolved = with_addresses(command, own, self._settings.join_port_try_count)
+        """The same with addresses."""
+        resolved = with_addresses(command, self._addresses(), self._settings.join_port_try_count)
+        self._make_room(map(Address, resolved.addresses))
+        return resolved
+
+    def _addresses(self) -> dict[str, Address]:
+        return {label: node.address for label, node in self.nodes.items()}
+
+    def _make_room(self, addresses: Iterable[Address]) -> None:
+        """Addresses that are no member's get a place where nobody listens. Raises `CommandRefused` when there are too many."""
         known = self._network.nodes
-        strangers = [Address(address) for address in resolved.addresses if address not in known]
+        strangers = [address for address in dict.fromkeys(addresses) if address not in known]
         if len(known) + len(strangers) > MOST_NODES:
             raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
         for address in strangers:
             known[address] = Node(len(known), MemberConfiguration(self.run, address, address, (), self._settings))
-        return resolved
 
     def _start(self, node: Node) -> None:
         node.lives += 1
