@@ -7,6 +7,11 @@ from itertools import groupby
 from textual.app import App
 from textual.pilot import Pilot
 
+from quarterdeck.app.console import Console
+
+TICKS = 3
+"""Records of one tick are listed at the next, and a view that opens then is painted at the third."""
+
 
 def screen_text(app: App[None]) -> str:
     """Every line of the screen, without blanks at the right."""
@@ -27,6 +32,8 @@ def screen_tones(app: App[None]) -> str:
 
 
 async def settle(pilot: Pilot[None]) -> None:
-    """Let the console's clock tick and the screen be painted."""
-    await pilot.pause(0.35)
-    await pilot.pause()
+    """Let the console's clock tick and the screen be painted: what comes at one tick is shown at the next."""
+    assert isinstance(pilot.app, Console)
+    for _ in range(TICKS):
+        pilot.app._tick()
+        await pilot.pause()
