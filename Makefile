@@ -17,6 +17,9 @@ pipeline: .venv/.pipeline  ## add what `quarterdeck audit` needs: Spark and a Ja
 web: .venv/.web  ## the console in a browser on this machine; prints the URL
 	@$(BIN)/quarterdeck web
 
+# Hundreds of processes would compile the same modules again where an environment forbids Python to keep what it compiled.
+test test-long: export PYTHONDONTWRITEBYTECODE =
+
 test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on three processes, for many of them wait
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 

@@ -1,31 +1,47 @@
-"""The command line as people run it: a child process of its own, with its own folders."""
+"""The command line as people run it, with a home of its own: mostly in this process, which saves the start of another."""
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.service.member_log import LEVEL_LOGGER
+
 Quarterdeck = Callable[..., "subprocess.CompletedProcess[str]"]
+"""Run `quarterdeck` with these arguments, no terminal, `typed` at its stdin, and names in the environment."""
 
 
 @pytest.fixture
-def quarterdeck(tmp_path: Path) -> Quarterdeck:
-    """Run `quarterdeck` with these arguments, no terminal, and a home of its own."""
-    environment = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), "TERM": "dumb"}
+def home(tmp_path: Path) -> dict[str, str]:
+    """What stands in the environment of each run: folders of its own, and no settings of whoever runs the tests."""
+    return {
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "TERM": "dumb",
+    }
 
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+
+@pytest.fixture
+def quarterdeck_process(home: dict[str, str]) -> Quarterdeck:
+    """In a process of its own: for what only shows there, as equal runs in different processes do."""
+
+    def run(*arguments: str | Path, typed: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", *map(str, arguments)],
-            env=environment,
+            env={**_without_settings(), **home, **environment},
             text=True,
             capture_output=True,
             check=False,
-            stdin=subprocess.DEVNULL,
+            input=typed,
             timeout=150,
         )
 
@@ -33,22 +49,42 @@ def quarterdeck(tmp_path: Path) -> Quarterdeck:
 
 
 @pytest.fixture
-def quarterdeck_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def quarterdeck(
+    home: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Quarterdeck:
-    """The same in this process, which saves its start: for what ends before anything begins, as bad input does."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("TERM", "dumb")
+    """In this process."""
 
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str | Path, typed: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         from quarterdeck.cli.main import run
 
         words = ["quarterdeck", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", words)
-        with pytest.raises(SystemExit) as ended:
+        capsys.readouterr()
+        with monkeypatch.context() as here, _logging_as_before(), pytest.raises(SystemExit) as ended:
+            for name in os.environ.keys() - _without_settings().keys():
+                here.delenv(name)
+            for name, value in {**home, **environment}.items():
+                here.setenv(name, value)
+            here.setattr(sys, "argv", words)
+            here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode()), encoding="utf-8"))
             run()
         code = ended.value.code
         return subprocess.CompletedProcess(words, code if isinstance(code, int) else 0, *capsys.readouterr())
 
     return run
+
+
+@contextmanager
+def _logging_as_before() -> Iterator[None]:
+    """Commands that run members say where logs go, for the whole process."""
+    root, of_members = logging.getLogger(), logging.getLogger(LEVEL_LOGGER)
+    handlers, levels = root.handlers[:], (root.level, of_members.level)
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(levels[0])
+        of_members.setLevel(levels[1])
+
+
+def _without_settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("QUARTERDECK_")}

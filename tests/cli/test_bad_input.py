@@ -39,8 +39,8 @@ from tests.cli.conftest import Quarterdeck
     ],
     ids=" ".join,
 )
-def test_one_line(quarterdeck_here: Quarterdeck, arguments: list[str], hint: str) -> None:
-    result = quarterdeck_here(*arguments)
+def test_one_line(quarterdeck: Quarterdeck, arguments: list[str], hint: str) -> None:
+    result = quarterdeck(*arguments)
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1, result.stderr

@@ -27,6 +27,9 @@ QUICK = (
 )
 TIMEOUT_SECONDS = 20.0
 
+CLIENT = httpx.Client(timeout=TIMEOUT_SECONDS, verify=False, limits=httpx.Limits(max_keepalive_connections=0))
+"""One for all requests over plain HTTP: each client of its own would read the certificates of all authorities first."""
+
 
 class MemberProcess:
     """One process of ``quarterdeck member start``."""
@@ -57,10 +60,10 @@ class MemberProcess:
         return self._log.read_text()
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(self.url + path, timeout=TIMEOUT_SECONDS)
+        return CLIENT.get(self.url + path)
 
     def post(self, path: str, content: str | None = None, **more: Any) -> httpx.Response:
-        return httpx.post(self.url + path, content=content, timeout=TIMEOUT_SECONDS, **more)
+        return CLIENT.post(self.url + path, content=content, **more)
 
     def until(self, condition: Callable[[], object]) -> None:
         def came() -> object:

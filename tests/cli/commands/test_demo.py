@@ -5,27 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Quarterdeck
-
-
-def taught(home: Path, answers: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A tutor who reads `answers` from a pipe."""
-    return subprocess.run(
-        [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", "demo", "tutor", *arguments],
-        env={**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")},
-        input=answers,
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=150,
-    )
 
 
 def test_demos_are_listed_in_every_format(quarterdeck: Quarterdeck) -> None:
@@ -46,8 +30,11 @@ def test_a_demo_is_shown_with_the_command_lines_that_do_the_same(quarterdeck: Qu
     assert any(line.startswith("quarterdeck cluster join-list set") for line in lines)
 
 
-def test_a_tutor_reads_answers_from_a_pipe_and_keeps_the_score(tmp_path: Path) -> None:
-    run = taught(tmp_path, "b\nathens\nbyzantium\n", "first-cluster", "--simulate", "--seed", "3")
+def test_a_tutor_reads_answers_from_a_pipe_and_keeps_the_score(
+    quarterdeck_process: Quarterdeck, tmp_path: Path
+) -> None:
+    answers = "b\nathens\nbyzantium\n"
+    run = quarterdeck_process("demo", "tutor", "first-cluster", "--simulate", "--seed", "3", typed=answers)
     assert run.returncode == 0, run.stderr
     document = json.loads(run.stdout)
     assert (document["demo"], document["source"], document["seed"]) == ("first-cluster", "simulated", 3)
@@ -59,33 +46,35 @@ def test_a_tutor_reads_answers_from_a_pipe_and_keeps_the_score(tmp_path: Path) -
     assert kept["demos"]["first-cluster"]["best"] == 2
 
 
-def test_nobody_at_the_pipe_is_no_failure_and_leaving_is_none_either(tmp_path: Path) -> None:
-    run = taught(tmp_path, "", "lost-partition", "--simulate", "-o", "yaml")
+def test_nobody_at_the_pipe_is_no_failure_and_leaving_is_none_either(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    run = quarterdeck("demo", "tutor", "lost-partition", "--simulate", "-o", "yaml")
     assert run.returncode == 0 and "judged: 0" in run.stdout
-    left = taught(tmp_path, "q\n", "lost-partition", "--simulate")
+    left = quarterdeck("demo", "tutor", "lost-partition", "--simulate", typed="q\n")
     assert left.returncode == 0
     assert json.loads(left.stdout)["finished"] is False
 
 
-def test_a_missed_expectation_exits_with_1(tmp_path: Path) -> None:
+def test_a_missed_expectation_exits_with_1(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
     file.write_text("title: T\nmembers: 2\nsteps:\n  - expect: {within: 1s, masters: {n2: n2}}\n")
-    run = taught(tmp_path, "", str(file), "--simulate")
+    run = quarterdeck("demo", "tutor", str(file), "--simulate")
     assert run.returncode == 1
     assert json.loads(run.stdout)["expectations"][0]["missing"] == "n2 follows n1; expected n2"
 
 
 @pytest.mark.parametrize(("option", "value"), [("--seed", "3"), ("--no-journal", None)])
-def test_options_that_do_not_go_together(tmp_path: Path, option: str, value: str | None) -> None:
+def test_options_that_do_not_go_together(
+    quarterdeck: Quarterdeck, tmp_path: Path, option: str, value: str | None
+) -> None:
     extra = [] if option == "--seed" else ["--simulate"]
-    run = taught(tmp_path, "", "split", option, *([value] if value else []), *extra)
+    run = quarterdeck("demo", "tutor", "split", option, *([value] if value else []), *extra)
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert option in run.stderr and "--simulate" in run.stderr
 
 
 def test_a_simulated_lesson_is_recorded_where_told(tmp_path: Path, quarterdeck: Quarterdeck) -> None:
     root = tmp_path / "journal"
-    run = taught(tmp_path, "", "lost-partition", "--simulate", "--seed", "5", "--journal", str(root))
+    run = quarterdeck("demo", "tutor", "lost-partition", "--simulate", "--seed", "5", "--journal", str(root))
     assert run.returncode == 0, run.stderr
     (listed,) = json.loads(quarterdeck("journal", "ls", root, "-o", "json").stdout)
     assert listed["members"] == ["athens", "byzantium", "cyrene"]

@@ -22,10 +22,13 @@ steps:
 FAILING = PASSING.replace("one-cluster: true", "masters: {athens: cyrene}")
 
 
-def test_same_seed_same_run(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+def test_same_seed_same_run_in_another_process_too(
+    quarterdeck: Quarterdeck, quarterdeck_process: Quarterdeck, tmp_path: Path
+) -> None:
     file = tmp_path / "three.yaml"
     file.write_text(PASSING)
-    runs = [quarterdeck("simulate", file, "--seed", seed) for seed in (1, 1, 2)]
+    equal = quarterdeck_process("simulate", file, "--seed", 1, PYTHONHASHSEED="7")
+    runs = [equal, *(quarterdeck("simulate", file, "--seed", seed) for seed in (1, 2))]
     assert [run.returncode for run in runs] == [0, 0, 0]
     assert [run.stderr for run in runs] == ["", "", ""]
     outcomes = [json.loads(run.stdout) for run in runs]
@@ -70,8 +73,8 @@ def test_demos_are_listed(quarterdeck: Quarterdeck) -> None:
     assert "split" in [row["name"] for row in rows]
 
 
-def test_without_a_terminal_the_console_runs_the_split(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
-    run = quarterdeck("console")
+def test_without_a_terminal_the_console_runs_the_split(quarterdeck_process: Quarterdeck, tmp_path: Path) -> None:
+    run = quarterdeck_process("console")
     assert run.returncode == 0, run.stdout + run.stderr
     lines = run.stdout.splitlines()
     assert lines[0].startswith("No terminal here: ")

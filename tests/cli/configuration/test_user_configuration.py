@@ -88,7 +88,7 @@ def test_an_alias_is_spelt_out() -> None:
 
 
 def configure(tmp_path: Path, text: str) -> Path:
-    file = tmp_path / ".config" / "quarterdeck" / "config.yaml"
+    file = tmp_path / "config" / "quarterdeck" / "config.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(text, encoding="utf-8")
     return file

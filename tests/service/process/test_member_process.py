@@ -193,27 +193,6 @@ def test_somebody_whom_the_cluster_does_not_let_in(tmp_path: Path) -> None:
         assert "Could not join cluster. Shutting down now" in other.log and not other.ready_file.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--bind=0.0.0.0"], "--bind: quarterdeck.bind: 0.0.0.0 is beyond this machine, and nothing says"),
-        (["--property=hazelcast.max.no.heartbeat.secons=3"], "did you mean hazelcast.max.no.heartbeat.seconds?"),
-        (["--property=x"], "--property x: write it as NAME=VALUE"),
-        (["--config=none.yaml"], "none.yaml:1: cannot be read"),
-        (["--log-level=loud"], "--log-level: quarterdeck.log.level: 'LOUD' is not known here"),
-        (["--ready-file=/proc/none/ready"], "--ready-file /proc/none/ready"),
-        (["--journal=/proc/none"], "the journal cannot be written"),
-    ],
-)
-def test_a_bad_configuration_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
-    member = MemberProcess(tmp_path, "n1", *arguments)
-    try:
-        assert member.ends_with() == 2
-    finally:
-        end(member)
-    assert message in member.log and "Traceback" not in member.log
-
-
 def test_systemd_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         path = tmp_path / "notify"

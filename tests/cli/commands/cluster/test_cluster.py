@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +14,8 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.partitions.events import Holder
 from quarterdeck.backend.member_api.beliefs import Suspected, Suspicions, WhyNotMerging
 from quarterdeck.backend.member_api.partitions import Migrations, Running, Table
+from tests.cli.conftest import Quarterdeck
 from tests.clusters.remote.fake_members import FakeMember, form, serving
-
-Quarterdeck = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def quarterdeck(tmp_path: Path) -> Quarterdeck:
-    """As the fixture of the same name, with a folder of configuration and an environment of its own."""
-
-    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("QUARTERDECK_")}
-        return subprocess.run(
-            [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", *map(str, arguments)],
-            env={
-                **kept,
-                "HOME": str(tmp_path),
-                "XDG_CONFIG_HOME": str(tmp_path / "config"),
-                "TERM": "dumb",
-                **environment,
-            },
-            text=True,
-            capture_output=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=150,
-        )
-
-    return run
 
 
 @pytest.fixture
@@ -66,9 +38,11 @@ def rows(done: subprocess.CompletedProcess[str]) -> list[Any]:
     return list(json.loads(done.stdout))
 
 
-def test_status_says_whether_the_members_agree(quarterdeck: Quarterdeck, cities: tuple[FakeMember, ...]) -> None:
+def test_status_says_whether_the_members_agree(
+    quarterdeck_process: Quarterdeck, cities: tuple[FakeMember, ...]
+) -> None:
     athens, byzantium = cities
-    done = quarterdeck("cluster", "status", "--connect", athens.url, "-o", "json", "--check")
+    done = quarterdeck_process("cluster", "status", "--connect", athens.url, "-o", "json", "--check")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["agreed"] is True
@@ -77,7 +51,7 @@ def test_status_says_whether_the_members_agree(quarterdeck: Quarterdeck, cities:
         {"version": 2, "master": "athens", "members": ["athens", "byzantium"], "held_by": ["athens", "byzantium"]}
     ]
     byzantium.vanish()
-    done = quarterdeck("cluster", "status", "--connect", athens.url, "-o", "json", "--check")
+    done = quarterdeck_process("cluster", "status", "--connect", athens.url, "-o", "json", "--check")
     assert done.returncode == 1
     assert json.loads(done.stdout)["unreached"] == [byzantium.address]
 

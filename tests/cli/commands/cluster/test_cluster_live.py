@@ -16,6 +16,7 @@ from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.commands.commands import CutLink, Heal
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
+from tests.cli.conftest import Quarterdeck
 from tests.waiting import wait_until
 
 CITIES = ("athens", "byzantium", "cyrene")
@@ -52,12 +53,8 @@ def members(tmp_path: Path) -> Iterator[dict[str, tuple[str, subprocess.Popen[by
             process.wait()
 
 
-def quarterdeck(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PROGRAM, *arguments], text=True, capture_output=True, check=False, timeout=100)
-
-
 def test_a_cluster_is_watched_cut_healed_used_and_mourned(
-    members: dict[str, tuple[str, subprocess.Popen[bytes]]],
+    quarterdeck: Quarterdeck, members: dict[str, tuple[str, subprocess.Popen[bytes]]]
 ) -> None:
     url = members["byzantium"][0]
     cluster = RemoteCluster([url], write=True)

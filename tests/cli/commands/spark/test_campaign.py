@@ -34,10 +34,10 @@ HEARTBEAT = "hazelcast.max.no.heartbeat.seconds"
     ],
 )
 def test_bad_input_is_one_line(
-    quarterdeck_here: Quarterdeck, tmp_path: Path, arguments: tuple[str, ...], problem: str
+    quarterdeck: Quarterdeck, tmp_path: Path, arguments: tuple[str, ...], problem: str
 ) -> None:
     out = tmp_path / "out"
-    run = quarterdeck_here("campaign", "run", *arguments, "--out", out)
+    run = quarterdeck("campaign", "run", *arguments, "--out", out)
     assert run.returncode == 2
     assert problem in run.stderr
     assert run.stderr.count("\n") == 1
