@@ -240,10 +240,12 @@ def test_a_confirmation_of_another_life_does_not_count() -> None:
 
 def test_no_stamp_is_given_out_twice() -> None:
     """An owner whose last write did not reach its successor must not give the same stamp to another write later."""
-    network = MapNetwork("AB", ["AB"])
+    network = MapNetwork("ABC", ["AB"])
     network.put("A", "k", "1")
-    network.call("A", Put("m", "k", b"lost"))
+    network.call("C", Put("m", "k", b"lost"))
+    network.deliver()
     network.sent.clear()
+    network.kill("C")  # so the call is not made again
     first = network.states["A"].data.stores[0].stamp
     network.set_row(0, "BA")
     network.learn_all()
