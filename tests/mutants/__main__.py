@@ -29,15 +29,15 @@ def main() -> int:
         print(f"no such mutant: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = []
+        rows: list[Row] = []
         for row in pool.map(lambda one: _try(one, options), chosen):
             rows.append(row)
             print(_line(row), flush=True)
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            options.out.write_text(json.dumps(rows, indent=1) + "\n")
     survivors = [str(row["name"]) for row in rows if not any(row[way] for way in WAYS)]
     counts = ", ".join(f"{sum(row[way] is not None for row in rows)} caught by a {way}" for way in WAYS)
     print(f"{len(rows)} mutants: {counts}; survivors: {', '.join(survivors) or 'none'}")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(rows, indent=1) + "\n")
     return 1 if survivors else 0
 
 
@@ -46,12 +46,15 @@ def _try(mutant: Mutant, options: argparse.Namespace) -> Row:
     unit_test = scenario = seed = None
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         copy = Path(folder, "project")
-        plant(mutant, copy)
-        if not options.chance_only:
-            unit_test = caught_by_unit_tests(mutant, copy)
-            scenario = caught_by_scenarios(mutant, copy)
-        if not options.examples_only:
-            seed = caught_by_chance(copy, options.first_seed, options.last_seed, options.seconds)
+        try:
+            plant(mutant, copy)
+            if not options.chance_only:
+                unit_test = caught_by_unit_tests(mutant, copy)
+                scenario = caught_by_scenarios(mutant, copy)
+            if not options.examples_only:
+                seed = caught_by_chance(copy, options.first_seed, options.last_seed, options.seconds)
+        except (ValueError, RuntimeError) as problem:
+            print(f"{mutant.name} cannot be tried: {problem}", file=sys.stderr)
     return {
         **{"name": mutant.name, "file": mutant.file, "breaks": mutant.breaks},
         **dict(zip(WAYS, (unit_test, scenario, seed), strict=True)),
