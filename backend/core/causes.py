@@ -30,6 +30,11 @@ ListRejectionCause = Literal["not-its-master", "without-this-member", "unknown"]
 MasterCause = Literal["forms-cluster", "named", "merges", "suspects-older", "claim-accepted", "unknown"]
 """``named``: another member names that master; ``merges``: the cluster merges into that master's."""
 
+UnreachableCause = Literal["no-answer", "unresolvable", "other-cluster", "rejected", "itself"]
+"""Why the transport does not reach an address: nobody is there, or the connection is lost; its host has no address; a member of a
+cluster of another name is there; whoever is there will not talk, for its secret or certificate or because it is no member; it is
+the member's own address under another name."""
+
 SuspicionCause = Literal[
     "no-heartbeat",
     "no-confirmation",

@@ -45,6 +45,17 @@ class JoinFailed(Struct, frozen=True, tag_field="kind", tag="join-failed"):
     reasons: dict[Address, str]
 
 
+class AddressUnusable(Struct, frozen=True, tag_field="kind", tag="address-unusable"):
+    """The member looks for others at `address` in vain, and not for silence: its host does not resolve, or it is refused there.
+
+    Told again only when the cause is another one.
+    """
+
+    address: Address
+    reason: str
+    cause: causes.UnreachableCause
+
+
 class MemberStopped(Struct, frozen=True, tag_field="kind", tag="member-stopped"):
     """An incarnation ends by its own decision: asked to stop, or unable to join."""
 
@@ -407,7 +418,7 @@ class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refus
 
 
 Event = (
-    MemberStarted | JoinRequested | JoinFailed | MemberStopped | ListInstalled | ListRejected | MasterChanged |
+    MemberStarted | JoinRequested | JoinFailed | AddressUnusable | MemberStopped | ListInstalled | ListRejected | MasterChanged |
     MemberAdmitted | MemberRemoved | SuspicionRaised | SuspicionCleared | ExplicitSuspicionSent |
     ExplicitSuspicionReceived | ComplaintSent | ObserverPaused | HeartbeatLate | ClaimStarted | ClaimAnswered |
     ClaimFinished | ClaimAbandoned | DisconnectionReported | DisconnectionResolved | MemberHeldBack | JoinDelayed |

@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import UnreachableCause
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     ChangeState,
@@ -39,6 +40,7 @@ class PeerUnreachable(Struct, frozen=True, gc=False):
 
     address: Address
     reason: str
+    cause: UnreachableCause = "no-answer"
 
 
 class Tick(Struct, frozen=True, gc=False):

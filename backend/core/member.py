@@ -11,7 +11,7 @@ from typing import Any
 
 from quarterdeck.backend.core import snapshots
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence
+from quarterdeck.backend.core.causes import Evidence, Reason, UnreachableCause
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     ChangeState,
@@ -56,7 +56,7 @@ from quarterdeck.backend.core.membership.handlers import (
 )
 from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
 from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership, Stopwatch
-from quarterdeck.backend.core.membership.views import joining, minimum_cluster_size
+from quarterdeck.backend.core.membership.views import joining, minimum_cluster_size, unusable_addresses
 from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.messages import Leave
 from quarterdeck.backend.core.partitions import graceful_shutdown, master_role
@@ -206,7 +206,9 @@ def _on_start(state: Membership, now: int, _: Start) -> None:
 
 
 def _on_peer_unreachable(state: Membership, now: int, input: PeerUnreachable) -> None:
-    joining.on_unreachable(state, now, input.address, input.reason)
+    found: Reason[UnreachableCause] = Reason(input.cause, input.reason)
+    unusable_addresses.on_unreachable(state, now, input.address, found)
+    joining.on_unreachable(state, now, input.address, found)
     connection_loss.on_unreachable(state, now, input.address, input.reason)
 
 

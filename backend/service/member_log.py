@@ -31,6 +31,7 @@ LEVELS: dict[type[Event], int] = {
         (
             events.SuspicionRaised,
             events.JoinFailed,
+            events.AddressUnusable,
             events.ListRejected,
             events.MemberRemoved,
             events.ExplicitSuspicionReceived,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence, MasterCause, Reason, RecordId
+from quarterdeck.backend.core.causes import Evidence, MasterCause, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.data.state import Data
 from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
@@ -116,6 +116,7 @@ class Membership:
         "suspicions",
         "timers",
         "unanswered",
+        "unusable",
         "uuid",
         "verdicts",
         "watch_is_current",
@@ -213,6 +214,8 @@ class Membership:
         self.verdicts: dict[Address, MergeVerdict] = {}
         self.not_merging: dict[Address | None, str] = {}
         """Why this master is not merging, for each cluster that it has met; under None what keeps it from meeting any."""
+        self.unusable: dict[Address, Reason[UnreachableCause]] = {}
+        """Where this member looks for others in vain, and not for silence (chapter `unusable_addresses`)."""
         self.unanswered: set[Address] = set()
         """Who has not answered since the last search for other clusters."""
         self.operating = True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import RecordId
+from quarterdeck.backend.core.causes import Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
 from quarterdeck.backend.core.membership.views.member_list import MemberList
@@ -38,7 +38,7 @@ class JoinSearch:
     targets: tuple[Address, ...] = ()
     """Whom this round asks."""
     round_ends_us: int = 0
-    unreachable: dict[Address, str] = field(default_factory=dict)
+    unreachable: dict[Address, Reason[UnreachableCause]] = field(default_factory=dict)
     """Who cannot be asked in this round, and why."""
     without_master: set[Address] = field(default_factory=set)
     """Who answered in this round that it knows no master."""

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import UnreachableCause
 from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, carry_out
@@ -78,7 +79,7 @@ class MemberHost:
         )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_us = 0
-        self._missed: list[tuple[Address, str]] = []
+        self._missed: list[PeerUnreachable] = []
 
     # What the operator does
 
@@ -131,8 +132,8 @@ class MemberHost:
         """Go on: what has arrived meanwhile is handled, and what was due meanwhile is due now."""
         self._transport.resume()
         missed, self._missed = self._missed, []
-        for address, reason in missed:
-            self.unreachable(address, reason)
+        for input in missed:
+            self.step(input)
         if not self.ended:
             self._arm()
 
@@ -175,11 +176,12 @@ class MemberHost:
         if machine.next_deadline < self._timer_due_us and not self.ended:
             self._arm()
 
-    def unreachable(self, address: Address, reason: str) -> None:
+    def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None:
+        input = PeerUnreachable(address, reason, cause)
         if self.paused:
-            self._missed.append((address, reason))
+            self._missed.append(input)
         else:
-            self.step(PeerUnreachable(address, reason))
+            self.step(input)
 
     def peer_rejected(self, remote: str, reason: str) -> None:
         self._observer.peer_rejected(remote, reason)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import UnreachableCause
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.live.security.tls import tls_reason
 from quarterdeck.backend.live.transport.frames import (
@@ -54,8 +55,19 @@ def reason_of(problem: Exception | None) -> str:
         return CLOSED
     if isinstance(problem, ssl.SSLError):
         return tls_reason(problem)
+    if isinstance(problem, socket.gaierror):
+        return f"the name of the host does not resolve: {(problem.strerror or str(problem)).lower()}"
     number = problem.errno if isinstance(problem, OSError) else None
     return os.strerror(number).lower() if number else str(problem) or CLOSED
+
+
+def cause_of(problem: OSError) -> UnreachableCause:
+    """What that says of the address. Whoever is there and breaks off before the handshake is over will not talk to us."""
+    if isinstance(problem, socket.gaierror):
+        return "unresolvable"
+    if isinstance(problem, (ssl.SSLError, ConnectionResetError, ConnectionAbortedError)) or str(problem) == CLOSED:
+        return "rejected"
+    return "no-answer"
 
 
 CLOSED = "connection closed by the other side"

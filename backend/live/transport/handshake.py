@@ -21,18 +21,20 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     HandshakeRejection,
     Hello,
     Proof,
+    RejectionCause,
     Welcome,
     impostor_reason,
-    refusal_of,
+    rejection_of,
 )
 
 
 class HandshakeRefused(ConnectionError):
     """The handshake failed at one of the two sides. `crossed` when the other side's own dial takes precedence over ours."""
 
-    def __init__(self, reason: str, crossed: bool = False) -> None:
+    def __init__(self, reason: str, crossed: bool = False, cause: RejectionCause = "rejected") -> None:
         super().__init__(reason)
         self.crossed = crossed
+        self.cause = cause
 
 
 class PeerRejected(Exception):
@@ -69,7 +71,8 @@ class Initiator:
         """What to say to the answer `payload`, if anything. Raises `HandshakeRefused` and `BadFrame`."""
         answer = content_of(ANSWER, payload)
         if isinstance(answer, HandshakeRejection):
-            raise HandshakeRefused(f"refused: {answer.reason[: 3 * QUOTED_CHARACTERS]}", answer.crossed)
+            reason = f"refused: {answer.reason[: 3 * QUOTED_CHARACTERS]}"
+            raise HandshakeRefused(reason, answer.crossed, answer.cause)
         impostor = impostor_reason(answer, self._dialled)
         if impostor is not None:
             raise HandshakeRefused(f"refused: {impostor}")
@@ -120,9 +123,9 @@ class Responder:
         ours = self._ours()
         if self._secret is not None:
             ours = structs.replace(ours, nonce=new_nonce())
-        reason = refusal_of(hello, ours)
-        if reason is not None:
-            raise PeerRejected(HandshakeRejection(reason), hostile=reason == NO_SECRET_THERE)
+        rejection = rejection_of(hello, ours)
+        if rejection is not None:
+            raise PeerRejected(rejection, hostile=rejection.reason == NO_SECRET_THERE)
         if self._secret is None:
             return self._welcome(hello, Welcome(ours.address, ours.uuid))
         if len(hello.nonce) != NONCE_BYTES:

@@ -6,6 +6,8 @@ The caller says `Hello`, the called one `Welcome` or `HandshakeRejection`. When 
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 from msgspec import Struct
 
@@ -17,6 +19,10 @@ PROTOCOL_VERSION = 1
 NO_SECRET_THERE = "does not prove that it knows the secret of the cluster"
 NO_SECRET_HERE = "asks for proof of a cluster secret, and no secret is configured here"
 WRONG_SECRET = "does not know the secret of the cluster"
+
+
+RejectionCause = Literal["rejected", "other-cluster", "itself"]
+"""What the one who dialled may make of it, in the words of `backend.core.causes.UnreachableCause`."""
 
 
 class Hello(Struct, frozen=True, tag="quarterdeck-hello", array_like=True):
@@ -59,6 +65,7 @@ class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_l
 
     reason: str
     crossed: bool = False
+    cause: RejectionCause = "rejected"
 
 
 HELLO = msgspec.msgpack.Decoder(Hello)
@@ -71,8 +78,20 @@ QUOTED_CHARACTERS = 100
 """How much of what an unidentified peer has sent is repeated to people."""
 
 
-def refusal_of(hello: Hello, ours: Hello) -> str | None:
-    """Why a peer that says `hello` is refused by the member that would say `ours`, or None when it is welcome."""
+def rejection_of(hello: Hello, ours: Hello) -> HandshakeRejection | None:
+    """What a peer that says `hello` is told by the member that would say `ours`, or None when it is welcome."""
+    reason = _refusal_of(hello, ours)
+    if reason is None:
+        return None
+    cause: RejectionCause = "rejected"
+    if hello.protocol == ours.protocol and hello.cluster != ours.cluster:
+        cause = "other-cluster"
+    elif hello.address == ours.address:
+        cause = "itself"
+    return HandshakeRejection(reason, cause=cause)
+
+
+def _refusal_of(hello: Hello, ours: Hello) -> str | None:
     if hello.protocol != ours.protocol:
         return f"speaks protocol version {hello.protocol}, not {ours.protocol}"
     if hello.cluster != ours.cluster:

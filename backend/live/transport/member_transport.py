@@ -17,12 +17,13 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
+from quarterdeck.backend.core.causes import UnreachableCause
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
 from quarterdeck.backend.live.security.tls import OPEN, Tls, WireSecurity, certificate_mismatch
-from quarterdeck.backend.live.transport.connection import Connection, reason_of
+from quarterdeck.backend.live.transport.connection import Connection, cause_of, reason_of
 from quarterdeck.backend.live.transport.handshake import HandshakeRefused, Initiator, Responder
 from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeRejection, Hello
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits
@@ -37,6 +38,8 @@ BUFFER_BYTES = 64 * 1024
 RESET = "connection reset by the network"
 
 CLOSED_LOOK_SECONDS = 0.005
+
+NO_ANSWER: UnreachableCause = "no-answer"
 
 
 class Timeouts(Struct, frozen=True):
@@ -57,7 +60,7 @@ class Receiver(Protocol):
     """Who is told what the network brings."""
 
     def received(self, sender: Address, message: Message) -> None: ...
-    def unreachable(self, address: Address, reason: str) -> None: ...
+    def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None: ...
     def peer_rejected(self, remote: str, reason: str) -> None: ...
 
 
@@ -343,7 +346,7 @@ class MemberTransport:
         """Connect and shake hands. Success is seen by `agreed`; here, failure is reported."""
         connection = peer.dial = Connection(self, peer.address)
         assert connection.outcome is not None
-        reason, crossed = "", False
+        reason, crossed, cause = "", False, NO_ANSWER
         try:
             async with asyncio.timeout(self._connect_timeout_seconds):
                 host, port = host_of(peer.address), port_of(peer.address)
@@ -353,11 +356,11 @@ class MemberTransport:
                     await self._dial_with_tls(connection, self._tls, host, port)
                 await connection.outcome
         except HandshakeRefused as problem:
-            reason, crossed = str(problem), problem.crossed
+            reason, crossed, cause = str(problem), problem.crossed, problem.cause
         except TimeoutError:
             reason = self._timed_out()
         except OSError as problem:
-            reason = reason_of(problem)
+            reason, cause = reason_of(problem), cause_of(problem)
         finally:
             if connection.peer is None:
                 connection.abort()
@@ -365,10 +368,10 @@ class MemberTransport:
                 peer.dial = None
         if crossed and peer.attempt is asyncio.current_task():
             await asyncio.sleep(self._connect_timeout_seconds)
-            reason = "it preferred its own dial, which never came"
+            reason, cause = "it preferred its own dial, which never came", NO_ANSWER
         if reason and peer.attempt is asyncio.current_task():
             peer.attempt = None
-            self._give_up(peer, reason)
+            self._give_up(peer, reason, cause)
 
     async def _dial_with_tls(self, connection: Connection, tls: Tls, host: str, port: int) -> None:
         await self._loop.create_connection(
@@ -393,13 +396,13 @@ class MemberTransport:
     def _timed_out(self) -> str:
         return f"timed out after {self._connect_timeout_seconds:g} s"
 
-    def _give_up(self, peer: Peer, reason: str) -> None:
+    def _give_up(self, peer: Peer, reason: str, cause: UnreachableCause = NO_ANSWER) -> None:
         peer.queue.clear()
-        self._unreachable(peer.address, reason)
+        self._unreachable(peer.address, reason, cause)
 
-    def _unreachable(self, address: Address, reason: str) -> None:
+    def _unreachable(self, address: Address, reason: str, cause: UnreachableCause = NO_ANSWER) -> None:
         if not self._closed:
-            self._receiver.unreachable(address, reason)
+            self._receiver.unreachable(address, reason, cause)
 
     # One connection per pair
 

@@ -139,6 +139,8 @@ def _describe_disconnection_or_merge(event: events.Event, name_of: NameOf) -> st
 
 def _describe_cluster_state(event: events.Event, name_of: NameOf) -> str:
     match event:
+        case events.AddressUnusable(address, reason):
+            return f"looks for others at {name_of(address)} in vain: {reason}"
         case events.SearchPlanned(wait, every):
             return f"looks for other clusters in {duration_text(wait)}, then every {duration_text(every)}"
         case events.AddressesRemembered(addresses, forgotten):

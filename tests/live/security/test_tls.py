@@ -122,16 +122,18 @@ def test_another_authority_is_not_believed_by_either_side(authority: Authority, 
         half_foreign = TlsFiles(foreign.certificate, foreign.key, authority.file)
         async with net(listening=1, security=WireSecurity(tls=authority.files())) as world:
             a, b, _ = world.members
-            failed = []
+            failed, causes = [], []
             for files in (foreign, half_foreign):
                 other = Member(b.address, world.network, security=WireSecurity(tls=files))
                 other.say(a, "let me in")
                 await until(lambda: other.failed)  # noqa: B023 - awaited here
                 failed.append(other.failed[0][1])
+                causes += other.causes
                 other.transport.abort()
             await until(lambda: a.strangers)
             assert failed[0].startswith("TLS: its certificate is not accepted: ")
             assert failed[1] == "the connection was closed during the handshake"
+            assert causes == ["rejected", "rejected"]
             (reason,) = a.strangers
             assert reason.startswith("TLS: its certificate is not accepted: ")
             assert not a.transport.connected and a.transport._listener.slots.taken == 0
@@ -162,6 +164,7 @@ def test_one_side_only_speaks_tls(authority: Authority) -> None:
             await until(lambda: a.failed and plain.strangers)
             assert a.failed == [(b.address, "connection closed by the other side")]
             assert plain.strangers == ["speaks TLS, which is not switched on here"]
+            assert {*a.causes, *plain.causes} == {"rejected"}
             plain.transport.abort()
 
     run(story)

@@ -22,7 +22,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     Hello,
     Welcome,
     impostor_reason,
-    refusal_of,
+    rejection_of,
 )
 
 HERE, THERE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
@@ -94,8 +94,22 @@ def test_messages_come_back_as_they_went() -> None:
     ],
 )
 def test_who_is_a_stranger(hello: Hello, reason: str | None) -> None:
-    found = refusal_of(hello, OURS)
-    assert found == reason if reason is None or found is None else reason in found
+    found = rejection_of(hello, OURS)
+    assert found is None if reason is None else found is not None and reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("hello", "cause"),
+    [
+        (Hello(PROTOCOL_VERSION, "prod", THERE, "u"), "other-cluster"),
+        (Hello(9, "prod", THERE, "u"), "rejected"),
+        (Hello(PROTOCOL_VERSION, "dev", HERE, "u"), "itself"),
+        (Hello(PROTOCOL_VERSION, "dev", THERE, "u", b"n" * 16), "rejected"),
+    ],
+)
+def test_a_rejection_says_what_the_one_who_dialled_may_make_of_it(hello: Hello, cause: str) -> None:
+    found = rejection_of(hello, OURS)
+    assert found is not None and found.cause == cause
 
 
 def test_somebody_else_at_the_dialled_address_is_an_impostor() -> None:

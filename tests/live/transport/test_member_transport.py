@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 
 import pytest
@@ -59,7 +60,7 @@ def test_nobody_there_is_reported() -> None:
             a, b, _ = world.members
             a.say(b, "1")
             await until(lambda: a.failed)
-            assert a.failed == [(b.address, "connection refused")]
+            assert a.failed == [(b.address, "connection refused")] and a.causes == ["no-answer"]
 
     run(story)
 
@@ -73,8 +74,36 @@ def test_another_cluster_is_refused_on_both_sides() -> None:
             await until(lambda: other.failed)
             assert a.strangers == ["belongs to the cluster 'prod', not 'dev'"]
             assert other.failed == [(a.address, "refused: belongs to the cluster 'prod', not 'dev'")]
+            assert other.causes == ["other-cluster"]
             assert not a.got
             other.transport.abort()
+
+    run(story)
+
+
+def test_a_host_that_does_not_resolve_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        async with net(listening=1) as world:
+            a, _, _ = world.members
+            a.transport.send(Address("db9.invalid:5701"), JoinRefused("1"))
+            await until(lambda: a.failed)
+            ((_, reason),) = a.failed
+            assert reason.startswith("the name of the host does not resolve: ") and a.causes == ["unresolvable"]
+
+    def nowhere(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", nowhere)
+    run(story)
+
+
+def test_its_own_address_under_another_name_is_told_as_itself() -> None:
+    async def story() -> None:
+        async with net(listening=1) as world:
+            a, _, _ = world.members
+            a.transport.send(Address(a.address.replace("127.0.0.1", "localhost")), JoinRefused("1"))
+            await until(lambda: a.failed)
+            assert a.causes == ["itself"]
 
     run(story)
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import TypedDict, Unpack
 
 from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.causes import UnreachableCause
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.messages import JoinRefused, Message
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
@@ -37,6 +38,7 @@ class Member:
         self.uuid = f"life of {address}"
         self.got: list[tuple[Address, str]] = []
         self.failed: list[tuple[Address, str]] = []
+        self.causes: list[UnreachableCause] = []
         self.strangers: list[str] = []
         self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, TIMEOUTS, **wire)
         self.address = address
@@ -45,8 +47,9 @@ class Member:
         assert isinstance(message, JoinRefused)
         self.got.append((sender, message.reason))
 
-    def unreachable(self, address: Address, reason: str) -> None:
+    def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None:
         self.failed.append((address, reason))
+        self.causes.append(cause)
 
     def peer_rejected(self, remote: str, reason: str) -> None:
         self.strangers.append(reason)

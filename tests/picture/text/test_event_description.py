@@ -50,6 +50,7 @@ SAMPLES: list[Event] = [
     events.MergeStarted(A, (B,)),
     events.MergeAbandoned(A, "it fell silent"),
     events.MemberMerging(A, "v"),
+    events.AddressUnusable(A, "the name of the host does not resolve", "unresolvable"),
     events.SearchPlanned(5_000_000, 3_000_000),
     events.AddressesRemembered((A,), (B,)),
     events.JoinListChanged((A, B), 3, B),

@@ -23,6 +23,7 @@ from quarterdeck.backend.core.membership.split_brain import merging
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDecision, decide_merge
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.views import unusable_addresses
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
 
@@ -76,7 +77,8 @@ def search(state: Membership, now: int) -> None:
         nobody = "every address that it knows is a member already; edit the join list to name others"
         explain(state, now, Reason("nobody-known", nobody))
     elif state.unanswered >= set(candidates):
-        explain(state, now, Reason("nobody-answers", f"nobody answers at {', '.join(candidates)}"), silent=candidates)
+        named = ", ".join(unusable_addresses.described(state, address) for address in candidates)
+        explain(state, now, Reason("nobody-answers", f"nobody answers at {named}"), silent=candidates)
     else:
         explain(state, now, Reason("", ""))
     state.unanswered = set(candidates)

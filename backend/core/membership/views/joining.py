@@ -2,7 +2,8 @@
 
 A joiner asks everybody on its join list for the master and sends its join request there until it is answered. When a round
 of asking finds no master anywhere, the member with the lowest address among those found asks the others to let it form the
-cluster. When a round finds nobody at all, the member forms the cluster alone.
+cluster. When a round finds nobody at all, the member forms the cluster alone if its join list names itself or nobody, as that of
+a seed node does; another one goes on asking until its attempts are used up (design 9.13).
 
 A member that merges into another cluster asks that cluster's master first, and looks around like any joiner when that does not
 let it in.
@@ -11,7 +12,7 @@ let it in.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address, numeric_order
-from quarterdeck.backend.core.causes import ListCause, Reason
+from quarterdeck.backend.core.causes import ListCause, Reason, UnreachableCause
 from quarterdeck.backend.core.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.failure_detection import (
@@ -90,12 +91,12 @@ def on_join_timer(state: Membership, now: int) -> None:
         _ask_around(state, search)
 
 
-def on_unreachable(state: Membership, now: int, address: Address, reason: str) -> None:
+def on_unreachable(state: Membership, now: int, address: Address, found: Reason[UnreachableCause]) -> None:
     """The transport could not reach `address`."""
     search = state.search
     if search is None:
         return
-    search.unreachable[address] = reason
+    search.unreachable[address] = found
     search.without_master.discard(address)
     if state.master == address:
         if now >= search.target_until_us:
@@ -147,7 +148,7 @@ def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinR
     """The master will not have this joiner now."""
     search = state.search
     if search is not None and sender == state.master and refusal.token == search.token:
-        search.unreachable[sender] = refusal.reason
+        search.unreachable[sender] = Reason("rejected", refusal.reason)
         _forget_master(state, now, search)
 
 
@@ -254,15 +255,21 @@ def _decide_when_heard_of_all(state: Membership, now: int, search: JoinSearch) -
 
 
 def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
-    """Nobody named a master: form alone, bid, or leave it to a lower address and look again."""
+    """Nobody named a master: bid, or leave it to a lower address; form alone, or look again from the next tick on."""
     if search.bid_votes is not None:
         _new_round(state, now, search)
         return
     for address in search.targets:
         if address not in search.without_master:
-            search.unreachable.setdefault(address, f"no answer within {ROUND_US // SECOND_US} s")
+            silence: Reason[UnreachableCause] = Reason("no-answer", f"no answer within {ROUND_US // SECOND_US} s")
+            search.unreachable.setdefault(address, silence)
     if not search.without_master:
-        _form(state, now)
+        if _may_form_alone(state, search):
+            _form(state, now)
+        elif now >= search.round_ends_us:
+            _new_round(state, now, search)
+        else:
+            search.round_ends_us = now
     elif numeric_order(state.address) < min(numeric_order(address) for address in search.without_master):
         search.bid_votes = dict.fromkeys(sorted(search.without_master), False)
         search.round_ends_us = now + 2 * ROUND_US
@@ -270,6 +277,22 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
         state.send_all(tuple(search.bid_votes), _bid(state, search))
     elif now >= search.round_ends_us:
         _new_round(state, now, search)
+
+
+def _may_form_alone(state: Membership, search: JoinSearch) -> bool:
+    """Whether this member may form a cluster although nobody whom it has asked answers.
+
+    A host that does not resolve is as good as not named, and so is a cluster of another name. A member that everybody refuses has
+    something to be mended, and a cluster of its own would hide that.
+    """
+    causes = {address: search.unreachable[address].cause for address in search.targets}
+    others = [cause for cause in causes.values() if cause not in ("unresolvable", "other-cluster", "itself")]
+    if not others:
+        return True
+    if all(cause == "rejected" for cause in others):
+        return False
+    named = [one for one in state.join_list if causes.get(one) != "unresolvable"]
+    return not named or any(one == state.address or causes.get(one) == "itself" for one in named)
 
 
 def _bid(state: Membership, search: JoinSearch) -> FormationBid:
@@ -285,7 +308,8 @@ def _ask_master(state: Membership, now: int, search: JoinSearch) -> None:
         elif search.held.missing:
             return
     if search.requests_to_master >= REQUESTS_BEFORE_NEW_SEARCH and now >= search.target_until_us:
-        search.unreachable[state.master] = f"no answer to {search.requests_to_master} join requests"
+        reason = f"no answer to {search.requests_to_master} join requests"
+        search.unreachable[state.master] = Reason("no-answer", reason)
         _forget_master(state, now, search)
         return
     request(state, now)
@@ -305,7 +329,7 @@ def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
 def _keep_failures(search: JoinSearch) -> None:
     """A round is over: remember why nobody helped, and ask everybody again."""
     search.failures.update(dict.fromkeys(sorted(search.without_master), "it knows no master"))
-    search.failures.update(search.unreachable)
+    search.failures.update((address, found.text) for address, found in search.unreachable.items())
     search.without_master.clear()
     search.unreachable.clear()
 

@@ -22,7 +22,7 @@ def held(joiner: str = "D", members: str = "ABC") -> SteppedCluster:
     world = SteppedCluster()
     world.settled(members)
     readmission.hold_back(state_of(world.machines[members[0]]), address_of(joiner))
-    world.born(joiner, members[0])
+    world.born(joiner, members[0] + joiner)
     world.start(joiner)
     return world
 

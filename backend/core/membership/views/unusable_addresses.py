@@ -1,0 +1,30 @@
+"""Addresses at which a member looks for others in vain, and not because nobody is there (design 9.12).
+
+Silence is normal while a cluster starts. A host without an address, a cluster of another name and a refusal are mistakes that
+somebody has to mend: so each is told by name, once.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Reason, UnreachableCause
+from quarterdeck.backend.core.events import AddressUnusable
+from quarterdeck.backend.core.membership.state import Membership
+
+
+def on_unreachable(state: Membership, now: int, address: Address, found: Reason[UnreachableCause]) -> None:
+    """The transport could not reach `address`."""
+    known = state.unusable.get(address)
+    if found.cause in ("no-answer", "itself"):
+        state.unusable.pop(address, None)
+    elif known is None or known.cause != found.cause:
+        for other in [one for one in state.unusable if one not in state.join_list and one not in state.remembered]:
+            del state.unusable[other]
+        state.unusable[address] = found
+        state.record(now, AddressUnusable(address, found.text, found.cause))
+
+
+def described(state: Membership, address: Address) -> str:
+    """The address, and what is known to be wrong with it."""
+    found = state.unusable.get(address)
+    return f"{address} ({found.text})" if found is not None else address
