@@ -20,37 +20,31 @@ from quarterdeck.backend.core.membership.views import publishing, readmission
 def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Address, ...]) -> None:
     """A slave's complete suspicions: an empty report withdraws the one before it.
 
-    Only what is new starts the quiet period anew. The mirror image of a known suspicion is no news.
+    Every change starts the quiet period anew, the mirror image of a known suspicion too: others may follow. What a slave says
+    again at each heartbeat changes nothing.
     """
     if not state.settings.disconnection_heartbeats or not state.is_master or state.address in suspects:
         return
     reports = state.disconnections.by_reporter
-    known = reports.get(reporter, ())
     suspects = tuple(address for address in suspects if address in state.peers and address != reporter)
-    if suspects == known:
+    if suspects == reports.get(reporter, ()):
         return
-    new = [address for address in suspects if address not in known and reporter not in reports.get(address, ())]
-    withdrawn = [address for address in known if address not in suspects]
     if suspects:
         reports[reporter] = suspects
     else:
         del reports[reporter]
-    if new or withdrawn:
-        state.disconnections.changed_us = now
+    state.disconnections.changed_us = now
     state.record(now, DisconnectionReported(reporter, suspects))
 
 
 def resolve_when_quiet(state: Membership, now: int) -> None:
-    """At each heartbeat of the master: decide when no new report has come for long enough.
+    """At each heartbeat of the master: decide when so many heartbeats have passed since the last report that was new.
 
     Who does not know yet that somebody has joined is silent towards that member, and no link need be broken: the master waits
     until it knows, or is removed because it confirms no list (chapter `publishing`).
     """
     reports, settings = state.disconnections, state.settings
-    quiet_us = min(
-        settings.disconnection_heartbeats * settings.heartbeat_interval_us,
-        settings.max_no_heartbeat_us,
-    )
+    quiet_us = settings.disconnection_heartbeats * settings.heartbeat_interval_us
     if not reports.by_reporter or not state.is_master or now - reports.changed_us < quiet_us:
         return
     assert state.members is not None
