@@ -13,7 +13,11 @@ ClusterState = Literal["ACTIVE", "NO_MIGRATION", "FROZEN", "PASSIVE"]
 CLUSTER_STATES: tuple[ClusterState, ...] = ("ACTIVE", "NO_MIGRATION", "FROZEN", "PASSIVE")
 
 
-def allows_joins(state: ClusterState) -> bool:
+ShownState = Literal[ClusterState, "IN_TRANSITION"]
+"""What a cluster may show of its state: also that it is just changing it."""
+
+
+def allows_joins(state: ShownState) -> bool:
     """Whether newcomers are let in. In the other states only members that went missing may come back."""
     return state in ("ACTIVE", "NO_MIGRATION")
 
@@ -53,7 +57,7 @@ class ClusterProfile(Struct, frozen=True, array_like=True):
     address: Address
     uuid: str
     cluster_name: str
-    state: ClusterState
+    state: ShownState
     members: tuple[ProfiledMember, ...]
     list_version: int
     data_member_count: int

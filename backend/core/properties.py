@@ -188,8 +188,15 @@ class Settings:
     @property
     def partitioning(self) -> str:
         """How data is spread, in words: what all members of a cluster must have alike."""
-        groups = f"{self.partition_groups} {self.custom_groups}".strip()
-        return f"{self.partition_count} partitions with {self.backups} backups, groups {groups}"
+        return f"{self.partition_count} partitions with {self.backups} backups, groups {self.grouping}"
+
+    @property
+    def grouping(self) -> str:
+        """By what members are grouped, in words; with the patterns where groups go by them."""
+        if self.partition_groups != "custom":
+            return self.partition_groups
+        groups = (f"{name}={','.join(texts)}" for name, texts in group_patterns(self.custom_groups).items())
+        return f"custom {'; '.join(groups)}"
 
     def as_properties(self) -> dict[str, PropertyValue]:
         """The settings as people write them."""

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, JsonValu
 from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.address import Address, parse_address
-from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterState, ProfiledMember
+from quarterdeck.backend.core.cluster_profile import ClusterProfile, ProfiledMember, ShownState
 from quarterdeck.backend.core.membership.split_brain.merge_decision import (
     NO_ANSWER,
     NO_ANSWER_PASSED,
@@ -60,7 +60,7 @@ class Side(StrictModel):
 
     address: WrittenAddress
     cluster_name: str
-    state: ClusterState
+    state: ShownState
     members: Annotated[
         tuple[Annotated[ListedMember, BeforeValidator(_short_form)], ...], AfterValidator(_without_repeats)
     ]

@@ -1,6 +1,6 @@
 import pytest
 
-from quarterdeck.backend.core.properties import PROPERTIES, SECOND_US, BadProperty, Settings
+from quarterdeck.backend.core.properties import PROPERTIES, SECOND_US, BadProperty, PropertyValue, Settings
 
 
 def test_production_is_the_documented_defaults() -> None:
@@ -40,3 +40,18 @@ def test_a_bad_property_names_itself_and_hints(name: str, value: object, hint: s
     with pytest.raises(BadProperty, match=hint) as caught:
         Settings.of({name: value})  # type: ignore[dict-item]
     assert caught.value.name in PROPERTIES or caught.value.name == name
+
+
+def test_group_patterns_count_only_where_groups_go_by_them() -> None:
+    """Two members that differ in patterns which neither uses spread their data alike."""
+    patterns: dict[str, PropertyValue] = {"quarterdeck.partition.groups": "rack1=10.0.1.*; rack2=10.0.2.*"}
+    assert Settings.of(patterns).partitioning == Settings.of().partitioning
+    assert Settings.of(patterns).grouping == Settings.of().grouping == "per-member"
+    custom: dict[str, PropertyValue] = {"quarterdeck.partition.group.type": "custom"}
+    one, other = (
+        Settings.of({**custom, **patterns}),
+        Settings.of({**custom, "quarterdeck.partition.groups": "rack1=10.*"}),
+    )
+    assert one.partitioning != other.partitioning and one.grouping != other.grouping
+    spaced: dict[str, PropertyValue] = {"quarterdeck.partition.groups": "rack1 = 10.0.1.*;rack2=10.0.2.*;"}
+    assert Settings.of({**custom, **spaced}).partitioning == one.partitioning

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import arrange_first, data_members, plan
-from quarterdeck.backend.core.partitions.graceful_shutdown import grant_shutdowns
+from quarterdeck.backend.core.partitions.graceful_shutdown import accept_shutdown, grant_shutdowns
 from quarterdeck.backend.core.partitions.migration.migration_queue import (
     cancel,
     give_up_on,
@@ -41,6 +41,8 @@ def follow(state: Membership, now: int) -> None:
         master_role = partitions.master_role = MasterRole(members.lineage)
         follow_list(state, master_role)
         begin_recovery(state, now, master_role)
+        if partitions.draining_until_us is not None:
+            accept_shutdown(state, now, master_role, state.address, state.uuid)  # it plans nothing onto itself
         return
     follow_list(state, master_role)
     if partitions.table is not None and master_role.recovery is None and (thawed or members is not before):

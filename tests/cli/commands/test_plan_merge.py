@@ -77,6 +77,8 @@ def test_the_contract() -> None:
         ({}, {"cluster_version": "5.3"}, "cannot-merge", "cluster-version", "'5.3'"),
         ({}, {"joiner": "multicast"}, "cannot-merge", "joiner", "'multicast'"),
         ({"state": "FROZEN"}, {}, "cannot-merge", "local-state", "FROZEN"),
+        ({"state": "IN_TRANSITION"}, {}, "cannot-merge", "local-state", "10.0.0.1:5701 is just changing its state"),
+        ({}, {"state": "IN_TRANSITION"}, "cannot-merge", "remote-state", "10.0.0.4:5701 is just changing its state"),
     ],
 )
 def test_the_optional_fields(

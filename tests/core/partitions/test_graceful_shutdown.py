@@ -6,9 +6,10 @@ from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopCl
 from quarterdeck.backend.core.data.state import MergeEntries
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.messages import Leave
-from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, PartitionLost
+from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, MigrationStarted, PartitionLost
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, ShutdownGranted, ShutdownRequest, TableUpdate
 from tests.core.member_state import state_of
+from tests.core.stepped_cluster import address_of
 from tests.core.stepped_partitions import SteppedPartitions
 
 
@@ -212,6 +213,18 @@ def test_a_master_that_leaves_and_its_successor_that_leaves_too() -> None:
     world.stop("B")
     world.run(15)
     assert world.living == "CDE" and world.master_of("D") == "C" and not world.complaints()
+
+
+def test_a_member_that_leaves_and_becomes_master_plans_nothing_onto_itself() -> None:
+    world = arranged("ABCD", parallel_migrations=1, migration_interval_us=400_000)
+    world.stop("B")
+    world.delivered = 0
+    world.run_until_messages(15)
+    world.kill("A")
+    world.run(25)
+    started = [event for event in world.seen("B", MigrationStarted) if event.destination == address_of("B")]
+    assert not started
+    assert "B" in world.halted and world.living == "CD" and not world.complaints()
 
 
 def test_a_crash_of_another_one_while_a_member_leaves() -> None:

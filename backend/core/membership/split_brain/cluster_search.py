@@ -98,7 +98,7 @@ def profile(state: Membership, *, cluster_state: ClusterState | None = None) -> 
         list_version=state.members.version,
         data_member_count=sum(not member.lite for member in members),
         partition_count=str(state.settings.partition_count),
-        partition_groups=state.settings.partition_groups,
+        partition_groups=state.settings.grouping,
     )
 
 

@@ -168,6 +168,8 @@ def _text(value: str) -> str:
 def _must_allow_joins(cluster: ClusterProfile) -> Verdict:
     if allows_joins(cluster.state):
         return None
+    if cluster.state == "IN_TRANSITION":
+        return "cannot-merge", f"the cluster of {cluster.address} is just changing its state and lets nobody in for now"
     return "cannot-merge", f"the cluster of {cluster.address} is {cluster.state} and lets nobody in"
 
 
