@@ -46,10 +46,7 @@ class JoinFailed(Struct, frozen=True, tag_field="kind", tag="join-failed"):
 
 
 class AddressUnusable(Struct, frozen=True, tag_field="kind", tag="address-unusable"):
-    """The member looks for others at `address` in vain, and not for silence: its host does not resolve, or it is refused there.
-
-    Told again only when the cause is another one.
-    """
+    """The member looks for others at `address` in vain: its host does not resolve, or whoever is there refuses the member."""
 
     address: Address
     reason: str
@@ -427,10 +424,8 @@ Event = (
     ProcessResumed | LinkChanged | StrangerRefused | OperatorAsked | SettingsChanged | PartitionEvent | DataEvent
 )  # fmt: skip
 
-
 EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
 """Every kind of event by the name that it has in journals and in scenario files."""
-
 
 FORM = 2
 """The form of the records that are made now. Form 1 had no causes but in sentences; it is still read."""
