@@ -21,10 +21,7 @@ from quarterdeck.backend.core.partitions.events import PartitionEvent
 
 
 class MemberStarted(Struct, frozen=True, tag_field="kind", tag="member-started"):
-    """An incarnation begins: the address it is bound to and where it will look for its cluster.
-
-    `merged_from` is the uuid of the incarnation before it when that one ended in a merge and the process just goes on.
-    """
+    """An incarnation begins, maybe in a process that goes on after a merge: then `merged_from` is the uuid of the one before."""
 
     address: Address
     lite: bool
@@ -35,6 +32,8 @@ class MemberStarted(Struct, frozen=True, tag_field="kind", tag="member-started")
 
 
 class JoinRequested(Struct, frozen=True, tag_field="kind", tag="join-requested"):
+    """The member asks `master` to be let in; `attempt` counts how often it began to search."""
+
     master: Address
     attempt: int
 
@@ -325,6 +324,8 @@ class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-c
 
 
 class ClaimStarted(Struct, frozen=True, tag_field="kind", tag="claim-started"):
+    """The member claims the mastership: it suspects all older ones, and asks the others for their lists and their consent."""
+
     version: int
     suspected: tuple[Address, ...]
     asked: tuple[Address, ...]
@@ -340,6 +341,8 @@ class ClaimAnswered(Struct, frozen=True, tag_field="kind", tag="claim-answered")
 
 
 class ClaimFinished(Struct, frozen=True, tag_field="kind", tag="claim-finished"):
+    """The claim has succeeded: the claimant leads those who accepted, with a list newer than all that it was told of."""
+
     version: int
     lineage: str
     accepted: tuple[Address, ...]
@@ -363,10 +366,14 @@ class ProcessKilled(Struct, frozen=True, tag_field="kind", tag="process-killed")
 
 
 class ProcessPaused(Struct, frozen=True, tag_field="kind", tag="process-paused"):
+    """A member's process was frozen."""
+
     target: str
 
 
 class ProcessResumed(Struct, frozen=True, tag_field="kind", tag="process-resumed"):
+    """A frozen process goes on."""
+
     target: str
 
 
@@ -428,7 +435,7 @@ EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for
 """Every kind of event by the name that it has in journals and in scenario files."""
 
 FORM = 2
-"""The form of the records that are made now. Form 1 had no causes but in sentences; it is still read."""
+"""The form of the records that are made now. Form 1, which goes without saying, had causes in sentences alone; it is still read."""
 
 
 class Record(Struct, frozen=True, omit_defaults=True):
@@ -447,4 +454,3 @@ class Record(Struct, frozen=True, omit_defaults=True):
     because: causes.RecordId | None = None
     """The record that brought this one about, where the member knows it; left out where it does not."""
     form: int = 1
-    """The form of the journal; left out where it is 1."""

@@ -42,6 +42,7 @@ class Argument(Struct, frozen=True):
 
     @property
     def key(self) -> str:
+        """How the argument is called in a scenario."""
         return self.yaml or self.name
 
 

@@ -47,6 +47,8 @@ class PauseMember(Struct, frozen=True, tag_field="do", tag="pause"):
 
 
 class ResumeMember(Struct, frozen=True, tag_field="do", tag="resume"):
+    """Let a frozen process go on, as if nothing had happened."""
+
     member: str
 
 

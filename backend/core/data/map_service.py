@@ -25,6 +25,7 @@ class MapService:
 
     @property
     def name(self) -> str:
+        """What the service is called among those of a member."""
         return "map"
 
     def before(self, now: int, event: MigrationEvent) -> None:

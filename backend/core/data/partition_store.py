@@ -66,6 +66,7 @@ class PartitionStore:
         return len(self.maps.get(map, ()))
 
     def put(self, map: str, key: str, entry: Entry) -> None:
+        """Set the entry of `key` in `map`, in place of the one that is there."""
         entries = self.maps.setdefault(map, {})
         before = entries.get(key)
         if before is None:

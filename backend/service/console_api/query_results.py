@@ -45,6 +45,7 @@ def process_started_utc() -> datetime:
 
 
 def this_member(face: Face, started_utc: datetime) -> beliefs.ThisMember:
+    """Who this member is, and since when its process runs."""
     member, configuration = face.member, face.configuration
     members, table = member.members, member.table
     return beliefs.ThisMember(
@@ -74,11 +75,13 @@ def this_member(face: Face, started_utc: datetime) -> beliefs.ThisMember:
 
 
 def remembered(face: Face) -> tuple[Address, ...]:
+    """Addresses that were on a list of this member once, and are on none now."""
     belief = own_belief(face)
     return tuple(sorted(belief.ever_listed - belief.listed - {face.address}))
 
 
 def members(face: Face) -> beliefs.Members:
+    """The member list, with what this member believes of each."""
     listed, belief = face.member.members, own_belief(face)
     table = belief.table
     return beliefs.Members(
@@ -100,6 +103,7 @@ def members(face: Face) -> beliefs.Members:
 
 
 def whole_belief(face: Face) -> beliefs.Belief:
+    """Everything that this member believes of its cluster."""
     belief = own_belief(face)
     suspicions = suspicions_of(belief)
     return beliefs.Belief(
@@ -137,6 +141,7 @@ def whole_belief(face: Face) -> beliefs.Belief:
 
 
 def suspicions_of(belief: Belief) -> beliefs.Suspicions:
+    """Whom a member suspects, what was reported to it, and whom it holds back."""
     uuids = {member.address: member.uuid for member in belief.members}
     return beliefs.Suspicions(
         suspicions=tuple(
@@ -149,6 +154,7 @@ def suspicions_of(belief: Belief) -> beliefs.Suspicions:
 
 
 def why_not_merging(face: Face) -> beliefs.WhyNotMerging:
+    """What keeps this member's cluster from merging with another one."""
     belief, member = own_belief(face), face.member
     return beliefs.WhyNotMerging(
         sentence=_why(face, belief),
@@ -186,6 +192,7 @@ def table_rows(face: Face, first: int, last: int | None) -> partitions.Table:
 
 
 def migrations(face: Face) -> partitions.Migrations:
+    """The migrations that this member leads or has seen end, and what is planned."""
     belief, history = own_belief(face), face.picture.history
     leading = belief.leading
     ended = sorted(chain(history.done, history.failed), key=lambda one: -one.at_us)

@@ -60,10 +60,14 @@ class GuardedRoute(APIRoute):
 
 
 class WritingRoute(GuardedRoute):
+    """For callers that may change the cluster."""
+
     role = "write"
 
 
 class FaultRoute(GuardedRoute):
+    """For callers that may do harm to the cluster on purpose."""
+
     role = "fault"
 
 
@@ -128,6 +132,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def with_error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors that every path may answer, and those of `statuses`, as OpenAPI describes them."""
     return {status: ERROR_RESPONSES[status] for status in (400, 401, 403, 404, 405, 408, 413, 414, 429, *statuses)}
 
 

@@ -20,6 +20,7 @@ async def cluster(rest_request: RestRequest) -> Response:
 
 
 async def instance(rest_request: RestRequest) -> Response:
+    """The name of this member."""
     return json_response({"name": rest_request.face.label})
 
 

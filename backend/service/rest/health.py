@@ -26,6 +26,7 @@ class Health(Struct, frozen=True, rename="camel"):
 
 
 def health_of(face: Face) -> Health:
+    """The health of the member behind `face`."""
     member = face.member
     joined = member.joined and member.members is not None
     unsafe = why_unsafe(face)
@@ -69,23 +70,28 @@ async def node_state(rest_request: RestRequest) -> Response:
 
 
 async def cluster_state(rest_request: RestRequest) -> Response:
+    """The state of the cluster; refused until the member has joined one."""
     rest_request.require_joined()
     return json_response(rest_request.face.member.cluster_state)
 
 
 async def cluster_safe(rest_request: RestRequest) -> Response:
+    """200 when every partition has its backups, else 503."""
     return Response(status_code=503 if why_unsafe(rest_request.face) else 200)
 
 
 async def queue_size(rest_request: RestRequest) -> Response:
+    """How many migrations are planned or under way."""
     return json_response(migration_queue_size(rest_request.face))
 
 
 async def cluster_size(rest_request: RestRequest) -> Response:
+    """How many members the list has; 0 before there is one."""
     return json_response(_size(rest_request.face))
 
 
 async def no_such_health(rest_request: RestRequest) -> Response:
+    """Refuse what is no part of the health."""
     raise Denied(
         404 if rest_request.request.method == "HEAD" else 400, "health has no such part", "see hazelcast/health"
     )

@@ -37,6 +37,7 @@ LEVELS = {
 
 
 async def state(rest_request: RestRequest) -> Response:
+    """The state of the cluster."""
     rest_request.require_joined()
     return success(state=rest_request.face.member.cluster_state.lower())
 
@@ -51,6 +52,7 @@ async def change_state(rest_request: RestRequest) -> Response:
 
 
 async def nodes(rest_request: RestRequest) -> Response:
+    """The members, the version of this program, and that of Python."""
     rest_request.require_joined()
     members = rest_request.face.member.members
     assert members is not None
@@ -59,10 +61,12 @@ async def nodes(rest_request: RestRequest) -> Response:
 
 
 async def version(rest_request: RestRequest) -> Response:
+    """The version that the cluster speaks."""
     return success(version=CLUSTER_VERSION)
 
 
 async def change_version(rest_request: RestRequest) -> Response:
+    """Accept the version that the cluster speaks already, and no other one."""
     wanted = rest_request.text("version").strip()
     if wanted != CLUSTER_VERSION:
         raise Denied(409, f"this build speaks version {CLUSTER_VERSION} only", "start members of another build")
@@ -75,6 +79,7 @@ async def member_shutdown(rest_request: RestRequest) -> Response:
 
 
 async def cluster_shutdown(rest_request: RestRequest) -> Response:
+    """The answer is sent, then all members of the cluster stop."""
     if not rest_request.face.member.joined:
         raise Denied(
             409, f"{rest_request.face.label} has not yet joined", "use memberShutdown to stop this member alone"
@@ -91,6 +96,7 @@ async def log_level(rest_request: RestRequest) -> Response:
 
 
 async def set_log_level(rest_request: RestRequest) -> Response:
+    """Set the level of the log until it is set anew, or the process ends."""
     wanted = rest_request.text("level").strip().upper()
     if wanted not in LEVELS:
         known = ", ".join(LEVELS)
@@ -100,6 +106,7 @@ async def set_log_level(rest_request: RestRequest) -> Response:
 
 
 async def reset_log_level(rest_request: RestRequest) -> Response:
+    """Go back to the level of the configuration."""
     _set_level(rest_request, _configured_level(rest_request.face))
     return success(message="log level is reset")
 

@@ -40,6 +40,7 @@ async def get(rest_request: RestRequest) -> Response:
 
 
 async def put(rest_request: RestRequest) -> Response:
+    """Set the value of a key."""
     name, key = _entry(rest_request)
     await _done(rest_request, Put(name, key, await request_bytes(rest_request.request, MOST_ENTRY_BYTES)))
     return Response()

@@ -26,9 +26,13 @@ STEPS_WITHOUT_GAIN = 256
 class Budget(Protocol):
     """What is spent from."""
 
-    def spend(self, visits: int) -> None: ...
+    def spend(self, visits: int) -> None:
+        """Spend as much as it costs to look at so many vertices."""
+        ...
 
-    def is_spent(self) -> bool: ...
+    def is_spent(self) -> bool:
+        """Whether nothing is left."""
+        ...
 
 
 def greedy(adjacent: Sequence[int], weight: Sequence[int], budget: Budget) -> tuple[int, int]:

@@ -12,7 +12,9 @@ from quarterdeck.backend.core.address import Address
 class Randomness(Protocol):
     """The few draws a member may make. A seeded generator is handed in at birth; the core never makes its own."""
 
-    def getrandbits(self, k: int, /) -> int: ...
+    def getrandbits(self, k: int, /) -> int:
+        """A number of `k` random bits."""
+        ...
 
 
 class Member(Struct, frozen=True, gc=False):
