@@ -435,7 +435,7 @@ EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for
 """Every kind of event by the name that it has in journals and in scenario files."""
 
 FORM = 2
-"""The form of the records that are made now. Form 1, which goes without saying, had causes in sentences alone; it is still read."""
+"""The form of records that are made now. Form 1, which goes without saying, had causes in sentences alone and is still read."""
 
 
 class Record(Struct, frozen=True, omit_defaults=True):

@@ -43,18 +43,18 @@ def lost_writes(evidence: Evidence, told: DataFrame) -> DataFrame:
     )
     losses = told.where("what = 'loss'").select("run", "place", "partition", F.col("place").alias("lost"))
     latest = running_window(Window.partitionBy("run", "partition").orderBy("place"))
-    turns = (
+    divisions = (
         told.where("what in ('divided', 'reunited')")
         .groupBy("run")
-        .agg(F.sort_array(F.collect_list(F.struct("place", "what"))).alias("turns"))
+        .agg(F.sort_array(F.collect_list(F.struct("place", "what"))).alias("divisions"))
     )
-    until_now = F.filter("turns", lambda turn: turn["place"] <= F.col("place"))
-    last_reunion = F.array_max(F.filter(until_now, lambda turn: turn["what"] == "reunited"))["place"]
+    until_now = F.filter("divisions", lambda one: one["place"] <= F.col("place"))
+    last_reunion = F.array_max(F.filter(until_now, lambda one: one["what"] == "reunited"))["place"]
     with_losses = (
         calls.unionByName(losses, allowMissingColumns=True)
         .withColumn("lost", F.last("lost", ignorenulls=True).over(latest))
         .where("raw is not null")
-        .join(turns, ["run"], "left")
+        .join(divisions, ["run"], "left")
         .withColumn("parted", F.coalesce(F.array_max(until_now)["what"] == "divided", F.lit(False)))
         .withColumn("lost", F.greatest("lost", last_reunion))
         .select(*COLUMNS)
