@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from heapq import heappush
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import UnreachableCause
 from quarterdeck.backend.core.effects import Deliveries
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.links import LinkConditions
@@ -108,11 +109,12 @@ class Network:
     def _on_link(self, sender: Node, address: Address, message: Message) -> Iterator[Arrival]:
         """When and where a message arrives under the condition of its link: not at all, once or twice."""
         target = self.nodes[address]
-        if target.machine is not None and target.cluster_name != sender.cluster_name:
-            reason = f"belongs to the cluster {target.cluster_name!r}, not {sender.cluster_name!r}"
-            self.report_unreachable(sender, target, reason)
-            return
         condition = self.links.of(sender.label, target.label)
+        if target.machine is not None and target.cluster_name != sender.cluster_name:
+            if condition is None or not condition.blocked:
+                reason = f"belongs to the cluster {target.cluster_name!r}, not {sender.cluster_name!r}"
+                self.report_unreachable(sender, target, reason, "other-cluster")
+            return
         first_us = self._latency_model.sample_us(self._latency())
         received = Receive(sender.address, message)
         if condition is None:
@@ -137,11 +139,13 @@ class Network:
         """Let a batch of deliveries, or what is left of it, wait for its next arrival."""
         heappush(self.queue, (batch[-1][0], batch[-1][1], sender, batch))
 
-    def report_unreachable(self, receiver: Node, target: Node, reason: str) -> None:
+    def report_unreachable(
+        self, receiver: Node, target: Node, reason: str, cause: UnreachableCause = "no-answer"
+    ) -> None:
         """Let `receiver` hear soon that `target` could not be reached, or that the connection to it is lost."""
         at = self.now_us + self._latency_model.least_us
         self._order += 1
-        heappush(self.queue, (at, self._order, receiver, PeerUnreachable(target.address, reason)))
+        heappush(self.queue, (at, self._order, receiver, PeerUnreachable(target.address, reason, cause)))
 
     def plan_wake(self, node: Node) -> None:
         """Have the member at `node` woken at its next deadline, unless that is planned already."""
