@@ -6,7 +6,7 @@ shows a fault of the core and not a bound that is too short.
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.membership.views.joining import REQUESTS_BEFORE_NEW_SEARCH, ROUND_US
+from quarterdeck.backend.core.membership.views.joining import REQUESTS_BEFORE_NEW_SEARCH, round_us
 from quarterdeck.backend.core.partitions.migration.migration_queue import FAILURE_PAUSE_US, MOST_PAUSES
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -34,7 +34,10 @@ def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
     if settings.failure_detector == "phi-accrual":
         detection *= PHI_TIMEOUTS
     joining = (
-        2 * ROUND_US  # a round of asking that began before the end of the faults, and one that reaches everybody
+        2
+        * round_us(
+            settings
+        )  # a round of asking that began before the end of the faults, and one that reaches everybody
         + REQUESTS_BEFORE_NEW_SEARCH * SECOND_US  # requests to a master that is none any more
         + settings.stale_join_prevention_us
     )

@@ -22,6 +22,9 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
     """Confirm, or look for those who have not. A master that stood still itself looks at nobody."""
     heartbeats.discount_own_pause(state, now)
     if state.is_master:
+        for peer in state.peers.values():
+            if peer.detector.last_heard_us > now:
+                peer.confirmed_us = now  # a newcomer that has not been heard of yet
         limit_us = state.settings.max_no_master_confirmation_us
         silent = {
             address: _evidence(now - peer.confirmed_us)

@@ -15,12 +15,9 @@ from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Admission
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing, readmission
 from quarterdeck.backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
-from quarterdeck.backend.core.properties import SECOND_US
 
 ADMISSION = "admission"
 """Name of the timer that bounds the wait for acknowledgements."""
-
-ACKNOWLEDGEMENT_TIMEOUT_US = 2 * SECOND_US
 
 
 def on_join_request(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
@@ -113,7 +110,7 @@ def _admit_all(state: Membership, now: int) -> None:
     state.asking_to_join.clear()
     state.admission = Admission(joiners, members.version, others, len(others))
     state.admission.listed = publishing.install(state, now, members, state.address, "join")
-    state.timers.set(ADMISSION, now + ACKNOWLEDGEMENT_TIMEOUT_US)
+    state.timers.set(ADMISSION, now + publishing.ACKNOWLEDGEMENT_TIMEOUT_US)
     state.send_all(tuple(sorted(others)), publishing.update(state, wants_ack=True))
     _answer_when_settled(state, now, state.admission)
 

@@ -37,14 +37,14 @@ from quarterdeck.backend.core.messages import (
     MembersUpdateAck,
     WhoIsMaster,
 )
-from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 
 JOIN = "join"
 """Name of the timer that asks again while joining."""
 
 ASK_AGAIN_US = 1 * SECOND_US
-ROUND_US = 5 * SECOND_US
-"""How long one round of asking waits for an address that neither answers nor refuses (tcp-ip connection timeout)."""
+LEAST_ROUND_US = 5 * SECOND_US
+"""How long one round of asking waits at least for an address that neither answers nor refuses (tcp-ip connection timeout)."""
 
 ATTEMPTS = 5
 """Attempts to join before the member gives up (seed 003, maxJoinAttempts). Each begins with an open mind; together they take
@@ -79,7 +79,8 @@ def on_join_timer(state: Membership, now: int) -> None:
         _give_up(state, now, search)
         return
     state.timers.set(JOIN, now + ASK_AGAIN_US)
-    if _attempt(state, now, search) > search.attempt and search.held is None:
+    is_undecided = state.master is None and now < search.round_ends_us
+    if _attempt(state, now, search) > search.attempt and search.held is None and not is_undecided:
         search.attempt = _attempt(state, now, search)
         _forget_master(state, now, search)
         _new_round(state, now, search)
@@ -225,13 +226,22 @@ def on_formation_vote(state: Membership, now: int, sender: Address, vote: Format
         _form(state, now)
 
 
+def round_us(settings: Settings) -> int:
+    """How long one round of asking waits for somebody who is silent.
+
+    A question and its answer may each be as late as any message; but no round lasts longer than an attempt.
+    """
+    patient_us = min(2 * settings.max_no_heartbeat_us + ASK_AGAIN_US, settings.max_join_us // ATTEMPTS - ASK_AGAIN_US)
+    return max(LEAST_ROUND_US, patient_us)
+
+
 def _attempt(state: Membership, now: int, search: JoinSearch) -> int:
     """Which attempt it is: each takes its share of the time."""
     return min(ATTEMPTS, 1 + (now - search.begun_us) * ATTEMPTS // state.settings.max_join_us)
 
 
 def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
-    search.round_ends_us = now + ROUND_US
+    search.round_ends_us = now + round_us(state.settings)
     _keep_failures(search)
     search.bid_votes = None
     search.granted_to = None
@@ -261,8 +271,8 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
         return
     for address in search.targets:
         if address not in search.without_master:
-            silence: Reason[UnreachableCause] = Reason("no-answer", f"no answer within {ROUND_US // SECOND_US} s")
-            search.unreachable.setdefault(address, silence)
+            waited = f"no answer within {round_us(state.settings) // SECOND_US} s"
+            search.unreachable.setdefault(address, Reason("no-answer", waited))
     if not search.without_master:
         if _may_form_alone(state, search):
             _form(state, now)
@@ -272,7 +282,7 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
             search.round_ends_us = now
     elif numeric_order(state.address) < min(numeric_order(address) for address in search.without_master):
         search.bid_votes = dict.fromkeys(sorted(search.without_master), False)
-        search.round_ends_us = now + 2 * ROUND_US
+        search.round_ends_us = now + round_us(state.settings)
         search.bids += 1
         state.send_all(tuple(search.bid_votes), _bid(state, search))
     elif now >= search.round_ends_us:
@@ -322,7 +332,7 @@ def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
     search.held = None
     search.requests_to_master = 0
     search.bid_votes = None
-    search.round_ends_us = now + ROUND_US
+    search.round_ends_us = now + round_us(state.settings)
     _keep_failures(search)
 
 

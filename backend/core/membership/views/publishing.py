@@ -30,6 +30,9 @@ from quarterdeck.backend.core.properties import SECOND_US
 PUBLISH = "publish"
 """Name of the timer of the periodic publication."""
 
+ACKNOWLEDGEMENT_TIMEOUT_US = 2 * SECOND_US
+"""How long a joiner waits for its answer until the others have acknowledged the list that it is on (seed 003)."""
+
 
 def install(
     state: Membership,
@@ -48,7 +51,8 @@ def install(
     for address in gone:
         _remove_peer(state, now, address)
     for member in newcomers:
-        state.peers[member.address] = Peer(member.uuid, detector(state.settings, now), now)
+        counts_us = _silence_counts_us(state, now, members, member)
+        state.peers[member.address] = Peer(member.uuid, detector(state.settings, counts_us), now)
         state.missing.discard(member.address)
         cluster_search.forget(state, member.address)
         state.held_back.pop(member.address, None)
@@ -149,6 +153,19 @@ def _differences(state: Membership, members: MemberList) -> tuple[list[Address],
     kept = state.peers.keys() - set(gone)
     newcomers = [one for one in members.members if one.address not in kept and one.address != state.address]
     return gone, newcomers
+
+
+def _silence_counts_us(state: Membership, now: int, members: MemberList, newcomer: Member) -> int:
+    """From when on it counts against a newcomer that nothing was heard of it; its first heartbeat ends that grace.
+
+    Whoever comes in after this member may not know of it yet: it is told when the others have acknowledged its admission, and both
+    that news and its first heartbeat may be as late as any message.
+    """
+    this = members.find(state.address)
+    if this is None or newcomer.join_version < this.join_version:
+        return now
+    settings = state.settings
+    return now + ACKNOWLEDGEMENT_TIMEOUT_US + settings.max_no_heartbeat_us + settings.heartbeat_interval_us
 
 
 def _remove_peer(state: Membership, now: int, address: Address) -> None:

@@ -39,11 +39,20 @@ def beat(world: SteppedCluster, sender: str, receiver: str, **changes: object) -
 
 def test_a_silent_slave_is_removed_by_the_master_and_only_suspected_by_slaves() -> None:
     world = five()
+    live_for(world, 1)
     live_for(world, 8, dead="E")
     assert {world.list_of(name) for name in "ABCD"} == {(6, "ABCD")}
     assert world.seen("A", MemberRemoved)
     assert not any(world.seen(name, MemberRemoved) for name in "BCD")
     assert all(world.suspects_of(name) == "" for name in "BCD")
+
+
+def test_a_newcomer_of_which_nothing_was_ever_heard_is_given_the_time_of_its_admission_on_top() -> None:
+    world = five()
+    live_for(world, 10, dead="E")  # 2 s for the acknowledgements, one timeout for the news, one interval, one timeout
+    assert {world.list_of(name) for name in "ABCD"} == {(5, "ABCDE")}
+    live_for(world, 2, dead="E")
+    assert {world.list_of(name) for name in "ABCD"} == {(6, "ABCD")}
 
 
 def test_a_quiet_network_changes_nothing() -> None:
