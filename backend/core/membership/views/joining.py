@@ -79,17 +79,19 @@ def on_join_timer(state: Membership, now: int) -> None:
         _give_up(state, now, search)
         return
     state.timers.set(JOIN, now + ASK_AGAIN_US)
-    is_undecided = state.master is None and now < search.round_ends_us
-    if _attempt(state, now, search) > search.attempt and search.held is None and not is_undecided:
-        search.attempt = _attempt(state, now, search)
+    attempt = _attempt(state, now, search)
+    if state.master is None:
+        search.attempt = attempt
+        if now >= search.round_ends_us:
+            _decide_round(state, now, search)
+        else:
+            _ask_around(state, search)
+    elif attempt > search.attempt and search.held is None:
+        search.attempt = attempt
         _forget_master(state, now, search)
         _new_round(state, now, search)
-    elif state.master is not None:
-        _ask_master(state, now, search)
-    elif now >= search.round_ends_us:
-        _decide_round(state, now, search)
     else:
-        _ask_around(state, search)
+        _ask_master(state, now, search)
 
 
 def on_unreachable(state: Membership, now: int, address: Address, found: Reason[UnreachableCause]) -> None:

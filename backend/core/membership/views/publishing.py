@@ -158,8 +158,8 @@ def _differences(state: Membership, members: MemberList) -> tuple[list[Address],
 def _silence_counts_us(state: Membership, now: int, members: MemberList, newcomer: Member) -> int:
     """From when on it counts against a newcomer that nothing was heard of it; its first heartbeat ends that grace.
 
-    Whoever comes in after this member may not know of it yet: it is told when the others have acknowledged its admission, and both
-    that news and its first heartbeat may be as late as any message.
+    Whoever comes in after this member may not know of it yet: it is told when the others have acknowledged its admission, and
+    both that news and its first heartbeat may be as late as any message.
     """
     this = members.find(state.address)
     if this is None or newcomer.join_version < this.join_version:

@@ -239,7 +239,7 @@ def test_losers_whose_target_is_silent_look_around_like_any_joiner() -> None:
 def test_losers_whose_target_is_gone_do_not_end_as_clusters_of_one() -> None:
     world = lost_on_the_way(refused=False)
     formed = 0
-    for _ in range(180):
+    for _ in range(300):
         world.live(0.1, dead="ABCD")
         formed = sum(1 for name in "EFG" for event in world.seen(name, ListInstalled) if event.cause == "formed")
     assert formed == 1
