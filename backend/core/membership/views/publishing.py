@@ -158,14 +158,14 @@ def _differences(state: Membership, members: MemberList) -> tuple[list[Address],
 def _silence_counts_us(state: Membership, now: int, members: MemberList, newcomer: Member) -> int:
     """From when on it counts against a newcomer that nothing was heard of it; its first heartbeat ends that grace.
 
-    Whoever comes in after this member may not know of it yet: it is told when the others have acknowledged its admission, and
-    both that news and its first heartbeat may be as late as any message.
+    Whoever was there before this member sends its next heartbeat within an interval. Whoever comes in later may not know of it
+    yet: it is told when the others have acknowledged its admission, and that news may be as late as any message.
     """
-    this = members.find(state.address)
+    settings, this = state.settings, members.find(state.address)
+    first_us = now + settings.heartbeat_interval_us
     if this is None or newcomer.join_version < this.join_version:
-        return now
-    settings = state.settings
-    return now + ACKNOWLEDGEMENT_TIMEOUT_US + settings.max_no_heartbeat_us + settings.heartbeat_interval_us
+        return first_us
+    return first_us + ACKNOWLEDGEMENT_TIMEOUT_US + settings.max_no_heartbeat_us
 
 
 def _remove_peer(state: Membership, now: int, address: Address) -> None:
