@@ -28,11 +28,8 @@ def swarm(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as processors when not given.")] = None,
     sizes: Annotated[
         str | None,
-        typer.Option(metavar="FEWEST:MOST", help="How many members a run may have; 3:20, with data 3:8."),
+        typer.Option(metavar="FEWEST:MOST", help="How many members a run may have; 3:20."),
     ] = None,
-    data: Annotated[
-        bool, typer.Option("--data", help="Use a map all the time, and crash members in the middle of migrations.")
-    ] = False,
     shrink: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the smallest scenario for each way of failing there.")
     ] = None,
@@ -41,20 +38,20 @@ def swarm(
     ] = False,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Try seed after seed: faults first, then peace, in which the members must become one cluster in time.
+    """Try seed after seed: faults first, with data in use, then peace, in which the members must become one cluster in time.
 
     Exits with 1 when a run violates an invariant, does not converge, or ends in an error of the core.
     """
-    numbers, bounds = seed_range(seeds), size_bounds(sizes or ("3:8" if data else "3:20"))
+    numbers, bounds = seed_range(seeds), size_bounds(sizes or "3:20")
     if print_scenario:
         if len(numbers) != 1:
             raise CommandFailed(ExitCode.BAD_INPUT, f"--print: {seeds} is more than one seed; write one, as in 7:7")
-        typer.echo(scenario_of(numbers[0], bounds, data=data), nl=False)
+        typer.echo(scenario_of(numbers[0], bounds), nl=False)
         return
     if shrink is not None:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
             shrink.mkdir(parents=True, exist_ok=True)
-    failed = run(numbers, bounds, jobs or os.cpu_count() or 1, shrink, output, data=data)
+    failed = run(numbers, bounds, jobs or os.cpu_count() or 1, shrink, output)
     if failed:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
@@ -82,45 +79,39 @@ def size_bounds(text: str) -> tuple[int, int]:
     return fewest, most
 
 
-def scenario_of(seed: int, sizes: tuple[int, int], *, data: bool = False) -> str:
+def scenario_of(seed: int, sizes: tuple[int, int]) -> str:
     """What `seed` draws, as a scenario file."""
     from quarterdeck.backend.simulation.scenarios.writing import scenario_text
-    from quarterdeck.backend.simulation.swarm_testing.trial import drawn_scenario
+    from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 
-    return scenario_text(drawn_scenario(seed, sizes, data=data).scenario)
+    return scenario_text(draw_scenario(seed, sizes).scenario)
 
 
-def run(
-    seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, output: Format, *, data: bool = False
-) -> bool:
+def run(seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, output: Format) -> bool:
     """Run all seeds and print the summary; whether any failed."""
     from quarterdeck.backend.simulation.swarm_testing.parallel_trials import trials
     from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES
 
     began, told = time.monotonic(), time.monotonic()
     done: list[Trial] = []
-    for trial in trials(seeds, sizes, min(jobs, len(seeds)), data=data):
+    for trial in trials(seeds, sizes, min(jobs, len(seeds))):
         done.append(trial)
         if trial.verdict in FAILURES:
-            say(
-                f"seed {trial.seed}: {trial.verdict} {trial.invariant}".rstrip()
-                + f"; {reproduction(trial, sizes, data=data)}"
-            )
+            say(f"seed {trial.seed}: {trial.verdict} {trial.invariant}".rstrip() + f"; {reproduction(trial, sizes)}")
         if time.monotonic() - told > PROGRESS_INTERVAL_SECONDS:
             told = time.monotonic()
             say(f"{len(done)} of {len(seeds)} seeds, {len(done) / (told - began):.1f} a second")
     say(f"{len(done)} seeds, {len(done) / max(time.monotonic() - began, 1e-9):.1f} a second")
     failed = [trial for trial in done if trial.verdict in FAILURES]
-    write_document(summary(seeds, sizes, done, failed, data=data), output)
+    write_document(summary(seeds, sizes, done, failed), output)
     if shrink is not None:
-        _shrink_each_way_of_failing(failed, sizes, shrink, data=data)
+        _shrink_each_way_of_failing(failed, sizes, shrink)
     return bool(failed)
 
 
-def summary(
-    seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial], *, data: bool = False
-) -> dict[str, object]:
+def summary(seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial]) -> dict[str, object]:
     """What is printed; equal seeds give equal summaries."""
+    from quarterdeck.backend.simulation.invariants.acknowledged_writes import together
     from quarterdeck.backend.simulation.swarm_testing.trial import VERDICTS
 
     counts = Counter(trial.verdict for trial in done)
@@ -133,6 +124,8 @@ def summary(
         "seeds": f"{seeds[0]}:{seeds[-1]}",
         "runs": len(done),
         "verdicts": {verdict: counts[verdict] for verdict in VERDICTS},
+        "judged_runs": sum(trial.writes.survived > 0 for trial in done),
+        "writes": together(trial.writes for trial in done),
         "events": sum(trial.events for trial in done),
         "virtual_seconds": round(sum(trial.virtual_seconds for trial in done), 3),
         "slowest_convergence": slowest
@@ -144,19 +137,19 @@ def summary(
                 "invariant": trial.invariant,
                 "text": trial.text,
                 "witnesses": trial.witnesses,
-                "reproduce": reproduction(trial, sizes, data=data),
+                "reproduce": reproduction(trial, sizes),
             }
             for trial in failed
         ],
     }
 
 
-def reproduction(trial: Trial, sizes: tuple[int, int], *, data: bool = False) -> str:
+def reproduction(trial: Trial, sizes: tuple[int, int]) -> str:
     """The command that runs this trial again."""
-    return f"quarterdeck swarm{' --data' * data} --seeds {trial.seed}:{trial.seed} --sizes {sizes[0]}:{sizes[1]}"
+    return f"quarterdeck swarm --seeds {trial.seed}:{trial.seed} --sizes {sizes[0]}:{sizes[1]}"
 
 
-def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], folder: Path, *, data: bool) -> None:
+def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], folder: Path) -> None:
     from quarterdeck.backend.simulation.swarm_testing.parallel_trials import write_shrunk
     from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
 
@@ -165,7 +158,7 @@ def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], fol
         ways.setdefault(failure_signature(trial), trial)
     for trial in ways.values():
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
-            file = write_shrunk(trial, sizes, folder, data=data)
+            file = write_shrunk(trial, sizes, folder)
         say(f"shrunk: quarterdeck simulate {file} --seed {trial.seed}")
 
 

@@ -121,6 +121,7 @@ def _row_of_trial(planned_run: PlannedRun, trial: Trial, detection: DetectionTim
         converged_seconds=trial.converged_seconds,
         bound_seconds=trial.bound_seconds,
         detections=tuple(detection.seconds),
+        writes=trial.writes,
         fingerprint=trial.fingerprint,
     )
 

@@ -17,6 +17,7 @@ from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, exp
 from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_campaign
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import Attempt, run_waves
+from quarterdeck.backend.simulation.invariants.acknowledged_writes import JudgedWrites, together
 
 
 class Progress(Struct, frozen=True):
@@ -53,6 +54,7 @@ class Summary(Struct, frozen=True):
     seeds: str
     runs: int
     verdicts: dict[str, int]
+    writes: JudgedWrites
     events: int
     virtual_seconds: float
     cpu_seconds: float
@@ -166,6 +168,7 @@ def _summary(
         seeds=f"{seeds[0]}:{seeds[-1]}",
         runs=len(rows),
         verdicts={verdict: counts[verdict] for verdict in VERDICTS},
+        writes=together(row.writes for row in rows),
         events=sum(row.events for row in rows),
         virtual_seconds=round(sum(row.virtual_seconds for row in rows), 3),
         cpu_seconds=round(sum(row.cpu_seconds for row in rows), 1),

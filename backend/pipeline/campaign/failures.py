@@ -108,7 +108,7 @@ def _reproduction(campaign: Campaign, row: VerdictRow, scenario_file: str, small
     else:
         fewest, most = campaign.sizes
         seeds = ["--seeds", f"{row.seed}:{row.seed}", "--sizes", f"{fewest}:{most}"]
-        words = ["swarm", *["--data"] * campaign.data, *seeds]
+        words = ["swarm", *seeds]
     return shlex.join(["quarterdeck", *words]) if words else ""
 
 

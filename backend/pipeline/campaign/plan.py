@@ -12,23 +12,22 @@ from msgspec import Struct
 from quarterdeck.backend.core.properties import PropertyValue, Settings
 from quarterdeck.backend.simulation.scenarios.reading import read_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.swarm_testing.trial import drawn_scenario, members_of
+from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario, members_drawn
 
 Variant = dict[str, PropertyValue]
 """Settings that go over those of the scenario."""
 
-CPU_SECONDS = 60.0
-"""What one seed may cost, unless told otherwise. The dearest of the usual ones take half a second."""
+CPU_SECONDS = 240.0
+"""What one seed may cost, unless told otherwise. Most take a fraction of a second, the few with 50,021 partitions a minute."""
 
 
 class Campaign(Struct, frozen=True):
     """What is done with every seed. `scenario` is the text of a scenario file; empty for the swarm, which draws one a seed.
 
-    `sizes` and `data` are the swarm's. With several `variants` each seed is run under each of them, and measured.
+    `sizes` are the swarm's. With several `variants` each seed is run under each of them, and measured.
     """
 
     scenario: str = ""
-    data: bool = False
     sizes: tuple[int, int] = (3, 20)
     variants: tuple[Variant, ...] = ({},)
     cpu_seconds: float = CPU_SECONDS
@@ -59,7 +58,7 @@ def scenario_of(campaign: Campaign, planned_run: PlannedRun) -> Scenario:
     if campaign.scenario:
         scenario = _read(campaign.scenario)
     else:
-        scenario = drawn_scenario(planned_run.seed, campaign.sizes, data=campaign.data).scenario
+        scenario = draw_scenario(planned_run.seed, campaign.sizes).scenario
     variant = campaign.variants[planned_run.variant]
     return scenario.model_copy(update={"settings": {**scenario.settings, **variant}}) if variant else scenario
 
@@ -78,7 +77,6 @@ def in_order(campaign: Campaign, seeds: range) -> list[PlannedRun]:
 # Costs, measured on one core of a small server; only their proportions matter once a wave is done.
 
 SCENARIO_SECONDS = 0.1
-DATA_SECONDS = 0.15
 SWARM_SECONDS = 0.005
 PAIR_SECONDS = 0.0004
 ALL_HEARTBEATS = 4
@@ -90,7 +88,5 @@ def expected_seconds(campaign: Campaign, planned_run: PlannedRun) -> float:
     if campaign.scenario:
         return SCENARIO_SECONDS
     times = ALL_HEARTBEATS if campaign.is_sweep else 1
-    if campaign.data:
-        return times * DATA_SECONDS
-    members = members_of(planned_run.seed, campaign.sizes, data=False)
+    members = members_drawn(planned_run.seed, campaign.sizes)
     return times * (SWARM_SECONDS + PAIR_SECONDS * members**2)

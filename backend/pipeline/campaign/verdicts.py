@@ -8,6 +8,8 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
+from quarterdeck.backend.simulation.invariants.acknowledged_writes import JudgedWrites
+
 RunVerdict = Literal["ok", "violation", "no-convergence", "expectation", "crash", "timeout", "died", "unknown"]
 VERDICTS: tuple[RunVerdict, ...] = get_args(RunVerdict)
 FAILURES: tuple[RunVerdict, ...] = ("violation", "no-convergence", "expectation", "crash", "timeout", "died")
@@ -35,6 +37,8 @@ class VerdictRow(Struct, frozen=True):
     bound_seconds: float | None = None
     detections: tuple[float, ...] = ()
     """For each killed or paused member: virtual seconds until somebody suspected or removed it."""
+    writes: JudgedWrites = JudgedWrites(0, 0, 0)
+    """How much of what was written was judged."""
     fingerprint: str = ""
     cpu_seconds: float = 0.0
     attempt: int = 0

@@ -10,7 +10,7 @@ of their partition went or the partition moved, and were found again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
@@ -56,14 +56,20 @@ class Register:
     """What happened to one key. Calls come in the order of the run; `now` counts them."""
 
     writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
+    """In the order in which they began."""
+    by_value: dict[str | None, list[Write]] = field(init=False)
     partition: int | None = None
     problem: str = ""
     """How the latest read ended, if it could not be done."""
+
+    def __post_init__(self) -> None:
+        self.by_value = {None: list(self.writes)}
 
     def begin(self, record: Record, event: CallStarted, now: int) -> Write:
         """A write of this key is under way."""
         write = Write(event.value if event.operation == "put" else None, record, now)
         self.writes.append(write)
+        self.by_value.setdefault(write.value, []).append(write)
         return write
 
     def finish(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
@@ -83,7 +89,9 @@ class Register:
     def _judge(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
         """The answer of every kind of call says what was there before."""
         value = event.value if event.found else None
-        wrote = [write for write in self.writes if write.value == value and write is not call.write]
+        # Done on one side of a split, its answer lost, a write may come back with that side's data while it is tried on.
+        done_before = call.began <= lost_at
+        wrote = [write for write in self.by_value.get(value, ()) if done_before or write is not call.write]
         possible = [write for write in wrote if not write.never]
         what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
         if not possible:
@@ -104,16 +112,18 @@ class Register:
     def count_survivor(self, event: CallFinished, call: Call, at_risk: int, lost_at: float) -> None:
         """The call found what had to be there: a write that could have been lost since it was done, `at_risk`, was not."""
         value = event.value if event.found else None
-        for write in reversed(self.writes):
-            if write.value == value and write is not call.write:
+        for write in reversed(self.by_value.get(value, ())):
+            if write is not call.write:
                 if write.began > lost_at and write.done < at_risk < call.began:
                     write.survived = True
                 return
 
     def _certainly_replaced(self, write: Write, call: Call, lost_at: float) -> Write | None:
         """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
-        for later in self.writes:
-            if write.done < later.began and later.done < call.began and later.began > lost_at:
+        for later in reversed(self.writes):
+            if later.began <= max(write.done, lost_at):
+                break
+            if later.done < call.began:
                 return later
         return None
 
@@ -126,6 +136,12 @@ class JudgedWrites(Struct, frozen=True):
     """Those that could have been lost, as a holder of their partition went or the partition moved, and were found again."""
     unjudged: int
     """Those that may be lost, as members were divided or more of them lost at once than there were backups."""
+
+
+def together(several: Iterable[JudgedWrites]) -> JudgedWrites:
+    """What was judged in several runs."""
+    counts = [(one.acknowledged, one.survived, one.unjudged) for one in several]
+    return JudgedWrites(*map(sum, zip(*counts, strict=True))) if counts else JudgedWrites(0, 0, 0)
 
 
 class NoLostWrite(Invariant):

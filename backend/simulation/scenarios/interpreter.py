@@ -85,6 +85,10 @@ class Interpreter:
                 self._observer.ends(number, step, outcome)
         return tuple(self.outcomes)
 
+    def take(self, step: Step) -> StepOutcome | None:
+        """Take a step more than the scenario has."""
+        return self._take(len(self._scenario.steps) + 1, step)
+
     def _take(self, number: int, step: Step) -> StepOutcome | None:
         if step.do is not None:
             outcome = self._do(number, step.do)

@@ -34,7 +34,8 @@ class FaultContext:
     settings: Settings
     length_us: int
     """How long the faults last."""
-    late: set[str] = field(default_factory=set)
+    late: set[str] | None = None
+    """Who starts only when its time has come; None when everybody has been started once."""
     clocks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -296,7 +297,8 @@ def _join_storm(context: FaultContext) -> Iterator[PlannedFault]:
     """Some members start late, all at once."""
     late = [label for label in context.some() if label != context.labels[0]]
     if late:
-        context.late.update(late)
+        if context.late is not None:
+            context.late.update(late)
         yield context.instant_us(), {"start": late}
 
 

@@ -9,16 +9,17 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
-from quarterdeck.backend.simulation.swarm_testing.trial import Trial, drawn_scenario, run_seed, run_trial
+from quarterdeck.backend.simulation.swarm_testing.trial import Trial, run_seed, run_trial
 
 CHUNK = 10
 """Seeds that a process is given at a time."""
 
 
-def trials(seeds: range, sizes: tuple[int, int], jobs: int, *, data: bool = False) -> Iterator[Trial]:
-    """Try every seed, with `data` in use or without, in `jobs` processes; with one job in this one. In the order of `seeds`."""
-    attempt = partial(run_seed, sizes=sizes, data=data)
+def trials(seeds: range, sizes: tuple[int, int], jobs: int) -> Iterator[Trial]:
+    """Try every seed in `jobs` processes; with one job in this one. In the order of `seeds`."""
+    attempt = partial(run_seed, sizes=sizes)
     if jobs == 1:
         yield from map(attempt, seeds)
         return
@@ -29,12 +30,12 @@ def trials(seeds: range, sizes: tuple[int, int], jobs: int, *, data: bool = Fals
             processes.shutdown(wait=False, cancel_futures=True)
 
 
-def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path, *, data: bool = False) -> Path:
+def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path) -> Path:
     """Shrink the run that failed as `trial` says and write it into `folder`; the file. Raises OSError.
 
     Run again under its seed, the file fails in the same way.
     """
-    text = shrunk_trial(trial, drawn_scenario(trial.seed, sizes, data=data).scenario)
+    text = shrunk_trial(trial, draw_scenario(trial.seed, sizes).scenario)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"seed-{trial.seed}.yaml"
     file.write_text(text, encoding="utf-8")
@@ -44,6 +45,7 @@ def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path, *, data: bo
 def shrunk_trial(trial: Trial, scenario: Scenario) -> str:
     """The file of the smallest scenario found that fails as `trial` did, which was `scenario` tried out."""
     small = shrink(scenario, fails_alike(trial))
-    if trial.verdict == "no-convergence":
-        small = with_ending(small)
-    return shrunk_text(run_trial(small, trial.seed), small)
+    found = run_trial(small, trial.seed)
+    if trial.verdict == "no-convergence" or found.added:
+        small = with_ending(small, found.added)
+    return shrunk_text(found, small)

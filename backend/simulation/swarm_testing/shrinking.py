@@ -76,8 +76,10 @@ def shrunk_text(trial: Trial, scenario: Scenario) -> str:
     return text
 
 
-def with_ending(scenario: Scenario) -> Scenario:
-    """The scenario with what a trial does at its end written out, so that it can also be simulated and played live."""
+def with_ending(scenario: Scenario, added: Sequence[Tree] = ()) -> Scenario:
+    """The scenario with what a trial does at its end written out, so that it can also be simulated and played live; and the
+    steps that it `added`, after each of which something had to go on as it should.
+    """
     tree = scenario_tree(scenario)
     steps = [step for step in tree["steps"] if "expect" not in step]
     paused: dict[str, None] = {}
@@ -96,7 +98,13 @@ def with_ending(scenario: Scenario) -> Scenario:
     steps.append({"do": {"heal": {}}})
     if paused:
         steps.append({"do": {"resume": list(paused)}})
-    steps.append({"expect": {"within": duration_text(bound_us), **expected}})
+    ending = {"expect": {"within": duration_text(bound_us), **expected}}
+    steps.append(ending)
+    for step in added:
+        steps.append(step)
+        ((word, _),) = step["do"].items()
+        if word not in ("load", "wait"):
+            steps.append(ending)
     return scenario_of_tree({**tree, "steps": steps})
 
 
@@ -195,7 +203,7 @@ def _has_sense(step: Tree) -> bool:
 def _fewer_parts(search: _Search) -> None:
     """Leave out what has a default: latency, clocks, late members, join lists, and settings, each whole and by parts."""
     search.accept_with(summary="")
-    for name in ("latency", "clocks", "late", "join-lists", "zones", "settings"):
+    for name in ("latency", "clocks", "late", "join-lists", "zones", "lite", "settings"):
         if name not in search.best or search.accept_with(**{name: {}}):
             continue
         for part in list(search.best[name]):

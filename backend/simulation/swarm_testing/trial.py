@@ -1,14 +1,16 @@
 """One swarm run and its verdict: first faults, then none, and the members must become one cluster. Invariants are always checked.
 
 In the second phase all faults are healed: links are plain, messages quick, frozen members resumed. What operators changed is
-set back: the cluster's state and the join lists. Members that are down stay down.
+set back: the cluster's state and the join lists. Members that are down stay down, as long as enough run to serve data.
+
+A run that has proven nothing goes on (`proving`): data is written, a member goes, and what was written must still be there.
 """
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -19,30 +21,26 @@ from quarterdeck.backend.core.commands.commands import (
     Heal,
     ResumeMember,
     SetJoinList,
+    StartMember,
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants import Violation
+from quarterdeck.backend.simulation.invariants.acknowledged_writes import JudgedWrites
 from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.simulation.scenarios.data_expectations import why_not_balanced
 from quarterdeck.backend.simulation.scenarios.expectations import running
 from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, read_everything
 from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
 from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.convergence import (
     convergence_bound_us,
     table_bound_us,
     why_not_converged,
 )
-from quarterdeck.backend.simulation.swarm_testing.data_drawing import draw_with_data, members_with_data
-from quarterdeck.backend.simulation.swarm_testing.drawing import (
-    FEWEST,
-    MOST,
-    DrawnScenario,
-    draw_scenario,
-    members_drawn,
-)
+from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST, MOST, draw_scenario
+from quarterdeck.backend.simulation.swarm_testing.proving import MOST_PROOFS, proving_steps
 from quarterdeck.backend.simulation.virtual_time.world import PLAIN_LATENCY, World
 
 Verdict = Literal["ok", "violation", "no-convergence", "crash", "unknown"]
@@ -53,6 +51,8 @@ LIVELOCK = "no livelock"
 REPLICAS_IN_PLACE = "replicas in place"
 MOST_EVENTS_A_SECOND = 200
 """Events in a virtual second for each pair of members: all-to-all heartbeats need two to four."""
+MOST_EVENTS_A_PARTITION = 100
+"""Besides, for each partition: all of them may move within a second, with every replica."""
 
 
 MOST_SETBACKS = 2
@@ -62,7 +62,8 @@ MOST_SETBACKS = 2
 class Trial(Struct, frozen=True):
     """How a run ended. `invariant` names what was violated; `text` says what went wrong, and is empty when nothing did.
 
-    `converged_seconds` is how long the members took to become one cluster; `bound_seconds` how long they might.
+    `converged_seconds` is how long the members took to become one cluster; `bound_seconds` how long they might. `writes` says
+    how much was judged, and `added` are the steps that the run took beyond its scenario, as a scenario file has them.
     """
 
     seed: int
@@ -78,21 +79,13 @@ class Trial(Struct, frozen=True):
     converged_seconds: float | None
     bound_seconds: float
     fingerprint: str
+    writes: JudgedWrites
+    added: tuple[dict[str, Any], ...] = ()
 
 
-def run_seed(seed: int, sizes: tuple[int, int] = (FEWEST, MOST), *, data: bool = False) -> Trial:
-    """Draw the run of `seed`, of a cluster with `data` in use or without, and try it."""
-    return run_trial(drawn_scenario(seed, sizes, data=data).scenario, seed)
-
-
-def drawn_scenario(seed: int, sizes: tuple[int, int], *, data: bool) -> DrawnScenario:
-    """The run of `seed`, of a cluster with `data` in use or without."""
-    return draw_with_data(seed, sizes) if data else draw_scenario(seed, sizes)
-
-
-def members_of(seed: int, sizes: tuple[int, int], *, data: bool) -> int:
-    """How many members the run of `seed` has, without drawing all of it."""
-    return members_with_data(seed, sizes) if data else members_drawn(seed, sizes)
+def run_seed(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Trial:
+    """Draw the run of `seed` and try it."""
+    return run_trial(draw_scenario(seed, sizes).scenario, seed)
 
 
 def run_trial(
@@ -110,6 +103,7 @@ def run_trial(
     """
     run_state = RunState(journal)
     driver = TrialDriver(scenario, seed, run_state, run, elide_heartbeats=elide_heartbeats)
+    driver.partitions = scenario.timing().partition_count
     trial_run = _TrialRun(scenario, driver, run_state, seed)
     try:
         trial_run.run()
@@ -127,6 +121,7 @@ class Livelock(Exception):
 class TrialDriver(SimulatedDriver):
     """A simulated stage that gives up when far more happens than can be right."""
 
+    partitions = 0
     _second_ends_us = 0
     _events_before = 0
 
@@ -134,7 +129,7 @@ class TrialDriver(SimulatedDriver):
         """Let so much time pass. Raises `Livelock`."""
         world = self.world
         until_us = world.now_us + by_us
-        most = MOST_EVENTS_A_SECOND * (len(world.labels) ** 2 + 50)
+        most = MOST_EVENTS_A_SECOND * (len(world.labels) ** 2 + 50) + MOST_EVENTS_A_PARTITION * self.partitions
         while True:
             if world.now_us >= self._second_ends_us:
                 self._second_ends_us, self._events_before = world.now_us + SECOND_US, world.events
@@ -159,22 +154,37 @@ class _TrialRun:
         self._verdict: Verdict = "ok"
         self._invariant = ""
         self._text = ""
+        self._added: list[dict[str, Any]] = []
 
     def run(self) -> None:
         """Raises `Livelock`, and whatever the core raises."""
         steps = tuple(step for step in self._scenario.steps if step.expect is None)
-        if steps:
-            faults = self._scenario.model_copy(update={"steps": steps})
-            Interpreter(faults, self._driver, self._run_state, seed=self._seed).play()
-        else:
-            self._driver.start_members()
+        faults = self._scenario.model_copy(update={"steps": steps})
+        Interpreter(faults, self._driver, self._run_state, seed=self._seed).play()
         self._heal_everything()
-        if not running(self._run_state.picture):
-            self.fail("unknown", "", "no member is running after the faults")
-        elif differs := self._wait_for_convergence():
-            self.fail("no-convergence", "", differs)
-        elif self._run_state.invariant_checker.tables.in_use:
-            self._check_data()
+        tables, writes = self._run_state.invariant_checker.tables, self._run_state.invariant_checker.writes
+        # Its workload is its own: calls that were due while nobody made any are not made up for.
+        proving = Interpreter(self._scenario, self._driver, self._run_state, seed=self._seed)
+        for proofs in range(MOST_PROOFS + 1):
+            if not running(self._run_state.picture):
+                self.fail("unknown", "", "no member is running after the faults")
+                return
+            if differs := self._wait_for_convergence():
+                self.fail("no-convergence", "", differs)
+            elif tables.in_use:
+                self._check_data()
+            if self._verdict != "ok" or self._run_state.invariant_checker.violations or not self._uses_data:
+                return
+            if writes.judged().survived:
+                return
+            holding = {tables.label(uuid) for row in tables.newest.values() for uuid in row.holders if uuid}
+            more = proving_steps(self._driver.world, self._scenario, holding, self._seed, proofs)
+            if not more or proofs == MOST_PROOFS:
+                self.fail("unknown", "", "nothing that was written could have been lost and was looked at again")
+                return
+            for step in more:
+                self._added.append(step)
+                proving.take(Step.model_validate(step))
 
     def fail(self, verdict: Verdict, invariant: str, text: str) -> None:
         self._verdict, self._invariant, self._text = verdict, invariant, text
@@ -205,6 +215,8 @@ class _TrialRun:
             converged_seconds=None if self._converged_us is None else round(self._converged_us / SECOND_US, 3),
             bound_seconds=round(self._bound_us / SECOND_US, 3),
             fingerprint=world.fingerprint(),
+            writes=self._run_state.invariant_checker.writes.judged(),
+            added=tuple(self._added),
         )
 
     def _heal_everything(self) -> None:
@@ -214,6 +226,14 @@ class _TrialRun:
         for label, node in world.nodes.items():
             if node.paused:
                 world.execute(ResumeMember(label))
+            node.kill_point = None
+        # Two at least and enough to serve data, one of whom may hold some.
+        lite, least = self._scenario.lite, max(2, self._settings.minimum_cluster_size)
+        for label in sorted(world.labels, key=lambda label: label in lite):
+            alive = running(self._run_state.picture)
+            if label not in alive and (len(alive) < least or all(one in lite for one in alive)):
+                self._added.append({"do": {"start": [label]}})
+                world.execute(StartMember(label))
 
     def _check_data(self) -> None:
         """All is quiet: every key can be read, and every replica is where the table says, and equal to its owner's."""
@@ -225,8 +245,11 @@ class _TrialRun:
             self.fail("no-convergence", "", f"after everything was mended, {unread}")
         elif misplaced := misplaced_replica(self._driver.world, run_state.invariant_checker.tables):
             self.fail("violation", REPLICAS_IN_PLACE, misplaced)
-        elif why_uncertain := writes.why_uncertain():
-            self.fail("unknown", "", f"whether a write was lost cannot be judged: {why_uncertain}")
+
+    @property
+    def _uses_data(self) -> bool:
+        """Whether the scenario has a workload, which all that the swarm draws have."""
+        return any(step.do is not None and step.do.name == "load" for step in self._scenario.steps)
 
     def _serves_data(self) -> bool:
         """Whether there are members enough, and one that may hold data."""
@@ -248,9 +271,10 @@ class _TrialRun:
         """Wait until the members are one cluster, and see that they stay so; what differs when the time is over."""
         driver, run_state, settings = self._driver, self._run_state, self._settings
         began_us = driver.now_us()
+        bound_us = convergence_bound_us(settings, len(self._scenario.members))
         if run_state.invariant_checker.tables.in_use:
-            self._bound_us += table_bound_us(settings)
-        until_us = began_us + self._bound_us
+            bound_us += table_bound_us(settings)
+        until_us = began_us + bound_us
         poll_us = max(1, settings.heartbeat_interval_us // 2)
         restore_every_us = settings.state_lease_us + 2 * settings.heartbeat_interval_us
         restore_at_us = began_us
@@ -262,7 +286,8 @@ class _TrialRun:
                     self._restore_settings()
                     restore_at_us = driver.now_us() + restore_every_us
                 driver.advance(poll_us)
-            self._converged_us = driver.now_us() - began_us
+            if self._converged_us is None:
+                self._converged_us, self._bound_us = driver.now_us() - began_us, bound_us
             driver.advance(settings.max_no_heartbeat_us + 2 * settings.heartbeat_interval_us)
             differs = self._why_not_converged()
             if not differs:

@@ -58,10 +58,9 @@ def run(
     swarm: Annotated[
         bool, typer.Option("--swarm", help="Draw a scenario from every seed, as `quarterdeck swarm`.")
     ] = False,
-    data: Annotated[bool, typer.Option("--data", help="With --swarm: use a map all the time.")] = False,
     members: Annotated[
         str | None,
-        typer.Option(metavar="FEWEST-MOST", help="With --swarm: how many members a run may have; 3-20, with data 3-8."),
+        typer.Option(metavar="FEWEST-MOST", help="With --swarm: how many members a run may have; 3-20."),
     ] = None,
     sweep: Annotated[
         list[str] | None,
@@ -73,7 +72,7 @@ def run(
     shrink: Annotated[bool, typer.Option(help="Make one scenario of each way of failing as small as possible.")] = True,
     budget: Annotated[
         float, typer.Option(min=0.1, metavar="SECONDS", help="CPU time that one run may take before it is given up.")
-    ] = 60.0,
+    ] = 240.0,
     master: MasterOption = "",
     remote: RemoteOption = "",
     output: FormatOption = Format.JSON,
@@ -85,7 +84,7 @@ def run(
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--remote: give either --master or --remote, not both")
     numbers = _seeds(seeds)
-    campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm, data=data)
+    campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm)
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
         out.mkdir(parents=True, exist_ok=True)
     summary = _on_spark(campaign, numbers, out, master, remote, str(scenario or ""), resume=resume, shrinks=shrink)
@@ -101,9 +100,7 @@ def register(app: typer.Typer) -> None:
 # What is to be run
 
 
-def _campaign(
-    scenario: Path | None, members: str | None, sweep: list[str], budget: float, *, swarm: bool, data: bool
-) -> Campaign:
+def _campaign(scenario: Path | None, members: str | None, sweep: list[str], budget: float, *, swarm: bool) -> Campaign:
     """Raises `CommandFailed`."""
     from quarterdeck.backend.core.properties import BadProperty
     from quarterdeck.backend.pipeline.campaign.plan import Campaign, variants_of
@@ -111,17 +108,16 @@ def _campaign(
 
     if (scenario is None) == (not swarm):
         raise CommandFailed(ExitCode.BAD_INPUT, "--scenario: say what to run: either --scenario FILE or --swarm")
-    if scenario is not None and (data or members is not None):
-        option = "--data" if data else "--members"
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: a scenario names its members and its workload; use --swarm")
+    if scenario is not None and members is not None:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--members: a scenario names its members; use --swarm")
     with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--sweep"):
         variants = variants_of(_sweep(sweep))
     text = ""
     if scenario is not None:
         load(scenario)
         text = scenario.read_text(encoding="utf-8")
-    sizes = _sizes(members or ("3-8" if data else "3-20"))
-    return Campaign(text, data=data, sizes=sizes, variants=variants, cpu_seconds=budget)
+    sizes = _sizes(members or "3-20")
+    return Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget)
 
 
 def _seeds(text: str) -> range:

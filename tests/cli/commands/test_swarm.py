@@ -20,6 +20,7 @@ def test_equal_seeds_give_equal_summaries_however_many_processes_run_them(quarte
     assert summary["seeds"] == "1:4"
     assert summary["runs"] == 4 == sum(summary["verdicts"].values())
     assert list(summary["verdicts"]) == ["ok", "violation", "no-convergence", "crash", "unknown"]
+    assert summary["judged_runs"] == 4 and 0 < summary["writes"]["survived"] < summary["writes"]["acknowledged"]
     assert summary["events"] > 1000 and summary["virtual_seconds"] > 60
     assert runs[0].stderr.splitlines()[-1].startswith("4 seeds, ")
 

@@ -29,7 +29,7 @@ from quarterdeck.backend.simulation.scenarios.reading import load_scenario, read
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
-from quarterdeck.backend.simulation.swarm_testing.trial import drawn_scenario
+from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from tests.app.fakes.fake_cluster import FakeCluster
 
 LOOK_US = SECOND_US // 20
@@ -281,7 +281,7 @@ def test_what_is_proposed_brings_the_clusters_together(name: str, rule: str) -> 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_troubles_are_undone_by_nothing_but_what_is_proposed(seed: int) -> None:
-    run = Run(drawn_scenario(seed, (3, 9), data=False).scenario).play()
+    run = Run(draw_scenario(seed, (3, 9)).scenario).play()
     for _ in range(25):
         for pair in run.pairs():
             if pair.unblock is not None and pair.state != "merging":

@@ -410,6 +410,7 @@ def test_a_division_lasts_until_all_that_is_brought_along_is_merged() -> None:
     assert not division(False)
     assert division(True) and division(None)
     assert not division(True, (new_a, EntriesMerged("pass-through", 1, 1, "")))
+    assert not division(None, killed(new_a), installed(B, 6, B, C, lineage="M"), installed(C, 6, B, C, lineage="M"))
     assert not division(True, killed(new_a), installed(B, 6, B, C, lineage="M"), installed(C, 6, B, C, lineage="M"))
 
 

@@ -1,4 +1,4 @@
-"""Scenarios that use data: how they are written, played and judged; and swarm runs with data."""
+"""Scenarios that use data: how they are written, played and judged."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from quarterdeck.backend.simulation.scenarios.outcome import Outcome
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 from quarterdeck.backend.simulation.scenarios.workload import Workloads, planned_calls
-from quarterdeck.backend.simulation.scenarios.writing import scenario_text
-from quarterdeck.backend.simulation.swarm_testing.data_drawing import MIGRATION_POINTS, draw_with_data
-from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
-from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, run_seed, run_trial
-from tests.simulation.invariants.test_partition_mutations import owners_answer_before_their_backups_have_it
 from tests.simulation.scenarios.test_reading import commands, step
 
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\nsettings: {hazelcast.partition.count: 7}\nsteps:\n"
@@ -133,41 +128,3 @@ def test_a_run_that_uses_no_data_has_no_table() -> None:
     outcome = run("do: {wait: 5s}", "do: {kill: cyrene}", "expect: {within: 20s, one-cluster: true}")
     assert outcome.table.version == 0
     assert met(outcome) == [True]
-
-
-SEEDS = range(1, 13)
-
-
-def test_a_drawn_scenario_with_data_is_read_back_equal_and_runs_the_same() -> None:
-    for seed in SEEDS:
-        scenario = draw_with_data(seed).scenario
-        assert read_scenario(scenario_text(scenario), "t.yaml") == scenario
-    again = read_scenario(scenario_text(draw_with_data(3).scenario), "t.yaml")
-    assert run_trial(again, 3) == run_seed(3, (3, 8), data=True)
-
-
-def test_every_point_of_a_migration_is_drawn_before_and_after() -> None:
-    points = set()
-    for seed in range(1, 301):
-        for one in draw_with_data(seed).scenario.steps:
-            if one.do is not None and one.do.kill_at is not None:
-                points |= {(point.event, point.after) for point in one.do.kill_at.values()}
-    assert points >= {(event, after) for event in MIGRATION_POINTS for after in (False, True)}
-
-
-def test_a_small_swarm_with_data_finds_nothing() -> None:
-    trials = [run_seed(seed, (3, 8), data=True) for seed in SEEDS]
-    assert [(one.seed, one.invariant, one.text) for one in trials if one.verdict in FAILURES] == []
-    assert sum(one.verdict == "ok" for one in trials) > len(trials) // 2
-
-
-def test_a_failure_with_data_is_shrunk_and_fails_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    owners_answer_before_their_backups_have_it(monkeypatch)
-    found = (run_seed(seed, (3, 8), data=True) for seed in range(1, 60))
-    trial = next(one for one in found if one.invariant == "no lost write")
-    drawn = draw_with_data(trial.seed).scenario
-    small = shrink(drawn, fails_alike(trial), most_attempts=60)
-    assert len(small.steps) < len(drawn.steps)
-    assert run_trial(small, trial.seed).invariant == "no lost write"
-    assert "no lost write" in shrunk_text(trial, small)
-    assert with_ending(small).steps[-1].expect is not None

@@ -14,12 +14,16 @@ from quarterdeck.backend.simulation.scenarios.writing import scenario_of_tree, s
 from quarterdeck.backend.simulation.swarm_testing.convergence import convergence_bound_us, convergence_terms_us
 from quarterdeck.backend.simulation.swarm_testing.drawing import LATENCY_FAULT, draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FAULTS
+from quarterdeck.backend.simulation.swarm_testing.migration_rounds import MIGRATION_POINTS
+from quarterdeck.backend.simulation.swarm_testing.settings_drawing import GREAT_PARTITIONS, PARTITIONS
+from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, run_seed, run_trial
+from tests.simulation.invariants.test_partition_mutations import owners_answer_before_their_backups_have_it
 from tests.thoroughness import long_after
 
 SIZES = (3, 7)
-REPEATED = (2, 5, 46, 59, 79)
-"""Seeds that between them have drift, jumps, duplicates, filters, tails, pauses and late starters."""
+REPEATED = (1, 2, 3, 4)
+"""Seeds that between them have drift, jumps, duplicates, filters, tails, pauses, cuts, states and late starters."""
 
 
 def fingerprints() -> str:
@@ -37,6 +41,8 @@ def test_one_seed_is_one_run_in_any_process_and_under_any_hash_seed() -> None:
         "pause",
         "join storm",
         "loss",
+        "one-way cut",
+        "state change",
     }
     program = "from tests.simulation.swarm_testing.test_swarm import fingerprints; print(fingerprints())"
     told = {
@@ -75,13 +81,29 @@ def test_every_kind_of_fault_occurs_among_the_first_300_seeds() -> None:
 
 
 def test_runs_differ_in_size_and_in_settings() -> None:
-    scenarios = [draw_scenario(seed).scenario for seed in range(1, 301)]
+    scenarios = [draw_scenario(seed).scenario for seed in range(1, 601)]
     assert {len(scenario.members) for scenario in scenarios} == set(range(3, 21))
     settings = [scenario.timing() for scenario in scenarios]
     assert {one.disconnection_heartbeats for one in settings} == {0, 3, 5}
     assert {one.failure_detector for one in settings} == {"deadline", "phi-accrual"}
     assert {one.heartbeat_topology for one in settings} == {"all", "ring"}
     assert all(one.helpful_answers for one in settings)
+    assert {one.backups for one in settings} == set(range(7))
+    assert set(PARTITIONS) < {one.partition_count for one in settings} <= {*PARTITIONS, *GREAT_PARTITIONS}
+    assert {one.partition_groups for one in settings} == {"per-member", "zone-aware", "host-aware"}
+    assert len({one.merge_policy for one in settings}) == 6
+    assert {min(len(set(scenario.zones.values())), 4) for scenario in scenarios} == set(range(5))
+    assert {len(scenario.lite) > 0 for scenario in scenarios} == {False, True}
+    assert all(any(step.do and step.do.load for step in scenario.steps) for scenario in scenarios)
+
+
+def test_every_point_of_a_migration_is_drawn_before_and_after() -> None:
+    points = set()
+    for seed in range(1, 601):
+        for one in draw_scenario(seed).scenario.steps:
+            if one.do is not None and one.do.kill_at is not None:
+                points |= {(point.event, point.after) for point in one.do.kill_at.values()}
+    assert points >= {(event, after) for event in MIGRATION_POINTS for after in (False, True)}
 
 
 def test_actions_make_sense_when_their_turn_comes() -> None:
@@ -123,6 +145,21 @@ def test_a_small_swarm_finds_nothing(first: int) -> None:
     failed = [(trial.seed, trial.verdict, trial.invariant, trial.text) for trial in trials if trial.verdict in FAILURES]
     assert failed == []
     assert all(trial.converged_seconds is not None for trial in trials if trial.verdict == "ok")
+    assert all(trial.writes.survived for trial in trials if trial.verdict == "ok")
+    assert sum(trial.verdict == "unknown" for trial in trials) <= 1
+
+
+def test_a_failure_with_data_is_shrunk_and_fails_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    owners_answer_before_their_backups_have_it(monkeypatch)
+    found = (run_seed(seed, SIZES) for seed in range(1, 60))
+    trial = next(one for one in found if one.invariant == "no lost write")
+    drawn = draw_scenario(trial.seed, SIZES).scenario
+    small = shrink(drawn, fails_alike(trial), most_attempts=60)
+    assert len(small.steps) < len(drawn.steps)
+    again = run_trial(small, trial.seed)
+    assert again.invariant == "no lost write"
+    assert "no lost write" in shrunk_text(trial, small)
+    assert with_ending(small, again.added).steps[-1].expect is not None
 
 
 def test_the_bound_grows_with_the_settings_and_with_the_members() -> None:

@@ -20,7 +20,6 @@ HEARTBEAT = "hazelcast.max.no.heartbeat.seconds"
         (("--swarm", "--seeds", "0"), "--seeds: 0 ends before it begins"),
         (SEEDS, "--scenario: say what to run: either --scenario FILE or --swarm"),
         ((*SEEDS, "--swarm", "--scenario", "x.yaml"), "--scenario: say what to run"),
-        ((*SEEDS, "--scenario", "x.yaml", "--data"), "--data: a scenario names its members"),
         ((*SEEDS, "--scenario", "x.yaml", "--members", "3-4"), "--members: a scenario names its members"),
         ((*SEEDS, "--scenario", "x.yaml"), "x.yaml"),
         ((*SEEDS, "--swarm", "--members", "many"), "--members: 'many' is no range; write two numbers, as in 3-20"),
