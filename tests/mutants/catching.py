@@ -38,7 +38,7 @@ from time import process_time
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, run_seed
 
 for seed in range(int(sys.argv[1]), int(sys.argv[2]) + 1):
-    trial = run_seed(seed, data=seed % 2 == 0)
+    trial = run_seed(seed)
     if trial.verdict in FAILURES:
         sys.exit(f"{seed}: {trial.invariant or trial.verdict}")
     if process_time() > float(sys.argv[3]):
