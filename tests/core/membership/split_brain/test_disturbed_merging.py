@@ -120,6 +120,18 @@ def test_an_order_from_somebody_else_than_the_master_is_not_obeyed() -> None:
     assert not world.seen("F", MemberMerging)
 
 
+def test_an_order_to_an_earlier_incarnation_is_not_obeyed() -> None:
+    world = two()
+    world.receive("F", "E", MergeClusters(world.token_of("E"), "an earlier life of F", address_of("A")))
+    assert not world.seen("F", MemberMerging)
+
+
+def test_nor_is_one_of_an_earlier_incarnation_of_the_master() -> None:
+    world = two()
+    world.receive("F", "E", MergeClusters("an-earlier-li/3", world.machines["F"].uuid, address_of("A")))
+    assert not world.seen("F", MemberMerging)
+
+
 def test_a_lost_acknowledgement_does_not_make_a_member_merge_twice() -> None:
     world = two()
     world.loses = lambda sender, receiver, message: isinstance(message, MergeClustersAck)
