@@ -33,6 +33,7 @@ ALARMING = (
     PartitionLost,
 )
 WORRYING = (
+    events.AddressUnusable,
     events.SuspicionRaised,
     events.ClaimStarted,
     events.ClaimAbandoned,

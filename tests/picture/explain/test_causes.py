@@ -20,6 +20,7 @@ from tests.app.fakes.fake_cluster import FakeCluster
 from tests.picture.played_scenarios import SCENARIOS, event_index_of, records_of
 
 BEGINNINGS = (
+    events.AddressUnusable,
     events.ProcessKilled,
     events.ProcessPaused,
     events.ProcessResumed,
