@@ -24,10 +24,11 @@ WAYS = ("unit test", "scenario", "seed")
 
 def main() -> int:
     options = _options()
-    chosen = [one for one in all_mutants() if not options.names or one.name in options.names]
-    if unknown := set(options.names) - {one.name for one in chosen}:
+    mutants = {one.name: one for one in all_mutants()}
+    if unknown := set(options.names) - mutants.keys():
         print(f"no such mutant: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
+    chosen = [mutants[name] for name in options.names or mutants]
     with ThreadPoolExecutor(options.jobs) as pool:
         rows: list[Row] = []
         for row in pool.map(lambda one: _try(one, options), chosen):

@@ -213,6 +213,13 @@ def test_one_way_knowledge_is_enough_whoever_has_it(winner_knows: str, loser_kno
     assert world.master_of("D") == "A"
 
 
+def test_a_loser_asks_back_at_once() -> None:
+    """It need not wait for its own next search."""
+    world = two()
+    world.receive("D", "A", probe(world, "A"))
+    assert world.messages(SplitBrainProbe, to="A") == [probe(world, "D")]
+
+
 @pytest.mark.parametrize("names", ["AB", "BA"])
 @pytest.mark.parametrize("knower", [0, 1])
 def test_two_members_heal_whatever_the_order_of_their_addresses(names: str, knower: int) -> None:
