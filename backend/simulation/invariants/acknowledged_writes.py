@@ -243,7 +243,7 @@ class NoLostWrite(Invariant):
             elif event.cause == "arranged":
                 # Empty, and so in step. Whoever does not know yet that a member is gone may give it partitions.
                 self._replicas[partition] = row.replicas
-                self._lost[partition].update(uuid for uuid in row.holders if uuid and self._tables.is_gone(uuid))
+                self._lost[partition] = {uuid for uuid in row.holders if uuid and self._tables.is_gone(uuid)}
 
     def _look_whether_safe(self) -> None:
         if self._tables.in_use and not self._tables.why_not_safe():

@@ -250,7 +250,8 @@ class PartitionTables:
             table.before[partition] = table.rows.get(partition)
             table.rows[partition] = row
             newest = self.newest.get(partition)
-            if newest is None or newest.version < version:
+            # Whoever arranges anew has not heard of an arrangement before, and nobody is left who has.
+            if newest is None or newest.version < version or event.cause == "arranged":
                 self.newest[partition] = row
         table.version, table.digest, table.author = event.table_version, event.digest, event.author
         table.partitions, table.record = event.partitions, record

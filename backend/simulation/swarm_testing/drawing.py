@@ -124,8 +124,9 @@ class _Steps:
         # Mostly data is in use from the beginning; or it is used for the first time while faults are on.
         yield from rounds.beginning()
         for number, part in enumerate(parts):
+            if number:
+                yield wait_until_safe()
             yield from rounds.several() if part == "rounds" else self._faults(number, standing)
-            yield wait_until_safe()
         yield from self._ending(standing)
 
     def few(self) -> Iterator[StepTree]:
