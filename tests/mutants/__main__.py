@@ -13,12 +13,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.mutants.catching import caught_by_chance, caught_by_scenarios, caught_by_unit_tests
+from tests.mutants.catching import caught_by_chance, caught_by_exhaustion, caught_by_scenarios, caught_by_unit_tests
 from tests.mutants.mutant import ROOT, Mutant, all_mutants, plant
 
 Row = dict[str, str | float | None]
 
-WAYS = ("unit test", "scenario", "seed")
+WAYS = ("unit test", "scenario", "seed", "model")
 """The columns that tell who noticed."""
 
 
@@ -44,21 +44,23 @@ def main() -> int:
 
 def _try(mutant: Mutant, options: argparse.Namespace) -> Row:
     began = time.monotonic()
-    unit_test = scenario = seed = None
+    unit_test = scenario = seed = model = None
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         copy = Path(folder, "project")
         try:
             plant(mutant, copy)
-            if not options.chance_only:
+            if not (options.chance_only or options.models_only):
                 unit_test = caught_by_unit_tests(mutant, copy)
                 scenario = caught_by_scenarios(mutant, copy)
-            if not options.examples_only:
+            if not (options.examples_only or options.models_only):
                 seed = caught_by_chance(copy, options.first_seed, options.last_seed, options.seconds)
+            if options.models:
+                model = caught_by_exhaustion(copy, options.models, options.most_states)
         except (ValueError, RuntimeError) as problem:
             print(f"{mutant.name} cannot be tried: {problem}", file=sys.stderr)
     return {
         **{"name": mutant.name, "file": mutant.file, "breaks": mutant.breaks},
-        **dict(zip(WAYS, (unit_test, scenario, seed), strict=True)),
+        **dict(zip(WAYS, (unit_test, scenario, seed, model), strict=True)),
         "seconds": round(time.monotonic() - began, 1),
     }
 
@@ -77,6 +79,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=300, help="CPU time that chance has for each mutant")
     parser.add_argument("--examples-only", action="store_true")
     parser.add_argument("--chance-only", action="store_true")
+    parser.add_argument("--models", nargs="*", default=(), help="models that are looked at as well; it takes long")
+    parser.add_argument("--most-states", type=int, default=100_000, help="so many states of each model")
+    parser.add_argument("--models-only", action="store_true")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
     return parser.parse_args()
 

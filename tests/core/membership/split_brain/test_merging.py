@@ -170,6 +170,15 @@ def test_the_version_of_nobody_goes_back_when_losers_leave_after_the_offer() -> 
 # Each phase: refusal, silence, loss
 
 
+def test_a_cluster_that_dissolves_removes_nobody_any_more() -> None:
+    world = two()
+    begin(world)
+    until(world, "telling")
+    before = world.list_of("E")
+    world.suspect("E", "F")
+    assert world.list_of("E") == before
+
+
 def test_proving_a_missing_link_waits_without_freezing() -> None:
     world = two()
     world.cut_links("F", "C")
