@@ -1,4 +1,4 @@
-"""What all rooms' tests share: which of them may not run beside each other."""
+"""What all rooms' tests share: which of them may not run beside each other, and that nothing is left of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests import thoroughness  # registers the profiles
+from tests.leftovers import Leftovers
 
 settings.load_profile(thoroughness.QUICK)
 
@@ -21,6 +22,11 @@ ONE_AT_A_TIME = {
 }
 """Groups that keep to one process: a Java machine for each would not fit a small build server, and live members that share
 two cores with others are late with their heartbeats."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and not config.option.collectonly:
+        config.pluginmanager.register(Leftovers(config.rootpath))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -31,7 +31,7 @@ class MemberHandlers:
             "worsen": lambda _: self._type_worse_link(),
             "heal": lambda _: console.request("heal", [Heal()]),
             "join-list": lambda _: self._type_join_list(),
-            "state": lambda _: console.type_line(f"state {self._first_target()} "),
+            **{word: self._begin_line(word) for word in ("state", "stop-cluster", "suspect", "set")},
             "data": lambda _: console.type_line("put "),
         }
 
@@ -89,6 +89,9 @@ class MemberHandlers:
             return
         source, target = ends
         self._console.request("link", [CutLink((source,), (target,))])
+
+    def _begin_line(self, word: str) -> Handler:
+        return lambda _: self._console.type_line(f"{word} {self._first_target()} ")
 
     def _type_worse_link(self) -> None:
         ends = self._view().targets()

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from random import Random
 
 import pytest
-from textual.pilot import Pilot
 
 from quarterdeck.app.actions.action import VIEW_NAMES
 from quarterdeck.app.console import Console
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
-from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.fakes.screen_text import screen_text, settle, until_shown
 from tests.clusters.remote.fake_members import FakeMember, form, serving
 
 PACE = StreamTimings(dial=5, quiet=0.2, sign_of_life=5, first_retry=0.02, longest_retry=0.1)
-MOST_LOOKS = 400
-
-
-async def until(pilot: Pilot[None], shown: Callable[[str], bool]) -> str:
-    """What is on the screen as soon as it shows that. Looks are counted, not seconds."""
-    for _ in range(MOST_LOOKS):
-        text = screen_text(pilot.app)
-        if shown(text):
-            return text
-        await pilot.pause(0.05)
-    raise AssertionError(screen_text(pilot.app))
 
 
 @pytest.mark.long
@@ -38,7 +25,7 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
     async def scenario(cluster: RemoteCluster) -> None:
         app = Console(cluster)
         async with app.run_test(size=(160, 50)) as pilot:
-            await until(pilot, lambda text: text.count("● member") == 6)
+            await until_shown(pilot, lambda text: text.count("● member") == 6)
             rows = [line for line in screen_text(app).splitlines() if "● member" in line]
             assert len(rows) == 3 and not any("stale" in row for row in rows)
             await pilot.press("2")
@@ -51,7 +38,7 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
 
             for city in cities:
                 city.vanish()
-            text = await until(pilot, lambda text: text.count("stale") >= 3)
+            text = await until_shown(pilot, lambda text: text.count("stale") >= 3)
             assert "⊘ 3 members not reached" in text
             assert text.count("● member") == 6 and text.count("▲ master") == 3, "nothing is emptied"
             for view in VIEW_NAMES:
@@ -70,10 +57,10 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
 
             for city in cities:
                 city.serve()
-            text = await until(pilot, lambda text: "stale" not in text and "not reached" not in text)
+            text = await until_shown(pilot, lambda text: "stale" not in text and "not reached" not in text)
             assert text.count("● member") == 6
             cities[0].install(4, cities[:2])
-            text = await until(pilot, lambda text: "v4" in text)
+            text = await until_shown(pilot, lambda text: "v4" in text)
             assert "✕ removed" in text
 
     with serving(*cities):
@@ -91,19 +78,19 @@ def test_one_member_comes_back_as_another_life() -> None:
     async def scenario(cluster: RemoteCluster) -> None:
         app = Console(cluster)
         async with app.run_test(size=(120, 30)) as pilot:
-            await until(pilot, lambda text: text.count("v2") >= 2)
+            await until_shown(pilot, lambda text: text.count("v2") >= 2)
             await pilot.press("2")
             await settle(pilot)
             app.top.point_at("byzantium")
             byzantium = cities[1]
             byzantium.vanish()
-            await until(pilot, lambda text: "stale" in text)
+            await until_shown(pilot, lambda text: "stale" in text)
             byzantium.uuid, byzantium.run = "byzantium-life-2", "another-run"
             byzantium.records.clear()
             byzantium.begin()
             byzantium.install(1, [byzantium])
             byzantium.serve()
-            text = await until(pilot, lambda text: "stale" not in text and "masters athens, byzantium" in text)
+            text = await until_shown(pilot, lambda text: "stale" not in text and "masters athens, byzantium" in text)
             assert "▸ byzantium" in text, "the cursor stays where it was"
 
     with serving(*cities):

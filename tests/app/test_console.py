@@ -18,7 +18,7 @@ from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
 from tests.app.fakes.console_driver import FIVE, formed, run_async, type_line
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.fakes.screen_text import screen_text, settle, until
 from tests.thoroughness import long_after
 
 
@@ -170,10 +170,7 @@ def test_a_burst_larger_than_a_tick_is_lost_nowhere() -> None:
             cluster.suspect("n1", "n2", f"reason {place}")
         app = Console(cluster)
         async with app.run_test() as pilot:
-            for _ in range(100):
-                await pilot.pause(0.1)
-                if app.session.tape.end_us == cluster.now_us():
-                    break
+            await until(pilot, lambda: app.session.tape.end_us == cluster.now_us())
             assert app.picture.members["n1"].suspicions[cluster.address("n2")].reason == "reason 8999"
 
     run_async(scenario())
@@ -203,7 +200,7 @@ def test_any_keys_while_records_stream_break_nothing(seed: int) -> None:
                     cluster.happen(other, events.MemberStopped("asked to"))
                 for key in draw.choices(KEYS, k=5):
                     app.post_message(Key(key, key if len(key) == 1 else None))
-                await pilot.pause(0.01)
+                await pilot.pause(0)
                 if step % 16 == 8:
                     await pilot.resize_terminal(draw.randint(20, 160), draw.randint(5, 50))
             await settle(pilot)

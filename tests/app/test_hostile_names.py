@@ -18,6 +18,7 @@ from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.partitions.events import MigrationDecided, PartitionLost
+from tests.app.fakes.console_driver import MEMBERS_LISTED
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.thoroughness import long_after
@@ -93,7 +94,7 @@ def test_in_every_view_and_with_every_member_under_the_cursor(size: tuple[int, i
             for view in VIEW_NAMES:
                 app.goto(view, member=HOSTILE[0] if view == "member" else "")
                 text = await look(pilot)
-                for name in HOSTILE:
+                for name in HOSTILE if view in ("beliefs", *MEMBERS_LISTED) else ():
                     app.top.point_at(name)
                     await pilot.pause()
                     only_text(screen_text(app))

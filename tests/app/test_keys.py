@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from textual.events import Key
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from quarterdeck.app.console import Console
@@ -30,60 +30,79 @@ from quarterdeck.backend.core.events import ProcessPaused
 from tests.app.fakes.console_driver import FIVE, formed, run_async, type_line
 from tests.app.fakes.screen_text import screen_text, settle
 
+KEYS: list[tuple[list[str], list[Command]]] = [
+    (["s"], [StartMember("n1")]),
+    (["j", "x"], [StopMember("n2")]),
+    (["down", "down", "up", "x"], [StopMember("n2")]),
+    (["p"], [PauseMember("n1")]),
+    (["h"], [Heal()]),
+    (["j", "c"], [Partition((("n2",), ("n1", "n3", "n4", "n5")))]),
+    (["G", "space", "k", "space", "c"], [Partition((("n4", "n5"), ("n1", "n2", "n3")))]),
+    (["space", "j", "space", "l"], [CutLink(("n1",), ("n2",))]),
+    (["space", "j", "l"], [CutLink(("n1",), ("n2",))]),
+    (["space", "j", "space", "s"], [StartMember("n1"), StartMember("n2")]),
+    (["space", "escape", "j", "x"], [StopMember("n2")]),
+    (["K", "right", "enter"], [KillMember("n1")]),
+    (["K", "enter"], []),
+    (["K", "escape"], []),
+    (["X", "tab", "enter"], [StopMember(label) for label in FIVE]),
+    (["X", "escape"], []),
+    (["o"], [Operate("n1")]),
+    (["j", "a"], [ArrangePartitions("n2")]),
+    (["j", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
+    (["j", "space", "k", "colon", *"get", "space", *"m", "space", *"k", "enter"], [CallMap("n2", Get("m", "k"))]),
+    (["j", "i", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
+    (["v", "s", "x", "p", "c", "a", "o", "m", "K", "i", "enter"], []),
+    (["v", "v", "x"], [StopMember("n1")]),
+    (["v", "escape", "x"], [StopMember("n1")]),
+    (["v", "q", "x"], [StopMember("n1")]),
+    (["v", "colon", *"stop", "space", *"n2", "enter"], [StopMember("n2")]),
+    (["j", "m", "right", "enter"], [SearchClusters("n2")]),
+    (["m", "enter"], []),
+    (["S", *"FROZEN", "enter", "right", "enter"], [ChangeState("n1", "FROZEN")]),
+    (["S", *"FROZEN", "enter", "enter"], []),
+    (["space", "j", "space", "w", *"0", "full_stop", *"5", "enter"], [LoseOnLink(("n1",), ("n2",), 0.5)]),
+    (["e", "enter"], [SetJoinList("n1", FIVE)]),
+    (["j", "i", "x"], [StopMember("n2")]),
+    (["space", "j", "enter", "x"], [StopMember("n2")]),
+    (["i", "right", "K", "right", "enter"], [KillMember("n2")]),
+    (["i", "escape", "j", "x"], [StopMember("n2")]),
+    (["l"], []),
+    (["space", "j", "space", "j", "space", "j", "space", "j", "space", "c"], []),
+]
 
-@pytest.mark.parametrize(
-    ("keys", "asked"),
-    [
-        (["s"], [StartMember("n1")]),
-        (["j", "x"], [StopMember("n2")]),
-        (["down", "down", "up", "x"], [StopMember("n2")]),
-        (["p"], [PauseMember("n1")]),
-        (["h"], [Heal()]),
-        (["j", "c"], [Partition((("n2",), ("n1", "n3", "n4", "n5")))]),
-        (["G", "space", "k", "space", "c"], [Partition((("n4", "n5"), ("n1", "n2", "n3")))]),
-        (["space", "j", "space", "l"], [CutLink(("n1",), ("n2",))]),
-        (["space", "j", "l"], [CutLink(("n1",), ("n2",))]),
-        (["space", "j", "space", "s"], [StartMember("n1"), StartMember("n2")]),
-        (["space", "escape", "j", "x"], [StopMember("n2")]),
-        (["K", "right", "enter"], [KillMember("n1")]),
-        (["K", "enter"], []),
-        (["K", "escape"], []),
-        (["X", "tab", "enter"], [StopMember(label) for label in FIVE]),
-        (["X", "escape"], []),
-        (["o"], [Operate("n1")]),
-        (["j", "a"], [ArrangePartitions("n2")]),
-        (["j", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
-        (["j", "space", "k", "colon", *"get", "space", *"m", "space", *"k", "enter"], [CallMap("n2", Get("m", "k"))]),
-        (["j", "i", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
-        (["v", "s", "x", "p", "c", "a", "o", "m", "K", "i", "enter"], []),
-        (["v", "v", "x"], [StopMember("n1")]),
-        (["v", "escape", "x"], [StopMember("n1")]),
-        (["v", "q", "x"], [StopMember("n1")]),
-        (["v", "colon", *"stop", "space", *"n2", "enter"], [StopMember("n2")]),
-        (["j", "m", "right", "enter"], [SearchClusters("n2")]),
-        (["m", "enter"], []),
-        (["S", *"FROZEN", "enter", "right", "enter"], [ChangeState("n1", "FROZEN")]),
-        (["S", *"FROZEN", "enter", "enter"], []),
-        (["space", "j", "space", "w", *"0", "full_stop", *"5", "enter"], [LoseOnLink(("n1",), ("n2",), 0.5)]),
-        (["e", "enter"], [SetJoinList("n1", FIVE)]),
-        (["j", "i", "x"], [StopMember("n2")]),
-        (["space", "j", "enter", "x"], [StopMember("n2")]),
-        (["i", "right", "K", "right", "enter"], [KillMember("n2")]),
-        (["i", "escape", "j", "x"], [StopMember("n2")]),
-        (["l"], []),
-        (["space", "j", "space", "j", "space", "j", "space", "j", "space", "c"], []),
-    ],
-)
-def test_keys_become_commands(keys: list[str], asked: list[Command]) -> None:
+
+def test_keys_become_commands() -> None:
+    """In one console, which is brought back to its beginning each time."""
+
     async def scenario() -> None:
         cluster = formed()
-        async with Console(cluster).run_test(size=(80, 24)) as pilot:
+        app = Console(cluster)
+        async with app.run_test(size=(80, 24)) as pilot:
             await settle(pilot)
-            await pilot.press(*keys)
-            await pilot.pause()
-            assert cluster.commands == asked
+            for keys, asked in KEYS:
+                await pilot.press(*keys)
+                await pilot.pause()
+                assert cluster.commands == asked, keys
+                await begin_anew(app, pilot)
+                cluster.commands.clear()
 
     run_async(scenario())
+
+
+async def begin_anew(app: Console, pilot: Pilot[None]) -> None:
+    """The first view, with nothing above it, nothing selected and the cursor at the top."""
+    while app.screen is not app.top:
+        app.screen.dismiss(None)
+        await pilot.pause()
+    if app.top.prompt.sign:
+        app.top.prompt.dismiss()
+    while app.top is not app.beliefs:
+        app.back()
+        await pilot.pause()
+    if app.beliefs.table.selection:
+        app.beliefs.table.action_select_none()
+    app.beliefs.point_at("n1")
 
 
 def test_pause_key_resumes_a_frozen_member() -> None:

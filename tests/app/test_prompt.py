@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.command import CommandList
 
 from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console import Console
@@ -16,7 +17,7 @@ from quarterdeck.backend.core.commands.commands import (
     StopMember,
 )
 from tests.app.fakes.console_driver import formed, run_async, type_line
-from tests.app.fakes.screen_text import settle
+from tests.app.fakes.screen_text import settle, until
 
 
 def test_typed_commands_and_their_errors() -> None:
@@ -92,6 +93,12 @@ def test_the_prompt_may_be_asked_before_it_is_there(monkeypatch: pytest.MonkeyPa
     run_async(scenario())
 
 
+def found_first(app: Console) -> str:
+    """The first that the palette offers, in small letters."""
+    listed = app.screen.query_one(CommandList)
+    return str(listed.get_option_at_index(0).prompt).lower() if listed.option_count else ""
+
+
 def test_palette_runs_actions() -> None:
     async def scenario() -> None:
         cluster = formed()
@@ -101,7 +108,7 @@ def test_palette_runs_actions() -> None:
             await pilot.press("ctrl+p")
             await settle(pilot)
             await pilot.press(*"heal")
-            await pilot.pause(0.5)
+            await until(pilot, lambda: found_first(app).startswith("heal"))
             await pilot.press("enter")
             await settle(pilot)
             assert cluster.commands == [Heal()]

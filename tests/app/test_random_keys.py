@@ -136,7 +136,7 @@ def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypat
                 kinds = draw.choices((BOUND, MOVING, TYPED), weights=(5, 3, 1), k=PRESSES_A_STEP)
                 for key in (draw.choice(kind) for kind in kinds):
                     app.post_message(Key(key, key_to_character(key)))
-                await pilot.pause(0.001)
+                await pilot.pause(0)
                 if step % 5 == 0 and app.screen is app.top:
                     app.answered(":", draw.choice(LINES))
                 if step % 7 == 3:

@@ -198,6 +198,7 @@ def in_yaml(kind: ArgumentKind, value: Any) -> object:
 
 @pytest.mark.parametrize("description", [one for one in named if one.values[0].tag in (*actions.ACTIONS, "heal-link")])
 def test_the_action_of_a_scenario_is_the_command(description: CommandDescription) -> None:
+    @settings(max_examples=examples(25))
     @given(commands(description))
     def is_read(command: Command) -> None:
         action = {

@@ -61,10 +61,10 @@ def test_more_than_fits_scrolls_and_only_changes_are_painted(monkeypatch: pytest
             await pilot.pause()
             stage.sheet.focus()
             await pilot.press("G")
-            await pilot.pause(0.5)
+            await pilot.wait_for_scheduled_animations()
             assert "line 29" in screen_text(stage) and "line 0" not in screen_text(stage)
             await pilot.press("g")
-            await pilot.pause(0.5)
+            await pilot.wait_for_scheduled_animations()
             assert "line 0" in screen_text(stage)
             painted: list[int] = []
             render = stage.sheet.render_line

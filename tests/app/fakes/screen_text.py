@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from itertools import groupby
 
 from textual.app import App
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
+from tests.waiting import LIMIT_SECONDS
+
+LOOK_SECONDS = 0.05
 
 TICKS = 3
 """Records of one tick are listed at the next, and a view that opens then is painted at the third."""
@@ -37,3 +42,17 @@ async def settle(pilot: Pilot[None]) -> None:
     for _ in range(TICKS):
         pilot.app._tick()
         await pilot.pause()
+
+
+async def until(pilot: Pilot[None], reached: Callable[[], object]) -> None:
+    """Let the console go on until that is so. Raises AssertionError with what stands on the screen when it never is."""
+    limit = time.monotonic() + LIMIT_SECONDS
+    while not reached():
+        assert time.monotonic() < limit, screen_text(pilot.app)
+        await pilot.pause(LOOK_SECONDS)
+
+
+async def until_shown(pilot: Pilot[None], shown: Callable[[str], object]) -> str:
+    """What stands on the screen as soon as it is that."""
+    await until(pilot, lambda: shown(screen_text(pilot.app)))
+    return screen_text(pilot.app)

@@ -17,10 +17,10 @@ from quarterdeck.backend.training.demo_cluster import SimulatedDemo
 from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
 from tests.app.fakes.console_driver import type_line
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.screen_text import screen_text
+from tests.app.fakes.screen_text import screen_text, until
+from tests.thoroughness import long_after
 
 LABELS = ("n1", "n2")
-MOST_LOOKS = 400
 
 
 def in_console(
@@ -40,15 +40,6 @@ def in_console(
         app.close_owned()
 
     asyncio.run(run())
-
-
-async def until(pilot: Pilot[None], reached: Callable[[], bool]) -> None:
-    """Let the console's clock go on. How often is counted, not how long."""
-    for _ in range(MOST_LOOKS):
-        if reached():
-            return
-        await pilot.pause(0.05)
-    raise AssertionError(screen_text(pilot.app))
 
 
 def lesson_screen(app: Console) -> DemosScreen:
@@ -85,7 +76,7 @@ def test_the_list_shows_every_demo_and_what_it_is_for() -> None:
     in_console(scenario)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+@pytest.mark.parametrize("size", long_after(1, [(80, 24), (160, 50)]))
 def test_a_demo_from_beginning_to_end(size: tuple[int, int], tmp_path: Path) -> None:
     state_file = tmp_path / "console.json"
 
@@ -123,8 +114,7 @@ def test_the_deed_is_shown_in_every_way_before_it_is_done() -> None:
         tutor = screen.demo_cluster.lesson.tutor
         await pilot.press("enter")
         await until(pilot, lambda: tutor.phase == "asking")
-        await pilot.pause(0.2)
-        assert "Which version will the list" in screen_text(app)
+        await until(pilot, lambda: "Which version will the list" in screen_text(app))
         await pilot.press("f")  # there is no such choice
         assert tutor.phase == "asking"
         await pilot.press("c")
@@ -134,8 +124,7 @@ def test_the_deed_is_shown_in_every_way_before_it_is_done() -> None:
         assert "$ quarterdeck cluster kill" in text
         await pilot.press("enter")
         await until(pilot, lambda: tutor.phase == "reading")
-        await pilot.pause(1.1)
-        assert "✓ right" in screen_text(app)
+        await until(pilot, lambda: "✓ right" in screen_text(app))
 
     in_console(scenario)
 
@@ -166,8 +155,7 @@ def test_free_play_and_the_way_back() -> None:
         assert screen.demo_cluster is not None
         tutor = screen.demo_cluster.lesson.tutor
         await pilot.press("P")
-        await pilot.pause(0.2)
-        assert tutor.free and "free play" in screen_text(app)
+        await until(pilot, lambda: tutor.free and "free play" in screen_text(app))
         phase = tutor.phase
         await pilot.press("enter")
         assert tutor.phase == phase

@@ -16,7 +16,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SetJoinList
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.fakes.screen_text import screen_text, settle, until_shown
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")
 WIDE = (160, 50)
@@ -172,8 +172,7 @@ def test_a_list_is_edited_for_one_cluster() -> None:
         await settle(pilot)
         assert app.screen is editor, "there is nothing to apply"
         editor.area.text = "n4\nn4\n10.9.9.9:5701\nbad:port"
-        while "line 2" not in (text := screen_text(app)):  # the list is judged when typing has rested
-            await pilot.pause(0.01)
+        text = await until_shown(pilot, lambda text: "line 2" in text)  # the list is judged when typing has rested
         assert "n4 stands on line 1 already" in text
         assert "no member was ever seen on this host" in text
         assert "✕ 'bad:port' has the port 'port'" in text

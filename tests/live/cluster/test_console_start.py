@@ -9,7 +9,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.backend.core.address import port_of
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
-from tests.app.fakes.screen_text import screen_text
+from tests.app.fakes.screen_text import until_shown
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK
 
 
@@ -17,11 +17,8 @@ def test_the_console_tells_which_member_could_not_start() -> None:
     async def story(cluster: LiveCluster) -> None:
         console = Console(cluster, cluster.started)
         async with console.run_test(size=(130, 30)) as pilot:
-            for _ in range(100):
-                await pilot.pause(0.05)
-                if "starting the members failed" in screen_text(console):
-                    break
-            assert "n2 cannot start at 127.0.0.1:" in screen_text(console)
+            text = await until_shown(pilot, lambda text: "starting the members failed" in text)
+            assert "n2 cannot start at 127.0.0.1:" in text
 
     class Robbed(LocalCluster):
         """Somebody takes the port of n2 before it starts."""

@@ -193,7 +193,7 @@ def test_a_named_point_of_a_migration_is_deadly_once(start: Start, after: bool) 
     holding.assert_whole(["n3"], 500, b"v")
 
 
-ENTRIES = 100_000
+ENTRIES = 20_000
 
 
 def test_no_entry_is_lost_when_members_and_masters_die_in_the_middle_of_migrations(start: Start) -> None:

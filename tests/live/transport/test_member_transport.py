@@ -368,7 +368,8 @@ def test_a_paused_member_does_not_hold_half_frames_against_others() -> None:
             assert connection._transport is not None
             frame = frame_of(JoinRefused("in two pieces"))
             connection._transport.write(frame[:9])
-            await asyncio.sleep(0.05)  # half a frame has arrived, and its time is not over
+            (listening,) = a.transport._connections
+            await until(lambda: listening._frame_timer is not None)  # half a frame has arrived
             a.transport.pause()
             await asyncio.sleep(0.6)  # time is the subject: the pause is longer than a frame may take
             connection._transport.write(frame[9:])
