@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Raised whenever members of the old and of the new version could not understand one another."""
 
 NO_SECRET_THERE = "does not prove that it knows the secret of the cluster"

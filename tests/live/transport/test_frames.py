@@ -85,7 +85,7 @@ def test_messages_come_back_as_they_went() -> None:
     ("hello", "reason"),
     [
         (Hello(PROTOCOL_VERSION, "dev", THERE, "u"), None),
-        (Hello(9, "dev", THERE, "u"), "speaks protocol version 9, not 1"),
+        (Hello(9, "dev", THERE, "u"), "speaks protocol version 9, not 2"),
         (Hello(PROTOCOL_VERSION, "prod", THERE, "u"), "belongs to the cluster 'prod', not 'dev'"),
         (Hello(PROTOCOL_VERSION, "dev", Address("nowhere"), "u"), "gives an address that is none"),
         (Hello(PROTOCOL_VERSION, "dev", Address("127.0.0.1:05702"), "u"), "instead of"),
