@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import (
     DisconnectionReported,
     DisconnectionResolved,
@@ -43,8 +42,7 @@ class Timing:
     def quiet_us(self) -> int | None:
         """How long reports have to stay the same before the master decides."""
         if self.quiet_heartbeats and self.interval_us:
-            quiet_us = self.quiet_heartbeats * self.interval_us
-            return quiet_us if self.timeout_us is None or self.timeout_seen else min(quiet_us, self.timeout_us)
+            return self.quiet_heartbeats * self.interval_us
         return self.quiet_seen_us
 
 
@@ -52,7 +50,7 @@ def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing
     """What `records`, in order, tell of timing; the latest change counts. A member whose settings are known goes before."""
     told = _told_by(belief)
     shortest_us: int | None = None
-    news: dict[str, ReportClock] = {}
+    changed_us: dict[str, int] = {}
     quiet_seen_us: int | None = None
     reported = False
     for record in records:
@@ -66,13 +64,11 @@ def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing
                     shortest_us = silence_us if shortest_us is None else min(shortest_us, silence_us)
             case DisconnectionReported():
                 reported = True
-                news.setdefault(record.uuid, ReportClock()).take(record)
+                changed_us[record.uuid] = record.at
             case DisconnectionResolved():
                 reported = True
-                clock = news.setdefault(record.uuid, ReportClock())
-                if clock.changed_us is not None:
-                    quiet_seen_us = record.at - clock.changed_us
-                clock.take(record)
+                if record.uuid in changed_us:
+                    quiet_seen_us = record.at - changed_us.pop(record.uuid)
             case _:
                 pass
     timeout_us, heartbeats = _seconds(told.get(TIMEOUT)), told.get(QUIET_HEARTBEATS)
@@ -91,37 +87,16 @@ def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing
     )
 
 
-class ReportClock:
-    """When the reports that one master has changed last, by the rule of the core: the mirror image of a report is no news."""
-
-    def __init__(self) -> None:
-        self.changed_us: int | None = None
-        self._reports: dict[Address, tuple[Address, ...]] = {}
-
-    def take(self, record: Record) -> None:
-        """Take in one record of the master."""
-        match record.event:
-            case DisconnectionReported(reporter, suspects):
-                known = self._reports.get(reporter, ())
-                new = any(one not in known and reporter not in self._reports.get(one, ()) for one in suspects)
-                withdrawn = any(one not in suspects for one in known)
-                self._reports[reporter] = suspects
-                if new or withdrawn or self.changed_us is None:
-                    self.changed_us = record.at
-            case DisconnectionResolved():
-                self._reports.clear()
-                self.changed_us = None
-            case _:
-                pass
-
-
 def reports_changed_us(records: Iterable[Record], master_uuid: str) -> int | None:
-    """When the reports of this incarnation of a master changed last; None when `records` do not tell."""
-    clock = ReportClock()
+    """When the reports of this incarnation of a master changed last, which it records each time; None before any did.
+
+    A decision uses them up.
+    """
+    changed_us: int | None = None
     for record in records:
         if record.uuid == master_uuid and isinstance(record.event, DisconnectionReported | DisconnectionResolved):
-            clock.take(record)
-    return clock.changed_us
+            changed_us = record.at if isinstance(record.event, DisconnectionReported) else None
+    return changed_us
 
 
 def _told_by(belief: Belief | None) -> dict[str, str]:
