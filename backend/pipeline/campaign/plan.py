@@ -77,8 +77,8 @@ def in_order(campaign: Campaign, seeds: range) -> list[PlannedRun]:
 # Costs, measured on one core of a small server; only their proportions matter once a wave is done.
 
 SCENARIO_SECONDS = 0.1
-SWARM_SECONDS = 0.005
-PAIR_SECONDS = 0.0004
+SWARM_SECONDS = 0.1
+PAIR_SECONDS = 0.0015
 ALL_HEARTBEATS = 4
 """How many times as much a run costs in which no heartbeat is left out."""
 

@@ -153,7 +153,8 @@ class Network:
             return
         earliest = node.machine.timers.earliest
         if node.clock is not None:
-            earliest = node.clock.time_us(earliest)
+            # A slow clock shows one time for more than one moment, some of which may be over.
+            earliest = max(self.now_us, node.clock.time_us(earliest))
         if earliest < node.wake_at:
             node.wake_at = earliest
             self._order += 1

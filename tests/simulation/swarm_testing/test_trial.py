@@ -44,3 +44,21 @@ def test_little_that_is_left_is_no_failure(what: str, seed: int) -> None:
     trial = run_trial(read_scenario(LITTLE_LEFT[what], "t.yaml"), seed)
     assert trial.verdict not in FAILURES, trial.text
     assert trial.converged_seconds is not None
+
+
+def test_time_never_goes_back_where_clocks_are_slow() -> None:
+    """A slow clock shows one time for several moments: a member that is due at that time is due now, not at the first of them."""
+    text = """title: T
+members: [a, b, c]
+clocks: {b: {rate: 0.5}, c: {rate: 0.3}}
+settings: {hazelcast.partition.count: 7, quarterdeck.partition.arrange.at.once: true}
+steps:
+  - do: {wait: 2s}
+  - do: {partition: [[a], [b, c]]}
+  - do: {load: {at: [b, c], keys: 50, rate: 100, for: 20s}}
+  - do: {wait: 15s}
+  - do: heal
+  - do: {wait: 20s}
+"""
+    trial = run_trial(read_scenario(text, "t.yaml"), 1)
+    assert (trial.verdict, trial.text) == ("ok", "")
