@@ -17,6 +17,7 @@ from quarterdeck.backend.core.membership.undertakings import (
     Admission,
     Claim,
     DisconnectionReports,
+    HeldBack,
     IncarnationCheck,
     JoinSearch,
     LinkProof,
@@ -191,9 +192,8 @@ class Membership:
         self.left: dict[str, int] = {}
         """Lives that left the list, and when."""
         self.disconnections = DisconnectionReports()
-        self.held_back: dict[Address, frozenset[str]] = {}
-        """Whom this master removed because it could not reach others (design 9.6), and the incarnations to which it has
-        proven its links since."""
+        self.held_back: dict[Address, HeldBack] = {}
+        """Whom this master removed because it could not reach others (design 9.6)."""
         self.link_proof: LinkProof | None = None
         self.standing = ClusterStanding()
         self.state_locked: StateLocked | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, RecordId, UnreachableCause
@@ -13,6 +13,15 @@ from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import JoinRequest, MembersUpdate
 
 MergePhase = Literal["proving", "freezing", "offering", "telling"]
+
+
+class HeldBack(NamedTuple):
+    """Somebody who has to prove its links before it comes back (chapter `readmission`)."""
+
+    since_us: int
+    """When it was removed, or was last heard of since."""
+    proven: frozenset[str] = frozenset()
+    """The incarnations to which it has proven its links."""
 
 
 @dataclass(slots=True)

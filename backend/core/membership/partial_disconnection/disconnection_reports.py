@@ -64,7 +64,7 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
     )
     why = Evidence("disconnected", "it is disconnected from some of the members", because=state.latest_record)
     for address in remove:
-        readmission.hold_back(state, address)
+        readmission.hold_back(state, now, address)
     suspicion.suspect_all(state, now, dict.fromkeys(remove, why))
 
 

@@ -23,7 +23,7 @@ from quarterdeck.backend.core.membership.split_brain import merging
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDecision, decide_merge
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.views import unusable_addresses
+from quarterdeck.backend.core.membership.views import readmission, unusable_addresses
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
 
@@ -72,6 +72,7 @@ def search(state: Membership, now: int) -> None:
     if obstacle is not None:
         explain(state, now, obstacle)
         return
+    readmission.forget_old(state, now)
     candidates = tuple(address for address in possible_addresses(state, now) if address not in state.peers)
     if not candidates:
         nobody = "every address that it knows is a member already; edit the join list to name others"
@@ -169,6 +170,8 @@ def on_master_named(state: Membership, now: int, sender: Address, master: Addres
 
 def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
     """Decide who merges, and tell the verdict when it is another than before."""
+    for member in remote.members:
+        readmission.heard_of(state, now, member.address)
     decision = decide_merge(profile(state), remote)
     verdict = MergeVerdict(remote.address, decision.decision, decision.rule, decision.why)
     because = None

@@ -180,7 +180,7 @@ def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) ->
     refusal = _why_not_take(state, now, offer)
     if not refusal:
         for member in offer.profile.members:
-            readmission.take_as_proven(state, member.address)
+            readmission.take_as_proven(state, now, member.address)
     state.send(sender, MergeReply(offer.token, refusal))
 
 

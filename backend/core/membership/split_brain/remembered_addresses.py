@@ -23,6 +23,10 @@ def remember_members(state: Membership, now: int, gone: Iterable[Address], newco
         left = tuple(address for address in gone if address not in state.peers)
         if left:
             state.record(now, AddressesRemembered(left))
+    else:
+        for address in gone:
+            state.remembered.pop(address, None)
+    forget_old(state, now)
 
 
 def remember_contact(state: Membership, now: int, address: Address) -> None:
@@ -33,14 +37,22 @@ def remember_contact(state: Membership, now: int, address: Address) -> None:
         state.remembered[address] = now
 
 
-def possible_addresses(state: Membership, now: int) -> tuple[Address, ...]:
-    """Where this member may find a cluster: its join list, then what it remembers; never itself."""
+def forget_old(state: Membership, now: int) -> None:
+    """Forget addresses that were of no use for too long, and with each what was found about the cluster there."""
     oldest_us = now - state.settings.address_retention_us
     forgotten = tuple(one for one, since in state.remembered.items() if since is not None and since < oldest_us)
+    for address in forgotten:
+        del state.remembered[address]
     if forgotten:
-        for address in forgotten:
-            del state.remembered[address]
         state.record(now, AddressesRemembered((), forgotten))
+    known = state.remembered.keys() | {*state.join_list, None}
+    state.verdicts = {remote: one for remote, one in state.verdicts.items() if remote in known}
+    state.not_merging = {remote: why for remote, why in state.not_merging.items() if remote in known}
+
+
+def possible_addresses(state: Membership, now: int) -> tuple[Address, ...]:
+    """Where this member may find a cluster: its join list, then what it remembers; never itself."""
+    forget_old(state, now)
     found = dict.fromkeys(state.join_list) | dict.fromkeys(state.remembered)
     found.pop(state.address, None)
     return tuple(found)

@@ -59,10 +59,8 @@ def forget(state: Membership, now: int, gone: set[Address]) -> None:
 
 def is_stale(state: Membership, now: int, uuid: str) -> bool:
     """Whether a message of the incarnation `uuid` is only an echo: that incarnation has left the list just now."""
-    oldest_us = now - state.settings.stale_join_prevention_us
-    for uuid in [uuid for uuid, since in state.left.items() if since <= oldest_us]:
-        del state.left[uuid]
-    return uuid in state.left
+    since_us = state.left.get(uuid)
+    return since_us is not None and now - since_us < state.settings.stale_join_prevention_us
 
 
 def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:

@@ -21,6 +21,7 @@ from quarterdeck.backend.core.membership.failure_detection.failure_detector impo
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import remember_members
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import HeldBack
 from quarterdeck.backend.core.membership.views import minimum_cluster_size
 from quarterdeck.backend.core.membership.views.identity import ListMetadata, Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
@@ -48,6 +49,9 @@ def install(
     The record of that is given back.
     """
     gone, newcomers = _differences(state, members)
+    if gone:
+        oldest_us = now - state.settings.stale_join_prevention_us
+        state.left = {uuid: since for uuid, since in state.left.items() if since > oldest_us}
     for address in gone:
         _remove_peer(state, now, address)
     for member in newcomers:
@@ -133,7 +137,7 @@ def on_members_update(state: Membership, now: int, sender: Address, update: Memb
         return
     suspicion.clear(state, now, sender, "list-received", "it sent a member list as master")
     if members.version >= mine.version:
-        state.held_back = dict.fromkeys(update.held_back, frozenset())
+        state.held_back = dict.fromkeys(update.held_back, HeldBack(now))
     if members.version > mine.version:
         install(state, now, members, sender, "published")
     cluster_state.adopt(

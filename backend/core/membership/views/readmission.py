@@ -12,29 +12,51 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinDelayed, MemberHeldBack
 from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import HeldJoin
+from quarterdeck.backend.core.membership.undertakings import HeldBack, HeldJoin
 from quarterdeck.backend.core.membership.views import joining
 from quarterdeck.backend.core.messages import JoinHeld, JoinRequest
+
+SILENT_ROUNDS = 3
+"""Who is held back and asks, or is met, in none of so many rounds is forgotten, if its address is forgotten as well."""
 
 # The master's side
 
 
-def hold_back(state: Membership, address: Address) -> None:
-    """From now on `address` has to prove its links before it is let in."""
-    state.held_back[address] = frozenset()
+def hold_back(state: Membership, now: int, address: Address) -> None:
+    """From now on `address` has to prove its links before it is let in; as long as it is heard of now and then."""
+    forget_old(state, now)
+    state.held_back[address] = HeldBack(now)
 
 
-def take_as_proven(state: Membership, address: Address) -> None:
+def take_as_proven(state: Membership, now: int, address: Address) -> None:
     """The cluster of `address` has proven all its links to those who are members now."""
     if address in state.held_back:
-        state.held_back[address] = frozenset(peer.uuid for peer in state.peers.values()) | {state.uuid}
+        proven = frozenset(peer.uuid for peer in state.peers.values()) | {state.uuid}
+        state.held_back[address] = HeldBack(now, proven)
+
+
+def heard_of(state: Membership, now: int, address: Address) -> None:
+    """Somebody who is held back, if it is, is still there: it is not forgotten."""
+    held = state.held_back.get(address)
+    if held is not None:
+        state.held_back[address] = held._replace(since_us=now)
+
+
+def forget_old(state: Membership, now: int) -> None:
+    """Forget those of whom nothing was heard for a long time: longer than they would take to ask, or to be met, a few times."""
+    settings = state.settings
+    rounds_us = SILENT_ROUNDS * max(settings.probe_backoff_most_us, settings.merge_next_run_delay_us)
+    oldest_us = now - max(rounds_us, settings.address_retention_us)
+    for address in [one for one, held in state.held_back.items() if held.since_us < oldest_us]:
+        del state.held_back[address]
 
 
 def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
     """Whether the joiner has to wait; it is told for whom."""
     if sender not in state.held_back:
         return False
-    proven = state.held_back[sender].union(request.proven)
+    heard_of(state, now, sender)
+    proven = state.held_back[sender].proven.union(request.proven)
     uuids = {state.address: state.uuid} | {address: peer.uuid for address, peer in state.peers.items()}
     uuids |= {address: other.uuid for address, other in state.asking_to_join.items() if address != sender}
     missing = tuple((address, uuid) for address, uuid in uuids.items() if uuid not in proven)

@@ -21,7 +21,7 @@ def held(joiner: str = "D", members: str = "ABC") -> SteppedCluster:
     """A cluster whose master has removed `joiner` for its broken links; a new life of it asks to join."""
     world = SteppedCluster()
     world.settled(members)
-    readmission.hold_back(state_of(world.machines[members[0]]), address_of(joiner))
+    readmission.hold_back(state_of(world.machines[members[0]]), world.now, address_of(joiner))
     world.born(joiner, members[0] + joiner)
     world.start(joiner)
     return world
