@@ -39,6 +39,7 @@ ARGUMENT_TEXTS: dict[ArgumentKind, Callable[[Any], str]] = {
     "groups": lambda groups: "|".join(map(",".join, groups)),
     "duration": _exactly,
     "message kinds": lambda kinds: ",".join(kinds) or NO_KINDS,
+    "link faults": ",".join,
     "join list": ",".join,
     "properties": lambda properties: " ".join(f"{name}={value}" for name, value in properties.items()),
     "bytes": lambda value: value.decode(errors="replace"),
@@ -47,7 +48,9 @@ ARGUMENT_TEXTS: dict[ArgumentKind, Callable[[Any], str]] = {
 
 
 def argument_text(argument: Argument, value: object) -> str:
-    """An argument as the prompt writes it; empty for a flag that is not set."""
+    """An argument as the prompt writes it; empty for a flag that is not set, and for what may be left out and is."""
+    if not value and argument.usage.startswith("["):
+        return ""
     if argument.kind == "flag":
         return argument.key if value else ""
     return ARGUMENT_TEXTS.get(argument.kind, str)(value)

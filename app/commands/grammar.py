@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from quarterdeck.app.actions.action import CommandWord, WordKind
 from quarterdeck.app.actions.registry import command_words
@@ -22,7 +22,7 @@ from quarterdeck.backend.core.commands.catalogue import (
     CommandDescription,
     commands_of_word,
 )
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands.commands import Command, LinkFault
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
@@ -31,7 +31,7 @@ from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, SECO
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US}
 
-LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds", "properties")
+LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds", "link faults", "properties")
 """Kinds of arguments that go on for as many words as there are."""
 
 
@@ -106,7 +106,16 @@ def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]
     """What may stand at `place` after a word that takes these arguments."""
     if place >= len(arguments) and arguments[-1].kind not in LISTS:
         return ()
-    match arguments[min(place, len(arguments) - 1)]:
+    argument = arguments[min(place, len(arguments) - 1)]
+    found = _of_argument(argument, labels, listed=place >= len(arguments))
+    if argument.usage.startswith("[") and place + 1 < len(arguments):
+        return (*_candidates(arguments, place + 1, labels), *found)
+    return found
+
+
+def _of_argument(argument: Argument, labels: Sequence[str], *, listed: bool) -> Sequence[str]:
+    """What may stand for an argument; `listed`: others of its kind stand there already."""
+    match argument:
         case Argument(kind="member" | "other member" | "members" | "groups" | "join list"):
             return labels
         case Argument(kind="cluster state"):
@@ -116,7 +125,9 @@ def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]
         case Argument(kind="event kind"):
             return tuple(EVENT_KINDS)
         case Argument(kind="message kinds"):
-            return (NO_KINDS, *MESSAGE_KINDS) if place < len(arguments) else tuple(MESSAGE_KINDS)
+            return tuple(MESSAGE_KINDS) if listed or argument.usage.startswith("[") else (NO_KINDS, *MESSAGE_KINDS)
+        case Argument(kind="link faults"):
+            return get_args(LinkFault)
         case Argument(kind="flag") as flag:
             return (flag.key,)
         case _:
@@ -153,6 +164,7 @@ class _LineReader:
             "duration": self._duration_us,
             "probability": self._probability,
             "message kinds": _message_kinds,
+            "link faults": _link_faults,
             "join list": self._join_list,
             "cluster state": self._state,
             "properties": self._properties,
@@ -191,11 +203,17 @@ class _LineReader:
         source, target = map(self._member, words[:2])
         if source == target:
             raise BadLine(f"{source!r} has no link to itself")
-        if len(words) != 2 + len(more):
-            one_more = " and one word more" if more else ""
+        needed = [one for one in more if not one.usage.startswith("[")]
+        rest = words[2 + len(needed) :]
+        given = list(zip(needed, words[2:], strict=False))
+        for one in more[len(needed) :]:  # a length of time is not the name of anything else
+            if rest and (one.kind == "duration") == bool(DELAY_FORM.fullmatch(rest[0])):
+                given.append((one, rest.pop(0)))
+        if len(words) < 2 + len(needed) or rest:
+            one_more = " and one word more" if needed else ""
             raise BadLine(f"{word} takes two members{one_more}; write {self._usage}")
         found |= {sources.name: (source,), targets.name: (target,)}
-        return found | {one.name: self._read[one.kind](text) for one, text in zip(more, words[2:], strict=True)}
+        return found | {one.name: self._read[one.kind](text) for one, text in given}
 
     def _of_call(self, text: str) -> dict[str, Any]:
         """Words with blanks in them stand in quotes, as in a shell."""
@@ -288,6 +306,15 @@ class _LineReader:
             except BadJoinList as problem:
                 raise BadLine(f"{entry!r} is neither a member nor an address: {problem}") from problem
         return entries
+
+
+def _link_faults(text: str) -> tuple[str, ...]:
+    known = get_args(LinkFault)
+    faults = tuple(fault for fault in text.split(",") if fault)
+    for fault in faults:
+        if fault not in known:
+            raise BadLine(f"there is no fault {fault!r}; {_hint(fault, known, 'faults')}")
+    return faults
 
 
 def _message_kinds(text: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from quarterdeck.backend.core import causes
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.data.events import DataEvent
+from quarterdeck.backend.core.kind_condition import KindCondition
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 
@@ -391,6 +392,10 @@ class LinkChanged(Struct, frozen=True, tag_field="kind", tag="link-changed"):
     """Probability that a message arrives twice."""
     dropped_kinds: tuple[str, ...] = ()
     """Names of the kinds of messages that are dropped always."""
+    delay_up_to: int = 0
+    """Greater than `delay`: what is added to each message is drawn from between the two."""
+    of_kinds: tuple[KindCondition, ...] = ()
+    """By name of the kind, those that the link is worse for than for others."""
 
     @property
     def is_plain(self) -> bool:

@@ -6,7 +6,7 @@ what to do with each message, and both record what it returns as events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,10 +18,15 @@ from quarterdeck.backend.core.commands.commands import (
     DuplicateOnLink,
     Heal,
     HealLink,
+    LinkFault,
     LoseOnLink,
     Partition,
 )
 from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.kind_condition import KindCondition
+
+Randomness = Callable[[], float]
+"""Draws from 0 to 1."""
 
 Link = tuple[str, str]
 """Labels of the sender and of the receiver."""
@@ -44,8 +49,8 @@ class LinkConditions:
         match command:
             case Heal():
                 return self._set(LinkChanged(source, target) for source, target in sorted(self.conditions))
-            case HealLink(sources, targets):
-                return self._set(LinkChanged(*link) for link in _links(sources, targets, one_way=False))
+            case HealLink(sources, targets, only):
+                return self._set(self._healed(link, only) for link in _links(sources, targets, one_way=False))
             case Partition(groups, mode):
                 return self._set(
                     self._with(link, blocked=mode)
@@ -55,17 +60,55 @@ class LinkConditions:
                 )
             case CutLink(sources, targets, one_way, mode):
                 return self._set(self._with(link, blocked=mode) for link in _links(sources, targets, one_way))
-            case DelayLink(sources, targets, delay_us, one_way):
-                return self._set(self._with(link, delay=delay_us) for link in _links(sources, targets, one_way))
-            case LoseOnLink(sources, targets, probability, one_way):
-                return self._set(self._with(link, loss=probability) for link in _links(sources, targets, one_way))
-            case DuplicateOnLink(sources, targets, probability, one_way):
-                return self._set(self._with(link, duplicate=probability) for link in _links(sources, targets, one_way))
+            case DelayLink(sources, targets, delay_us, one_way, up_to_us, kinds):
+                return self._set(
+                    self._of_kinds(link, kinds, delay=delay_us, delay_up_to=up_to_us)
+                    for link in _links(sources, targets, one_way)
+                )
+            case LoseOnLink(sources, targets, probability, one_way, kinds):
+                return self._set(
+                    self._of_kinds(link, kinds, loss=probability) for link in _links(sources, targets, one_way)
+                )
+            case DuplicateOnLink(sources, targets, probability, one_way, kinds):
+                return self._set(
+                    self._of_kinds(link, kinds, duplicate=probability) for link in _links(sources, targets, one_way)
+                )
             case DropMessages(sources, targets, kinds):
                 return self._set(
                     self._with(link, dropped_kinds=tuple(sorted(kinds)))
                     for link in _links(sources, targets, one_way=True)
                 )
+
+    def hold(self, sources: Sequence[str], targets: Sequence[str], kinds: Sequence[str]) -> tuple[LinkChanged, ...]:
+        """Messages of these kinds, or all, wait from now on; the changes that this made."""
+        links = _links(sources, targets, one_way=True)
+        return self._set(self._of_kinds(link, kinds or ("",), held=True) for link in links)
+
+    def release(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[LinkChanged, ...]:
+        """No message waits any more; the changes that this made."""
+        return self._set(self._healed(link, ("hold",)) for link in _links(sources, targets, one_way=True))
+
+    def _of_kinds(self, link: Link, kinds: Sequence[str], **changed: Any) -> LinkChanged:
+        """The condition with something else done to messages of these kinds, or to all when there are none."""
+        if not kinds:
+            return self._with(link, **changed)
+        present = self.conditions.get(link)
+        by_kind = {one.kind: one for one in present.of_kinds} if present is not None else {}
+        for kind in kinds:
+            by_kind[kind] = msgspec.structs.replace(by_kind.get(kind) or KindCondition(kind), **changed)
+        return self._with(link, of_kinds=_worse_than_others(by_kind.values()))
+
+    def _healed(self, link: Link, only: Sequence[LinkFault]) -> LinkChanged:
+        present = self.conditions.get(link)
+        if not only or present is None:
+            return LinkChanged(*link)
+        of_all: dict[str, Any] = {}
+        of_kinds: dict[str, Any] = {}
+        for fault in only:
+            of_all |= PLAIN[fault]
+            of_kinds |= PLAIN_OF_KINDS[fault]
+        worse = _worse_than_others(msgspec.structs.replace(one, **of_kinds) for one in present.of_kinds)
+        return msgspec.structs.replace(present, **of_all, of_kinds=worse)
 
     def _with(self, link: Link, **changed: Any) -> LinkChanged:
         return msgspec.structs.replace(self.conditions.get(link) or LinkChanged(*link), **changed)
@@ -78,6 +121,46 @@ class LinkConditions:
                 take_condition(self.conditions, condition)
                 made.append(condition)
         return tuple(made)
+
+
+PLAIN: dict[LinkFault, dict[str, Any]] = {
+    "cut": {"blocked": ""},
+    "delay": {"delay": 0, "delay_up_to": 0},
+    "lose": {"loss": 0.0},
+    "duplicate": {"duplicate": 0.0},
+    "drop-messages": {"dropped_kinds": ()},
+    "hold": {},
+}
+"""What a link without each fault has in the place of it."""
+
+PLAIN_OF_KINDS: dict[LinkFault, dict[str, Any]] = {
+    **{fault: PLAIN[fault] for fault in ("delay", "lose", "duplicate")},
+    "cut": {},
+    "drop-messages": {},
+    "hold": {"held": False},
+}
+"""The same for messages of one kind."""
+
+
+def _worse_than_others(conditions: Iterable[KindCondition]) -> tuple[KindCondition, ...]:
+    return tuple(sorted((one for one in conditions if not one.is_plain), key=lambda one: one.kind))
+
+
+def conditions_by_kind(link: LinkChanged) -> tuple[KindCondition, ...]:
+    """What a link in this condition does to messages of every kind, but for cuts and drops; then what to single kinds besides."""
+    return KindCondition("", link.delay, link.delay_up_to, link.loss, link.duplicate), *link.of_kinds
+
+
+def conditions_for(link: LinkChanged, kind: str) -> tuple[KindCondition, ...]:
+    """What of that concerns a message of this kind; first what concerns all."""
+    return tuple(one for one in conditions_by_kind(link) if one.kind in ("", kind))
+
+
+def delay_us(condition: KindCondition, randomness: Randomness) -> int:
+    """The delay of one message, drawn when it is drawn from a range."""
+    if condition.delay_up_to <= condition.delay:
+        return condition.delay
+    return condition.delay + int(randomness() * (condition.delay_up_to - condition.delay))
 
 
 def take_condition(conditions: dict[Link, LinkChanged], changed: LinkChanged) -> None:

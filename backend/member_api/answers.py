@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.kind_condition import KindCondition
 
 ROOT = "/quarterdeck/v1"
 """Below it are all paths of the interface."""
@@ -59,6 +60,10 @@ class LinkCondition(Struct, frozen=True):
     loss: float
     duplicate: float
     dropped_kinds: tuple[str, ...]
+    delay_up_to: Annotated[
+        int, Meta(description="When greater than the delay: it is drawn from between for each message.")
+    ]
+    of_kinds: Annotated[tuple[KindCondition, ...], Meta(description="What happens besides to messages of one kind.")]
 
 
 class Faults(Struct, frozen=True):

@@ -45,6 +45,10 @@ class CommandTimedOut(RuntimeError):
     """The cluster neither did a command nor refused it in time."""
 
 
+class OnlySimulated(ValueError):
+    """A scenario that no live cluster can play; the message says which step, and why."""
+
+
 class StartingCluster(Cluster, Protocol):
     """A cluster that starts its members by itself, in order; `started` is done when it has."""
 
@@ -63,7 +67,8 @@ def run_live(
 
     `narrate` is given a line or a few at a time: what the script says, each action, each verdict, and after those
     what every member believes. The cluster itself writes to `journal`. `kind` says what its members run in: this process,
-    or each in one of its own. Raises `CommandTimedOut`, and whatever starting and closing the cluster raises.
+    or each in one of its own. Raises `OnlySimulated`, `CommandTimedOut`, and whatever starting and closing the cluster
+    raises.
     """
     cluster = kind(scenario.members, **live_options(scenario), journal=journal, base_port=base_port)
     try:
@@ -73,7 +78,9 @@ def run_live(
 
 
 def live_options(scenario: Scenario) -> MemberOptions:
-    """What a live cluster has to know of a scenario's members besides their labels."""
+    """What a live cluster has to know of a scenario's members besides their labels. Raises `OnlySimulated`."""
+    if why := scenario.only_simulated():
+        raise OnlySimulated(f"{scenario.title!r} can be simulated only: {why}")
     return MemberOptions(
         settings=scenario.timing(),
         settings_of=scenario.settings_of(),

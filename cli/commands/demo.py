@@ -175,9 +175,10 @@ def play(
     With `processes`, every member is a process of its own.
     """
     from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
-    from quarterdeck.backend.training.runner import CommandTimedOut, run_live
+    from quarterdeck.backend.training.runner import CommandTimedOut, OnlySimulated, run_live
 
     with (
+        failing_as(ExitCode.BAD_INPUT, OnlySimulated),
         recording(journal, new_run(name), wanted=wanted) as writer,
         failing_as(ExitCode.UNREACHABLE, OSError, CommandTimedOut, about="the live cluster failed"),
     ):
@@ -217,9 +218,11 @@ def _live_lesson(scenario: Scenario, name: str, journal: Path | None, *, wanted:
     import time
 
     from quarterdeck.backend.training.demo_cluster import LiveDemo
+    from quarterdeck.backend.training.runner import OnlySimulated
     from quarterdeck.backend.training.text_lesson import LessonFailed, run_text_lesson
 
     with (
+        failing_as(ExitCode.BAD_INPUT, OnlySimulated),
         recording(journal, new_run(name), wanted=wanted) as writer,
         failing_as(ExitCode.UNREACHABLE, OSError, LessonFailed, about="the live cluster failed"),
         closing(LiveDemo(scenario, name, writer)) as cluster,

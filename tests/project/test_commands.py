@@ -23,7 +23,7 @@ from quarterdeck.app.commands.grammar import parse_line
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, requests_for
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
-from quarterdeck.backend.core.commands.commands import BlockMode, CallMap, Command, SetProperties, StopMember
+from quarterdeck.backend.core.commands.commands import BlockMode, CallMap, Command, LinkFault, SetProperties, StopMember
 from quarterdeck.backend.core.data.calls.operations import Operation, PutAll
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
@@ -53,6 +53,8 @@ VALUES: dict[ArgumentKind, st.SearchStrategy[Any]] = {
     "duration": st.integers(0, 10**10),
     "probability": st.floats(0, 1),
     "message kinds": st.lists(st.sampled_from(sorted(MESSAGE_KINDS)), unique=True).map(tuple),
+    "link faults": st.lists(st.sampled_from(get_args(LinkFault)), unique=True).map(tuple),
+    "address": st.sampled_from(["10.0.0.1:5701", "[fe80::1]:5701"]),
     "join list": st.lists(st.sampled_from([*LABELS, "10.0.0.1:5701", "[fe80::1]:5701"]), min_size=1).map(tuple),
     "cluster state": st.sampled_from(CLUSTER_STATES),
     "properties": st.fixed_dictionaries({"hazelcast.merge.next.run.delay.seconds": st.integers(1, 100).map(str)}),
@@ -69,9 +71,12 @@ named = [pytest.param(one, id=f"{one.command.__name__} {one.tag}") for one in CA
 def commands(draw: st.DrawFn, description: CommandDescription) -> Command:
     """One command of this kind, between two members where it is about links."""
     ends = iter(draw(st.permutations(LABELS)))
-    return description.make(
-        {one.name: (next(ends),) if one.kind == "members" else draw(VALUES[one.kind]) for one in description.arguments}
-    )
+    values = {
+        one.name: (next(ends),) if one.kind == "members" else draw(VALUES[one.kind]) for one in description.arguments
+    }
+    if "up_to_us" in values:  # the end of a range, or nothing
+        values["up_to_us"] = draw(st.sampled_from((0, values["delay_us"] + 1 + values["up_to_us"])))
+    return description.make(values)
 
 
 def as_typed(command: Command) -> Command:

@@ -23,6 +23,7 @@ from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
 from quarterdeck.backend.training.demos import UnknownDemo, load_demo
 from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.runner import OnlySimulated
 from quarterdeck.backend.training.tutor_facts import step_text, tutor_facts
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
@@ -153,7 +154,7 @@ class DemosScreen(ViewScreen):
                 if seed is None
                 else OpenedCluster(SimulatedDemo(scenario, demo, seed))
             )
-        except (UnknownDemo, OSError) as problem:
+        except (UnknownDemo, OnlySimulated, OSError) as problem:
             self.console.show_message(str(problem), error=True)
             return
         self.console.open_tab(opened, f"demo {demo}" if seed is None else f"demo {demo}, seed {seed}")

@@ -15,7 +15,7 @@ import msgspec
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.catalogue import HttpForm, description_of
-from quarterdeck.backend.core.commands.check import check, with_addresses
+from quarterdeck.backend.core.commands.check import check, refuse_outside_simulation, with_addresses
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
@@ -49,6 +49,7 @@ def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tupl
     """What to ask of whom. Raises `CommandRefused` when it cannot be done, or not wholly: then nothing is to be begun."""
     description = description_of(command)
     member = getattr(command, "member", "")
+    refuse_outside_simulation(command)
     if description.needs == "down":
         raise CommandRefused(f"{member} is not started from here: a remote member is started where it lives")
     # Whether its process stands still is not known from here, so it is not the reason for a refusal.

@@ -16,7 +16,7 @@ from quarterdeck.backend.core.data.calls.operations import Operation
 
 ArgumentKind = Literal[
     "member", "other member", "members", "groups", "block mode", "duration", "probability", "message kinds", "join list",
-    "cluster state", "properties", "event kind", "flag", "text", "bytes",
+    "link faults", "address", "cluster state", "properties", "event kind", "flag", "text", "bytes",
 ]  # fmt: skip
 """What an argument is. Each room has one table of how it reads or shows each kind."""
 
@@ -38,7 +38,7 @@ class Argument(Struct, frozen=True):
     yaml: str = ""
     """Its key in a scenario, or for a flag also its word at the prompt; that of the attribute when empty."""
     said: tuple[str, str] = ("", "")
-    """Of a flag: what a sentence says without it, and with it."""
+    """Of a flag, and of what may be left out: what a sentence says without it, and with it; braces stand for its value."""
 
     @property
     def key(self) -> str:
@@ -91,6 +91,8 @@ class CommandDescription(Struct, frozen=True):
     when_paused: str = "is paused; resume it first"
     ending: Ending = ""
     """What becomes of the member."""
+    simulated_only: bool = False
+    """Only a simulated cluster can do it."""
     operation: type[Operation] | None = None
     """Of a call: what the member is asked for. The other arguments are its attributes."""
 
@@ -137,6 +139,7 @@ ENDS = (Argument("sources", "members", "A", "from"), Argument("targets", "member
 ONE_WAY = Argument("one_way", "flag", "[one-way]", "one-way", ("and", "to"))
 MODE = Argument("mode", "block mode")
 PROBABILITY = Argument("probability", "probability", "0.3")
+OF_KINDS = Argument("kinds", "message kinds", "[KIND,KIND]", said=("", "{} messages of "))
 MAP, KEY = Argument("map", "text", "MAP"), Argument("key", "text", "KEY")
 
 BY_PROMPT = "cluster do {line}"
@@ -171,17 +174,21 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         sentence="cut {sources} {one_way} {targets} ({mode})",
     ),
     CommandDescription(
-        do.DelayLink, "delay", (*ENDS, Argument("delay_us", "duration", "250ms", "by"), ONE_WAY),
-        "let messages take this much longer", "w", "fault", FAULT, LINKS,
-        sentence="delay {sources} {one_way} {targets} ({delay_us})",
+        do.DelayLink, "delay",
+        (
+            *ENDS, Argument("delay_us", "duration", "250ms", "by"),
+            Argument("up_to_us", "duration", "[500ms]", "up-to", ("", " to {}")), OF_KINDS, ONE_WAY,
+        ),
+        "let messages take this much longer, or a time drawn from a range", "w", "fault", FAULT, LINKS,
+        sentence="delay {kinds}{sources} {one_way} {targets} ({delay_us}{up_to_us})",
     ),
     CommandDescription(
-        do.LoseOnLink, "lose", (*ENDS, PROBABILITY, ONE_WAY), "lose messages with this probability", "w", "fault", FAULT,
-        LINKS, sentence="lose {sources} {one_way} {targets} ({probability})",
+        do.LoseOnLink, "lose", (*ENDS, PROBABILITY, OF_KINDS, ONE_WAY), "lose messages with this probability", "w", "fault",
+        FAULT, LINKS, sentence="lose {kinds}{sources} {one_way} {targets} ({probability})",
     ),
     CommandDescription(
-        do.DuplicateOnLink, "duplicate", (*ENDS, PROBABILITY, ONE_WAY), "deliver messages twice, so often", "w", "fault",
-        FAULT, LINKS, sentence="duplicate {sources} {one_way} {targets} ({probability})",
+        do.DuplicateOnLink, "duplicate", (*ENDS, PROBABILITY, OF_KINDS, ONE_WAY), "deliver messages twice, so often", "w",
+        "fault", FAULT, LINKS, sentence="duplicate {kinds}{sources} {one_way} {targets} ({probability})",
     ),
     CommandDescription(
         do.DropMessages, "drop-messages", (*ENDS, Argument("kinds", "message kinds", "KIND,KIND")),
@@ -189,11 +196,24 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         sentence="drop {kinds} messages from {sources} to {targets}",
     ),
     CommandDescription(
+        do.HoldMessages, "hold", (*ENDS, OF_KINDS), role="fault", simulated_only=True,
+        sentence="hold {kinds}{sources} to {targets}",
+    ),
+    CommandDescription(
+        do.ReplayMessages, "replay", ENDS, role="fault", simulated_only=True,
+        sentence="replay what is held from {sources} to {targets}",
+    ),
+    CommandDescription(
+        do.MoveMember, "move", (MEMBER, Argument("address", "address", "HOST:PORT")), role="fault", simulated_only=True,
+        needs="down", sentence="move {member} to {address}",
+    ),
+    CommandDescription(
         do.Heal, "heal", (), "make every link plain again, or one", "h", "fault", FAULT, HttpForm("DELETE", "/faults"),
         sentence="heal",
     ),
     CommandDescription(
-        do.HealLink, "heal", ENDS, "", "", "fault", FAULT, LINKS, sentence="heal {sources} and {targets}",
+        do.HealLink, "heal", (*ENDS, Argument("only", "link faults", "[FAULT,FAULT]", said=("", "{} on "))), "", "", "fault",
+        FAULT, LINKS, sentence="heal {only}{sources} and {targets}",
         question="Make the links between {sources} and {targets} plain again?", verb="Heal",
     ),
     CommandDescription(

@@ -13,13 +13,20 @@ import msgspec
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList, SuspectMember
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused, DelayLink, SetJoinList, SuspectMember
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import DEFAULT_PORT_TRY_COUNT, BadJoinList, resolve_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
 Condition = Literal["down", "running", "paused"]
 """What the process of a member is doing."""
+
+
+def refuse_outside_simulation(command: Command) -> None:
+    """Raise `CommandRefused` for what only a simulated cluster can do."""
+    description = description_of(command)
+    if description.simulated_only:
+        raise CommandRefused(f"{description.tag} is for simulated clusters only: no real member or network can do that")
 
 
 def check(command: Command, labels: Sequence[str], condition_of: Callable[[str], Condition]) -> None:
@@ -34,6 +41,10 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
         _check_groups(arguments.groups, labels)
     for name, check_value in _VALUE_CHECKS[type(command)]:
         check_value(getattr(command, name))
+    if isinstance(command, DelayLink) and 0 < command.up_to_us < command.delay_us:
+        raise CommandRefused(
+            f"a range from {command.delay_us} down to {command.up_to_us} microseconds has nothing in it"
+        )
 
 
 NamesMembers = TypeVar("NamesMembers", bound=SetJoinList | SuspectMember)
@@ -118,11 +129,19 @@ def _check_event_kind(event: str) -> None:
         raise CommandRefused(f"there is no kind of event {event!r}; known: {', '.join(EVENT_KINDS)}")
 
 
+def _check_address(address: str) -> None:
+    try:
+        parse_address(address)
+    except BadAddress as problem:
+        raise CommandRefused(str(problem)) from problem
+
+
 _CHECKS: dict[ArgumentKind, Callable[[Any], None]] = {
     "duration": _check_duration,
     "probability": _check_probability,
     "message kinds": _check_message_kinds,
     "event kind": _check_event_kind,
+    "address": _check_address,
 }
 _VALUE_CHECKS = {
     one.command: tuple(

@@ -15,6 +15,9 @@ from quarterdeck.backend.core.properties import PropertyValue
 
 BlockMode = Literal["blackhole", "reset"]
 
+LinkFault = Literal["cut", "delay", "lose", "duplicate", "drop-messages", "hold"]
+"""What can be wrong with a link, by the name of the command that makes it so."""
+
 
 class StartMember(Struct, frozen=True, tag_field="do", tag="start"):
     """Start the member of this label, or start it anew under its old address."""
@@ -77,12 +80,18 @@ class CutLink(Struct, frozen=True, tag_field="do", tag="cut"):
 
 
 class DelayLink(Struct, frozen=True, tag_field="do", tag="delay"):
-    """Add `delay_us` to everything from each source to each target, and back unless `one_way`."""
+    """Add `delay_us` to everything from each source to each target, and back unless `one_way`.
+
+    With `up_to_us` it is drawn from between the two for each message. With `kinds`, only messages of these are meant, here and
+    in the two commands that follow; they suffer it besides what all messages do.
+    """
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     delay_us: int
     one_way: bool = False
+    up_to_us: int = 0
+    kinds: tuple[str, ...] = ()
 
 
 class LoseOnLink(Struct, frozen=True, tag_field="do", tag="lose"):
@@ -92,6 +101,7 @@ class LoseOnLink(Struct, frozen=True, tag_field="do", tag="lose"):
     targets: tuple[str, ...]
     probability: float
     one_way: bool = False
+    kinds: tuple[str, ...] = ()
 
 
 class DuplicateOnLink(Struct, frozen=True, tag_field="do", tag="duplicate"):
@@ -101,6 +111,7 @@ class DuplicateOnLink(Struct, frozen=True, tag_field="do", tag="duplicate"):
     targets: tuple[str, ...]
     probability: float
     one_way: bool = False
+    kinds: tuple[str, ...] = ()
 
 
 class DropMessages(Struct, frozen=True, tag_field="do", tag="drop-messages"):
@@ -110,6 +121,28 @@ class DropMessages(Struct, frozen=True, tag_field="do", tag="drop-messages"):
     targets: tuple[str, ...]
     kinds: tuple[str, ...]
     """Names as in `backend.core.messages.MESSAGE_KINDS`."""
+
+
+class HoldMessages(Struct, frozen=True, tag_field="do", tag="hold"):
+    """Keep messages of these kinds, or all, from each source to each target, until they are replayed. Simulated only."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+
+
+class ReplayMessages(Struct, frozen=True, tag_field="do", tag="replay"):
+    """Deliver what is held from each source to each target, in the order in which it was sent, and hold no more."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+class MoveMember(Struct, frozen=True, tag_field="do", tag="move"):
+    """Have `member`, which is down, start at another address from now on. Simulated only."""
+
+    member: str
+    address: str
 
 
 class SetJoinList(Struct, frozen=True, tag_field="do", tag="set-join-list"):
@@ -177,10 +210,11 @@ class Heal(Struct, frozen=True, tag_field="do", tag="heal"):
 
 
 class HealLink(Struct, frozen=True, tag_field="do", tag="heal-link"):
-    """Remove the conditions of the links between these members, both ways."""
+    """Remove the conditions of the links between these members, both ways; with `only`, those that these faults have made."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
+    only: tuple[LinkFault, ...] = ()
 
 
 Command = (
@@ -197,6 +231,9 @@ Command = (
     | LoseOnLink
     | DuplicateOnLink
     | DropMessages
+    | HoldMessages
+    | ReplayMessages
+    | MoveMember
     | SetJoinList
     | ChangeState
     | SetProperties

@@ -16,14 +16,17 @@ from typing import Any, Literal, TypedDict
 from uuid import uuid4
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
+from quarterdeck.backend.core.commands.check import Condition, check, refuse_outside_simulation, with_addresses
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
     CommandRefused,
+    HoldMessages,
     KillAt,
     KillMember,
+    MoveMember,
     PauseMember,
+    ReplayMessages,
     ResumeMember,
     SetJoinList,
     StartMember,
@@ -340,6 +343,8 @@ class LiveCluster(ABC):
             case ResumeMember(label):
                 self._recorder.record(ProcessResumed(label))
                 self._hosts[label].resume()
+            case HoldMessages() | ReplayMessages() | MoveMember():
+                refuse_outside_simulation(command)
             case _ if isinstance(command, LinkCommand):
                 self._change_links(command)
             case _:

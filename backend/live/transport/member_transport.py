@@ -125,12 +125,25 @@ class MemberTransport:
         condition = None if self._network.plain else self._network.condition(self.address, address)
         copies = 1 if condition is None else self._network.copies(condition, message)
         for _ in range(copies):
-            if peer.delayed or (condition is not None and condition.delay):
-                self._send_late(peer, queued_frame, condition.delay if condition else 0)
-            elif condition is not None and condition.blocked:
-                self._send_blocked(peer, condition)
+            apart_us = self._network.delay_of_kind_us(condition, message) if condition is not None else 0
+            if apart_us:  # messages of other kinds overtake it
+                self._loop.call_later(apart_us / SECOND_US, self._send_later_on, address, queued_frame)
             else:
-                self._put(peer, queued_frame)
+                self._send_in_turn(peer, queued_frame, condition)
+
+    def _send_later_on(self, address: Address, queued_frame: QueuedFrame) -> None:
+        if not self._closed:
+            self._send_in_turn(self._peer(address), queued_frame, self._network.condition(self.address, address))
+
+    def _send_in_turn(self, peer: Peer, queued_frame: QueuedFrame, condition: LinkChanged | None) -> None:
+        """Send it now, or behind what a delay still holds."""
+        delay_us = self._network.delay_us(condition) if condition is not None else 0
+        if peer.delayed or delay_us:
+            self._send_late(peer, queued_frame, delay_us)
+        elif condition is not None and condition.blocked:
+            self._send_blocked(peer, condition)
+        else:
+            self._put(peer, queued_frame)
 
     def link_changed(self, condition: LinkChanged, target: Address) -> None:
         """The link to `target` is now in `condition`: break what a reset breaks, release what a delay held."""
@@ -139,7 +152,7 @@ class MemberTransport:
             return
         if condition.blocked == "reset" and peer.connection is not None:
             peer.connection.reset(RESET)
-        if not condition.delay:
+        if not (condition.delay or condition.delay_up_to):
             self._release(peer, everything=True)
 
     def pause(self) -> None:

@@ -13,7 +13,7 @@ from random import Random
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions, take_condition
+from quarterdeck.backend.core.links import LinkConditions, conditions_by_kind, conditions_for, delay_us, take_condition
 from quarterdeck.backend.core.messages import Message
 
 
@@ -48,11 +48,22 @@ class Network:
 
     def copies(self, condition: LinkChanged, message: Message) -> int:
         """How often `message` gets across a link in this condition: not at all, once, or twice. Draws what is by chance."""
-        if condition.dropped_kinds and message.__struct_config__.tag in condition.dropped_kinds:
+        draw, kind = self._randomness.random, str(message.__struct_config__.tag)
+        if kind in condition.dropped_kinds:
             return 0
-        if condition.loss and self._randomness.random() < condition.loss:
+        found = conditions_for(condition, kind)
+        if any(one.loss and draw() < one.loss for one in found):
             return 0
-        return 2 if condition.duplicate and self._randomness.random() < condition.duplicate else 1
+        return 2 if any(one.duplicate and draw() < one.duplicate for one in found) else 1
+
+    def delay_us(self, condition: LinkChanged) -> int:
+        """The delay that a link in this condition adds to a message, whatever its kind."""
+        return delay_us(conditions_by_kind(condition)[0], self._randomness.random)
+
+    def delay_of_kind_us(self, condition: LinkChanged, message: Message) -> int:
+        """What it adds besides to messages of this one's kind."""
+        found = conditions_for(condition, str(message.__struct_config__.tag))
+        return sum(delay_us(one, self._randomness.random) for one in found[1:])
 
     def hides_loss(self, source: Address, target: Address) -> bool:
         """Whether `target` cannot learn that a connection has ended at `source`."""

@@ -20,6 +20,7 @@ from quarterdeck.backend.core.events import (
     Record,
     SuspicionRaised,
 )
+from quarterdeck.backend.core.links import conditions_for
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, local_cause, message_cause
 
@@ -122,7 +123,9 @@ def _bad_link(effect: Effect, source: str, target: str, begun_us: int, wanted: s
 
 
 def _explains(link: LinkChanged, wanted: str) -> bool:
-    return bool(link.blocked or link.loss or link.delay) or (wanted != "" and wanted in link.dropped_kinds)
+    if link.blocked or (wanted != "" and wanted in link.dropped_kinds):
+        return True
+    return any(one.loss or one.delay or one.delay_up_to or one.held for one in conditions_for(link, wanted))
 
 
 def _comes_before(effect: Effect, one: Record, other: Record) -> bool:

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ProfiledMember, allows_joins
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SearchClusters
 from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
@@ -312,7 +313,8 @@ class PairDiagnosis:
 
 def cuts(link: LinkChanged) -> bool:
     """Whether a link in this condition lets no merge through."""
-    return bool(link.blocked) or link.loss >= 1 or not MERGING_TAKES.isdisjoint(link.dropped_kinds)
+    stopped = {*link.dropped_kinds, *(one.kind for one in conditions_by_kind(link) if one.loss >= 1 or one.held)}
+    return bool(link.blocked) or "" in stopped or not MERGING_TAKES.isdisjoint(stopped)
 
 
 def profile(master: Belief) -> ClusterProfile:

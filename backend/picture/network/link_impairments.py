@@ -12,9 +12,11 @@ from quarterdeck.backend.core.commands.commands import (
     DelayLink,
     DropMessages,
     DuplicateOnLink,
+    HoldMessages,
     LoseOnLink,
 )
 from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.picture.text.formatting import duration_text
 
 ImpairmentKind = Literal["cut", "slow", "lossy", "doubling", "dropping"]
@@ -24,10 +26,19 @@ GLYPHS: dict[ImpairmentKind, str] = {"cut": "✕", "dropping": "⊘", "lossy": "
 
 
 class Impairment(NamedTuple):
-    """One thing that is wrong: how links are cut, the delay in microseconds, the probability, or the kinds of messages."""
+    """One thing that is wrong: how links are cut, the delay or its range in microseconds, the probability, or the kinds of
+    messages that are dropped.
+    """
 
     kind: ImpairmentKind
-    value: str | int | float | tuple[str, ...]
+    value: str | int | float | tuple[str, ...] | tuple[int, int]
+    of_kind: str = ""
+    """The kind of messages that suffers it alone; empty when all do."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The same as commands name it."""
+        return (self.of_kind,) if self.of_kind else ()
 
 
 def impairments_of(condition: LinkChanged) -> Iterator[Impairment]:
@@ -36,27 +47,41 @@ def impairments_of(condition: LinkChanged) -> Iterator[Impairment]:
         yield Impairment("cut", condition.blocked)
     if condition.dropped_kinds:
         yield Impairment("dropping", condition.dropped_kinds)
-    if condition.loss:
-        yield Impairment("lossy", condition.loss)
-    if condition.delay:
-        yield Impairment("slow", condition.delay)
-    if condition.duplicate:
-        yield Impairment("doubling", condition.duplicate)
+    for one in condition.of_kinds:
+        if one.held:
+            yield Impairment("dropping", (), one.kind)
+    found = conditions_by_kind(condition)
+    for one in found:
+        if one.loss:
+            yield Impairment("lossy", one.loss, one.kind)
+    for one in found:
+        if one.delay_up_to > one.delay:
+            yield Impairment("slow", (one.delay, one.delay_up_to), one.kind)
+        elif one.delay:
+            yield Impairment("slow", one.delay, one.kind)
+    for one in found:
+        if one.duplicate:
+            yield Impairment("doubling", one.duplicate, one.kind)
 
 
 def impairment_text(impairment: Impairment) -> str:
     """What is wrong, in a few words."""
+    whose = f"{impairment.of_kind or 'all'} messages"
     match impairment:
         case Impairment("cut", mode):
             return "cut" if mode == "blackhole" else f"cut by {mode}"
-        case Impairment("slow", int(delay_us)):
-            return f"slow by {duration_text(delay_us)}"
+        case Impairment("slow", value, kind):
+            least_us, most_us = value if isinstance(value, tuple) else (value, value)
+            up_to = f" to {duration_text(int(most_us))}" if isinstance(value, tuple) else ""
+            return f"slow by {duration_text(int(least_us))}{up_to}{f' for {whose}' if kind else ''}"
+        case Impairment("dropping", ()):
+            return f"holds {whose}"
         case Impairment("dropping", tuple(kinds)):
-            return f"drops {', '.join(kinds)}"
+            return f"drops {', '.join(map(str, kinds))}"
         case Impairment("lossy", chance):
-            return f"loses {chance:.3g} of all messages"
+            return f"loses {chance:.3g} of {whose}"
         case Impairment(_, chance):
-            return f"doubles {chance:.3g} of all messages"
+            return f"doubles {chance:.3g} of {whose}"
 
 
 def commands_for(
@@ -67,12 +92,16 @@ def commands_for(
     match impairment:
         case Impairment("cut", mode):
             return (CutLink(*ends, one_way, cast(BlockMode, mode)),)
-        case Impairment("slow", int(delay_us)):
-            return (DelayLink(*ends, delay_us, one_way),)
+        case Impairment("slow", value):
+            least_us, most_us = value if isinstance(value, tuple) else (value, 0)
+            return (DelayLink(*ends, int(least_us), one_way, int(most_us), impairment.kinds),)
         case Impairment("lossy", float(chance)):
-            return (LoseOnLink(*ends, chance, one_way),)
+            return (LoseOnLink(*ends, chance, one_way, impairment.kinds),)
         case Impairment("doubling", float(chance)):
-            return (DuplicateOnLink(*ends, chance, one_way),)
+            return (DuplicateOnLink(*ends, chance, one_way, impairment.kinds),)
+        case Impairment(_, ()) if impairment.of_kind:
+            held = HoldMessages(*ends, impairment.kinds)
+            return (held,) if one_way else (held, HoldMessages(ends[1], ends[0], impairment.kinds))
         case Impairment(_, kinds):
             there = DropMessages(*ends, cast(tuple[str, ...], kinds))
             return (there,) if one_way else (there, DropMessages(ends[1], ends[0], there.kinds))
@@ -86,4 +115,4 @@ def neutral(impairment: Impairment) -> Impairment:
         "doubling": 0.0,
         "dropping": (),
     }
-    return Impairment(impairment.kind, nothing[impairment.kind])
+    return Impairment(impairment.kind, nothing[impairment.kind], impairment.of_kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 from quarterdeck.backend.core.properties import SECOND_US
@@ -184,12 +185,18 @@ def condition_text(link: events.LinkChanged) -> str:
     said = []
     if link.blocked:
         said.append(f"is cut ({link.blocked})")
-    if link.delay:
-        said.append(f"is slower by {duration_text(link.delay)}")
-    if link.loss:
-        said.append(f"loses {link.loss:.0%}")
-    if link.duplicate:
-        said.append(f"doubles {link.duplicate:.0%}")
+    for one in conditions_by_kind(link):
+        kind = one.kind
+        whose = f" of {kind} messages" if kind else ""
+        if one.delay or one.delay_up_to:
+            up_to = f" to {duration_text(one.delay_up_to)}" if one.delay_up_to > one.delay else ""
+            said.append(f"is slower by {duration_text(one.delay)}{up_to}{f' for {kind} messages' if kind else ''}")
+        if one.loss:
+            said.append(f"loses {one.loss:.0%}{whose}")
+        if one.duplicate:
+            said.append(f"doubles {one.duplicate:.0%}{whose}")
+    if any(one.held for one in link.of_kinds):
+        said.append(f"holds {', '.join(one.kind or 'everything' for one in link.of_kinds if one.held)}")
     if link.dropped_kinds:
         said.append(f"drops every {', '.join(link.dropped_kinds)}")
     return " and ".join(said) or "is plain again"

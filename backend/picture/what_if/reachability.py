@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, Partition
 from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.links import conditions_for
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 
 
 def is_dead(condition: LinkChanged) -> bool:
     """Whether no heartbeat ever comes across a link in this condition, nor anything that clears a suspicion."""
-    return bool(condition.blocked) or condition.loss >= 1.0
+    return bool(condition.blocked) or any(one.loss >= 1.0 or one.held for one in conditions_for(condition, ""))
 
 
 class Reachability:

@@ -63,6 +63,7 @@ class FaultRow(Struct, frozen=True):
     loss: float | None = None
     duplicate: float | None = None
     dropped_kinds: list[str] | None = None
+    worse_kinds: list[str] | None = None
 
 
 class BinRow(Struct, frozen=True):

@@ -214,5 +214,6 @@ def _fault_text(row: FaultRow) -> str:
         f"{row.loss:.0%} loss" if row.loss else "",
         f"{row.duplicate:.0%} duplicates" if row.duplicate else "",
         f"drops {', '.join(row.dropped_kinds)}" if row.dropped_kinds else "",
+        f"worse for {', '.join(kind or 'all' for kind in row.worse_kinds)}" if row.worse_kinds else "",
     ]
     return f"{row.source} to {row.target}: {', '.join(filter(None, effects))}"

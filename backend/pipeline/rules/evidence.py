@@ -249,8 +249,11 @@ def disturbed_us() -> Column:
 
 def _calm(evidence: Evidence) -> DataFrame:
     runs = evidence.events.groupBy("run").agg(F.max("at").alias("ends_us"), disturbed_us().alias("disturbed_us"))
-    fields = ("source", "target", "blocked", "delay", "loss", "duplicate", "dropped_kinds")
-    mended = "blocked = '' and delay = 0 and loss = 0 and duplicate = 0 and size(dropped_kinds) = 0"
+    fields = ("source", "target", "blocked", "delay", "loss", "duplicate", "dropped_kinds", "delay_up_to", "of_kinds")
+    mended = (
+        "blocked = '' and delay = 0 and loss = 0 and duplicate = 0 and size(dropped_kinds) = 0"
+        " and coalesce(delay_up_to, 0) = 0 and coalesce(size(of_kinds), 0) <= 0"
+    )
     links = (
         evidence.of_kinds("link-changed", fields=fields)
         .groupBy("run", "source", "target")

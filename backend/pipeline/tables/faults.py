@@ -21,6 +21,7 @@ FAULTS = schema(
     ("loss", DoubleType(), "probability that a message is dropped"),
     ("duplicate", DoubleType(), "probability that a message arrives twice"),
     ("dropped_kinds", TEXTS, "kinds of messages that are dropped always"),
+    ("worse_kinds", TEXTS, "kinds of messages that are delayed, lost, doubled or held apart from others"),
 )
 
 
@@ -41,14 +42,20 @@ def faults(events: DataFrame) -> DataFrame:
         F.lit(None).cast("string").alias("target"),
         F.col("at").alias("from_at"),
         F.when(F.col("fault") == "pause", F.col("to_at")).alias("to_at"),
-        *(F.lit(None).alias(name) for name in ("blocked", "delay", "loss", "duplicate", "dropped_kinds")),
+        *(
+            F.lit(None).alias(name)
+            for name in ("blocked", "delay", "loss", "duplicate", "dropped_kinds", "worse_kinds")
+        ),
     )
+    worse_kinds = F.coalesce(event["of_kinds"]["kind"], F.array().cast("array<string>"))
     plain = (
         (event["blocked"] == "")
         & (event["delay"] == 0)
         & (event["loss"] == 0)
         & (event["duplicate"] == 0)
         & (F.size(event["dropped_kinds"]) == 0)
+        & (F.coalesce(event["delay_up_to"], F.lit(0)) == 0)
+        & (F.size(worse_kinds) == 0)
     )
     link = Window.partitionBy("run", "event.source", "event.target").orderBy("at", "seq")
     of_links = (
@@ -64,6 +71,7 @@ def faults(events: DataFrame) -> DataFrame:
             F.col("at").alias("from_at"),
             "to_at",
             *(event[name].alias(name) for name in ("blocked", "delay", "loss", "duplicate", "dropped_kinds")),
+            worse_kinds.alias("worse_kinds"),
         )
     )
     return shaped(of_members, FAULTS).unionByName(shaped(of_links, FAULTS))

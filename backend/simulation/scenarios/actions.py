@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import msgspec
-from pydantic import Field, create_model, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands.catalogue import (
@@ -20,8 +20,18 @@ from quarterdeck.backend.core.commands.catalogue import (
     described,
     description_of,
 )
-from quarterdeck.backend.core.commands.commands import BlockMode, Command, HealLink, KillMember, StartMember
+from quarterdeck.backend.core.commands.commands import (
+    BlockMode,
+    Command,
+    DelayLink,
+    HealLink,
+    KillMember,
+    LinkFault,
+    MoveMember,
+    StartMember,
+)
 from quarterdeck.backend.simulation.scenarios.values import (
+    AddressText,
     Duration,
     Entries,
     EventKind,
@@ -32,9 +42,12 @@ from quarterdeck.backend.simulation.scenarios.values import (
     Properties,
     ScenarioModel,
     duration_text,
+    one_or_many,
     settings_text,
     without_repeats,
 )
+
+LinkFaults = Annotated[tuple[LinkFault, ...], BeforeValidator(one_or_many)]
 
 YAML_TYPES: dict[ArgumentKind, Any] = {
     "member": Label,
@@ -44,6 +57,8 @@ YAML_TYPES: dict[ArgumentKind, Any] = {
     "duration": Duration,
     "probability": Annotated[float, Field(ge=0, le=1)],
     "message kinds": MessageKinds,
+    "link faults": LinkFaults,
+    "address": AddressText,
     "join list": Entries,
     "cluster state": ClusterState,
     "properties": Properties,
@@ -57,6 +72,7 @@ YAML_TYPES: dict[ArgumentKind, Any] = {
 YAML_EXAMPLES: dict[ArgumentKind, str] = {
     "other member": "byzantium",
     "message kinds": "[heartbeat]",
+    "address": "'127.0.0.1:5711'",
     "join list": "[athens, byzantium]",
     "cluster state": "FROZEN",
     "properties": "{hazelcast.merge.next.run.delay.seconds: 1}",
@@ -68,6 +84,7 @@ SENTENCE_PARTS: dict[ArgumentKind, Callable[[Any], str]] = {
     "groups": lambda groups: " | ".join(map(", ".join, groups)),
     "duration": duration_text,
     "message kinds": lambda kinds: ", ".join(kinds) or "no",
+    "link faults": ", ".join,
     "join list": ", ".join,
     "properties": settings_text,
     "bytes": bytes.decode,
@@ -93,10 +110,11 @@ class Groups(ScenarioModel):
 
 
 class LinksToHeal(ScenarioModel):
-    """Everything is healed unless both ends are named."""
+    """Everything is healed unless both ends are named; and of those links everything, unless it is said what."""
 
     sources: Labels | None = Field(default=None, alias="from")
     targets: Labels | None = Field(default=None, alias="to")
+    only: LinkFaults = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -107,6 +125,8 @@ class LinksToHeal(ScenarioModel):
     def _both_ends(self) -> LinksToHeal:
         if (self.sources is None) != (self.targets is None):
             raise ValueError("names one end only; give both from and to, or neither to heal everything")
+        if self.only and self.sources is None:
+            raise ValueError("says what to heal, and not where; give from and to as well")
         return self
 
 
@@ -151,6 +171,27 @@ class WaitLimit(ScenarioModel):
     within_us: Duration = Field(alias="within")
 
 
+class Delay(ScenarioModel):
+    """A range may stand in one word: `by: 500ms..5s`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _range(cls, value: object) -> object:
+        if isinstance(value, dict) and isinstance(by := value.get("by"), str) and ".." in by:
+            least, _, most = by.partition("..")
+            return {**value, "by": least, "up-to": most}
+        return value
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Delay:
+        least_us, most_us = self.__dict__["delay_us"], self.__dict__["up_to_us"]
+        if 0 < most_us < least_us:
+            raise ValueError(
+                f"the range ends before it begins; write {duration_text(most_us)}..{duration_text(least_us)}"
+            )
+        return self
+
+
 def _model(description: CommandDescription, base: type[ScenarioModel], arguments: Iterable[Argument]) -> Any:
     """The model of a command whose `arguments` are written one by one."""
     of_command = msgspec.structs.fields(description.operation or description.command)
@@ -173,9 +214,8 @@ def _form(description: CommandDescription) -> Any:
     if description.target == "links" or description.operation is not None:
         # To whom it is done comes first, then flags, then the rest.
         places = {"member": 0, "members": 0, "flag": 1}
-        return _model(
-            description, ScenarioModel, sorted(description.arguments, key=lambda one: places.get(one.kind, 2))
-        )
+        base = Delay if description.command is DelayLink else ScenarioModel
+        return _model(description, base, sorted(description.arguments, key=lambda one: places.get(one.kind, 2)))
     details = description.details
     if not details:
         return Labels
@@ -214,7 +254,7 @@ else:
 class Action(CommandActions):
     """What a `do` step does: exactly one of these, or of the commands."""
 
-    restart: Labels | None = None
+    restart: Labels | dict[Label, AddressText] | None = None
     load: Load | None = None
     wait_until_safe: WaitLimit | None = Field(default=None, alias="wait-until-safe")
     wait: Duration = 0
@@ -247,9 +287,12 @@ class Action(CommandActions):
 
         A restart kills the member only when `is_running` says so at the moment the command is asked for.
         """
+        addresses = self.restart if isinstance(self.restart, dict) else {}
         for label in self.restart or ():
             if is_running(label):
                 yield KillMember(label)
+            if label in addresses:
+                yield MoveMember(label, addresses[label])
             yield StartMember(label)
         description = ACTIONS.get(self.word)
         if description is not None:
@@ -269,6 +312,8 @@ class Action(CommandActions):
                 return f"wait until all data is safe, at most {duration_text(what.within_us)}"
             case "wait":
                 return f"wait {duration_text(what)}"
+            case "restart" if isinstance(what, dict):
+                return f"restart {', '.join(f'{label} at {address}' for label, address in what.items())}"
             case word if isinstance(what, tuple):
                 return f"{word} {', '.join(what)}"
             case _:
@@ -293,7 +338,8 @@ def _sentence(command: Command) -> str:
     values, texts = description.values(command), {}
     for one in description.arguments:
         value = values[one.name]
-        texts[one.name] = one.said[value] if one.kind == "flag" else SENTENCE_PARTS.get(one.kind, str)(value)
+        text = "" if one.kind == "flag" else SENTENCE_PARTS.get(one.kind, str)(value)
+        texts[one.name] = one.said[bool(value)].format(text) if one.said != ("", "") else text
     return description.sentence.format(**texts)
 
 

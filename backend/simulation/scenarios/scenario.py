@@ -11,11 +11,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.simulation.scenarios.actions import Action
 from quarterdeck.backend.simulation.scenarios.event_patterns import EventPatterns, event_text
 from quarterdeck.backend.simulation.scenarios.questions import Question
 from quarterdeck.backend.simulation.scenarios.values import (
+    AddressText,
     AnyLabels,
     Duration,
     Entries,
@@ -219,8 +221,8 @@ class Scenario(ScenarioModel):
     `member_settings` and `cluster_names` say of a member holds in each of its incarnations.
 
     `join_lists` holds only those that do not list everybody. `latency` and `clocks` are for simulated runs: live members
-    have the network and the clock of their machine. `chapter`, `goal`, `minutes` and `seed_of` are for trainees: where it
-    belongs, what is learnt, how long that takes, and in which document to read more.
+    have the network and the clock of their machine. With `addresses` it runs simulated only. `chapter`, `goal`, `minutes` and
+    `seed_of` are for trainees: where it belongs, what is learnt, how long that takes, and in which document to read more.
     """
 
     title: str
@@ -237,6 +239,7 @@ class Scenario(ScenarioModel):
     late: AnyLabels = ()
     lite: AnyLabels = ()
     zones: dict[Label, str] = {}
+    addresses: dict[Label, AddressText] = {}
     latency: LatencySettings = LatencySettings()
     clocks: dict[Label, ClockSettings] = {}
     steps: tuple[Step, ...] = Field(min_length=1)
@@ -245,6 +248,16 @@ class Scenario(ScenarioModel):
         """Whether the step after step `number`, words and questions left aside, expects that one to be refused."""
         following = next((step for step in self.steps[number:] if not step.is_silent), None)
         return following is not None and following.expect is not None and following.expect.refused is not None
+
+    def only_simulated(self) -> str:
+        """What of it no live cluster can do, in words; empty when all of it can be played live."""
+        if self.addresses:
+            return "it gives members addresses, and live members have those of this machine"
+        for number, step in enumerate(self.steps, start=1):
+            for command in step.do.commands(lambda _: True) if step.do is not None else ():
+                if description_of(command).simulated_only:
+                    return f"step {number} does {step.do.word}, which no real member or network can" if step.do else ""
+        return ""
 
     def timing(self) -> Settings:
         """The training preset with the scenario's settings on top. Raises `BadProperty`."""

@@ -45,6 +45,7 @@ class SimulatedDriver:
             join_lists=scenario.join_lists,
             lite=scenario.lite,
             zones=scenario.zones,
+            addresses=scenario.addresses,
             run=run,
             on_record=run_state.observe,
             on_answer=on_answer,

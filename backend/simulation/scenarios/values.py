@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
 
+from quarterdeck.backend.core.address import BadAddress, parse_address
 from quarterdeck.backend.core.events import EVENT_KINDS
-from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.core.join_list import DEFAULT_PORT, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, BadProperty, PropertyValue, check_changeable
 from quarterdeck.backend.documents.yaml_document import did_you_mean
@@ -63,7 +64,8 @@ def _join_entry(entry: str, info: ValidationInfo) -> str:
     return entry
 
 
-def _one_or_many(value: object) -> object:
+def one_or_many(value: object) -> object:
+    """What may stand without a list when it is alone, in one."""
     return [value] if isinstance(value, str) else value
 
 
@@ -119,7 +121,7 @@ Duration = Annotated[int, BeforeValidator(parse_duration), PlainSerializer(durat
 """Microseconds, written as a number with its unit."""
 
 Label = Annotated[str, AfterValidator(_known_label)]
-AnyLabels = Annotated[tuple[Label, ...], BeforeValidator(_one_or_many), AfterValidator(without_repeats)]
+AnyLabels = Annotated[tuple[Label, ...], BeforeValidator(one_or_many), AfterValidator(without_repeats)]
 Labels = Annotated[AnyLabels, Field(min_length=1)]
 Members = Annotated[
     tuple[Annotated[str, AfterValidator(_well_formed_label)], ...],
@@ -128,9 +130,9 @@ Members = Annotated[
     Field(min_length=1, max_length=MOST_MEMBERS),
 ]
 EventKind = Annotated[str, AfterValidator(_known_kind)]
-MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(_one_or_many)]
+MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(one_or_many)]
 Entries = Annotated[
-    tuple[Annotated[str, AfterValidator(_join_entry)], ...], BeforeValidator(_one_or_many), Field(min_length=1)
+    tuple[Annotated[str, AfterValidator(_join_entry)], ...], BeforeValidator(one_or_many), Field(min_length=1)
 ]
 """Of a join list: labels, addresses, and hosts, which stand for a few ports."""
 Version = Annotated[int, Field(ge=0, strict=True)]
@@ -140,6 +142,17 @@ Properties = Annotated[
 """Values of properties by name, of those that a running member can change."""
 Name = Annotated[str, Field(min_length=1)]
 """Of a map or a key: any text."""
+
+
+def _address(text: str) -> str:
+    try:
+        return parse_address(text, DEFAULT_PORT)
+    except BadAddress as problem:
+        raise ValueError(str(problem)) from problem
+
+
+AddressText = Annotated[str, AfterValidator(_address)]
+"""Of a member; the port may be left out."""
 
 
 class ScenarioModel(BaseModel):

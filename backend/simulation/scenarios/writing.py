@@ -48,10 +48,9 @@ def _block(value: Any, depth: int) -> Any:
         case list():
             laid = CommentedSeq(_block(one, depth + 1) for one in value)
             on_own_lines = depth == 1 and any(isinstance(one, dict) for one in value)
-        case str() if value.startswith("?"):
-            return SingleQuotedScalarString(
-                value
-            )  # the library writes it without quotes, and cannot read that in a flow
+        case str() if value.startswith(("?", ":")):
+            # The library writes it without quotes, and cannot read that in a flow.
+            return SingleQuotedScalarString(value)
         case _:
             return value
     if not on_own_lines:

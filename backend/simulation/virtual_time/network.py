@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappush
+
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import UnreachableCause
+from quarterdeck.backend.core.commands.commands import CommandRefused, HoldMessages, ReplayMessages
 from quarterdeck.backend.core.effects import Deliveries
+from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
-from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.kind_condition import KindCondition
+from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay_us
+from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Heartbeat, Message
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.simulation.virtual_time.elision import Elision, HeartbeatRound
 from quarterdeck.backend.simulation.virtual_time.fingerprint import Fingerprint
 from quarterdeck.backend.simulation.virtual_time.latency import Latency
-from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, DeliveryBatch, Node
+from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, Arrival, BroadcastSchedule, DeliveryBatch, Node
 
 Waiting = DeliveryBatch | PeerUnreachable | None
 """Of a node: what it has sent, that it could not reach another, or None for a wake-up."""
@@ -28,7 +34,16 @@ class Network:
     `now_us` and `now_order` are the present position in `queue`; the world that takes from the queue sets them.
     """
 
-    def __init__(self, seed: int, latency: Latency, fingerprint: Fingerprint, *, elide_heartbeats: bool) -> None:
+    def __init__(
+        self,
+        seed: int,
+        latency: Latency,
+        fingerprint: Fingerprint,
+        stranger: MemberConfiguration,
+        *,
+        elide_heartbeats: bool,
+    ) -> None:
+        """`stranger` is what places have, besides their address, at which nobody ever starts."""
         self.now_us = 0
         self.now_order = NEVER
         self.queue: list[tuple[int, int, Node, Waiting]] = []
@@ -43,6 +58,7 @@ class Network:
         self.has_several_names = False
         """Whether members of different clusters may meet: their handshakes fail."""
         self.elision = Elision(latency, self._enqueue) if elide_heartbeats else None
+        self._stranger = stranger
         self._order = 0
         self._fingerprint = fingerprint
         self._latency_model = latency
@@ -50,6 +66,30 @@ class Network:
         self._heartbeat_latency = random.Random(f"{seed}/latency of heartbeats").random
         self._loss = random.Random(f"{seed}/loss").random
         self._duplication = random.Random(f"{seed}/duplication").random
+        self._delay = random.Random(f"{seed}/delay").random
+        self._held: list[tuple[Node, Address, Receive]] = []
+        """What waits to be replayed, in the order in which it was sent: from where, where to, and what."""
+
+    def make_room(self, addresses: Iterable[Address]) -> None:
+        """Addresses that are no member's get a place where nobody listens. Raises `CommandRefused` when there are too many."""
+        strangers = [address for address in dict.fromkeys(addresses) if address not in self.nodes]
+        if len(self.nodes) + len(strangers) > MOST_NODES:
+            raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
+        for address in strangers:
+            self.nodes[address] = Node(len(self.nodes), replace(self._stranger, label=address, address=address))
+
+    def move(self, node: Node, address: Address) -> None:
+        """Let whoever starts at `node` do so at another address. Where it was nobody listens until somebody comes."""
+        there = self.nodes.get(address)
+        if there is not None and there.machine is not None:
+            raise CommandRefused(f"{address} is that of {there.label}, which runs")
+        self.make_room([address])
+        left, node.address = node.address, address
+        node.member_configuration = replace(node.member_configuration, address=address)
+        self.nodes[address] = node
+        if self.nodes[left] is node:
+            del self.nodes[left]
+            self.make_room([left])
 
     def set_latency(self, latency: Latency) -> None:
         """Let what is sent from now on take its time as `latency` says."""
@@ -122,14 +162,39 @@ class Network:
             return
         if condition.blocked == "reset":
             self.report_unreachable(sender, target, "connection reset")
-        if condition.blocked or (condition.loss and self._loss() < condition.loss):
+        if condition.blocked:
             return
-        if condition.dropped_kinds and message.__struct_config__.tag in condition.dropped_kinds:
+        kind = str(message.__struct_config__.tag)
+        found = conditions_for(condition, kind)
+        if any(one.loss and self._loss() < one.loss for one in found) or kind in condition.dropped_kinds:
             return
-        yield self._arrival(first_us + condition.delay, target, received)
-        if condition.duplicate and self._duplication() < condition.duplicate:
+        if any(one.held for one in found):
+            self._held.append((sender, address, received))
+            return
+        yield self._arrival(first_us + self._delay_us(found), target, received)
+        if any(one.duplicate and self._duplication() < one.duplicate for one in found):
             second_us = self._latency_model.sample_us(self._latency())
-            yield self._arrival(second_us + condition.delay, target, received)
+            yield self._arrival(second_us + self._delay_us(found), target, received)
+
+    def _delay_us(self, conditions: Sequence[KindCondition]) -> int:
+        return sum(delay_us(one, self._delay) for one in conditions)
+
+    def hold(self, command: HoldMessages) -> tuple[LinkChanged, ...]:
+        """Let messages wait from now on."""
+        return self.links.hold(command.sources, command.targets, command.kinds)
+
+    def replay(self, command: ReplayMessages) -> tuple[LinkChanged, ...]:
+        """Let what is held arrive soon, in the order in which it was sent, whoever is there by then."""
+        kept = []
+        at_us = self.now_us + self._latency_model.least_us
+        for sender, address, received in self._held:
+            if sender.label in command.sources and self.nodes[address].label in command.targets:
+                self._order += 1
+                self._enqueue(sender, [(at_us, self._order, self.nodes[address], received)])
+            else:
+                kept.append((sender, address, received))
+        self._held = kept
+        return self.links.release(command.sources, command.targets)
 
     def _arrival(self, delay_us: int, target: Node, received: Receive) -> Arrival:
         self._order += 1

@@ -13,15 +13,18 @@ from heapq import heappop, heappush
 
 import msgspec
 
-from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.address import Address, parse_address
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
     CommandRefused,
+    HoldMessages,
     KillAt,
     KillMember,
+    MoveMember,
     PauseMember,
+    ReplayMessages,
     ResumeMember,
     SetJoinList,
     SetProperties,
@@ -30,7 +33,15 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
-from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import (
+    FORM,
+    Event,
+    LinkChanged,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+)
 from quarterdeck.backend.core.inputs import (
     START,
     TICK,
@@ -41,7 +52,6 @@ from quarterdeck.backend.core.inputs import (
     PeerUnreachable,
     Receive,
 )
-from quarterdeck.backend.core.join_list import resolve_join_list
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
@@ -51,12 +61,12 @@ from quarterdeck.backend.simulation.virtual_time.clocks import Clock
 from quarterdeck.backend.simulation.virtual_time.elision import can_elide
 from quarterdeck.backend.simulation.virtual_time.fingerprint import NUMBERS_PER_UPDATE, Fingerprint
 from quarterdeck.backend.simulation.virtual_time.latency import Latency
+from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 from quarterdeck.backend.simulation.virtual_time.network import Network
 from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, DeliveryBatch, Node
 
 PLAIN_LATENCY = Latency()
 
-FIRST_PORT = 5701
 TICK_MARK = 1 << 63
 """Marks a tick among the numbers of the fingerprint, above the member and the time."""
 
@@ -66,7 +76,8 @@ class World:
 
     `labels` are all members that may ever run; none is started. `on_record` gets every record as it happens, `on_answer` the
     number of every call that has ended, and its answer. Members without a clock in `clocks` share the run's time, and all
-    records bear it. Who has settings or a cluster name of its own keeps them in each incarnation. Raises `BadJoinList`.
+    records bear it. Who has settings, an address or a cluster name of its own keeps them in each incarnation. Raises
+    `BadAddress` and `BadJoinList`.
     """
 
     def __init__(
@@ -76,6 +87,7 @@ class World:
         seed: int,
         settings: Settings,
         settings_of: Mapping[str, Settings] | None = None,
+        addresses: Mapping[str, str] | None = None,
         cluster_names: Mapping[str, str] | None = None,
         join_lists: Mapping[str, Sequence[str]] | None = None,
         lite: Collection[str] = (),
@@ -100,37 +112,30 @@ class World:
         self._own_records = 0
         self._fingerprint = Fingerprint()
         self._settings = settings
-        settings_of, cluster_names = settings_of or {}, cluster_names or {}
         self._late_after_us = late_after_us(settings)
         self._settled_at = 0
         elide = elide_heartbeats and can_elide(settings, latency) and not (clocks or settings_of)
-        self._network = Network(seed, latency, self._fingerprint, elide_heartbeats=elide)
+        stranger = MemberConfiguration(self.run, "", Address(""), (), settings)
+        self._network = Network(seed, latency, self._fingerprint, stranger, elide_heartbeats=elide)
         self._network.has_several_names = bool(cluster_names)
-        addresses = {label: make_address("127.0.0.1", FIRST_PORT + place) for place, label in enumerate(labels)}
         self.nodes: dict[str, Node] = {}
-        for place, (label, address) in enumerate(addresses.items()):
-            own = settings_of.get(label, settings)
-            join_list = resolve_join_list(
-                (join_lists or {}).get(label, labels),
-                addresses,
-                base_port=FIRST_PORT,
-                port_try_count=own.join_port_try_count,
-            )
-            member_configuration = MemberConfiguration(
-                self.run,
-                label,
-                address,
-                join_list,
-                own,
-                lite=label in lite,
-                zone=(zones or {}).get(label, ""),
-                cluster_name=cluster_names.get(label, MemberConfiguration.cluster_name),
-            )
-            node = Node(place, member_configuration, (clocks or {}).get(label))
+        configurations = member_configurations(
+            self.run,
+            labels,
+            settings,
+            settings_of=settings_of or {},
+            addresses=addresses or {},
+            cluster_names=cluster_names or {},
+            join_lists=join_lists or {},
+            lite=lite,
+            zones=zones or {},
+        )
+        for place, configuration in enumerate(configurations):
+            node = Node(place, configuration, (clocks or {}).get(configuration.label))
             node.process = _Process(self, node)
-            self.nodes[label] = self._network.nodes[address] = node
+            self.nodes[node.label] = self._network.nodes[node.address] = node
         for node in self.nodes.values():
-            self._make_room(node.member_configuration.join_list)
+            self._network.make_room(node.member_configuration.join_list)
 
     @property
     def now_us(self) -> int:
@@ -189,13 +194,18 @@ class World:
                 self._step(label, command)
             case CallMap(label, operation):
                 self._call(label, operation, watched=True)
+            case MoveMember(label, address):
+                self._network.move(self.nodes[label], parse_address(address))
+            case HoldMessages():
+                self._record_links(self._network.hold(command))
+            case ReplayMessages():
+                self._record_links(self._network.replay(command))
             case KillAt(label):
                 self.nodes[label].kill_point = command
             case _ if isinstance(command, MemberOrder):
                 self._step(command.member, command)
             case _:
-                for change in self.links.apply(command):
-                    self._record_own(change)
+                self._record_links(self.links.apply(command))
 
     def call(self, label: str, operation: Operation, *, watched: bool = False) -> int:
         """Ask `label` for an operation on a map; the number under which `on_answer` tells how it ended.
@@ -243,22 +253,15 @@ class World:
     def _resolved(self, command: SetJoinList) -> SetJoinList:
         """The same with addresses."""
         resolved = with_addresses(command, self._addresses(), self._settings.join_port_try_count)
-        self._make_room(map(Address, resolved.addresses))
+        self._network.make_room(map(Address, resolved.addresses))
         return resolved
 
     def _addresses(self) -> dict[str, Address]:
         return {label: node.address for label, node in self.nodes.items()}
 
-    def _make_room(self, addresses: Iterable[Address]) -> None:
-        """Addresses that are no member's get a place where nobody listens. Raises `CommandRefused` when there are too many."""
-        known = self._network.nodes
-        strangers = [address for address in dict.fromkeys(addresses) if address not in known]
-        if len(known) + len(strangers) > MOST_NODES:
-            raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
-        for address in strangers:
-            known[address] = Node(len(known), MemberConfiguration(self.run, address, address, (), self._settings))
-
     def _start(self, node: Node) -> None:
+        if self._network.nodes[node.address] is not node:
+            raise CommandRefused(f"{node.address} is that of {self._network.nodes[node.address].label} by now")
         node.lives += 1
         self._network.running += 1
         node.machine = MemberMachine(
@@ -380,6 +383,10 @@ class World:
             machine.step(at, PeersHeardSince(heard_us))
         else:
             self._network.end_calm()
+
+    def _record_links(self, changes: Iterable[LinkChanged]) -> None:
+        for change in changes:
+            self._record_own(change)
 
     def _record_own(self, event: Event) -> None:
         self._own_records += 1

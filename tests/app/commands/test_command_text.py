@@ -23,12 +23,15 @@ from quarterdeck.backend.core.commands.commands import (
     DuplicateOnLink,
     Heal,
     HealLink,
+    HoldMessages,
     KillAt,
     KillMember,
     LoseOnLink,
+    MoveMember,
     Operate,
     Partition,
     PauseMember,
+    ReplayMessages,
     ResumeMember,
     SearchClusters,
     SetJoinList,
@@ -53,6 +56,11 @@ LINES: list[tuple[Command, str]] = [
     (Partition((("a", "b"), ("c",))), "quarterdeck cluster fault --cluster orders partition 'a,b|c'"),
     (CutLink(("a",), ("b",), one_way=True), "quarterdeck cluster fault --cluster orders cut a b one-way"),
     (DelayLink(("a",), ("b",), 250_000), "quarterdeck cluster fault --cluster orders delay a b 250ms"),
+    (
+        DelayLink(("a",), ("b",), 250_000, up_to_us=900_000, kinds=("heartbeat",)),
+        "quarterdeck cluster fault --cluster orders delay a b 250ms 900ms heartbeat",
+    ),
+    (HealLink(("a",), ("b",), ("delay", "cut")), "quarterdeck cluster fault --cluster orders heal a b delay,cut"),
     (LoseOnLink(("a",), ("b",), 0.3), "quarterdeck cluster fault --cluster orders lose a b 0.3"),
     (DuplicateOnLink(("a",), ("b",), 0.3), "quarterdeck cluster fault --cluster orders duplicate a b 0.3"),
     (DropMessages(("a",), ("b",), ()), "quarterdeck cluster fault --cluster orders drop-messages a b none"),
@@ -68,7 +76,13 @@ LINES: list[tuple[Command, str]] = [
     (CallMap("a", Size("m")), "quarterdeck map size --map=m --cluster orders"),
     (CallMap("a", Keys("m")), "quarterdeck map keys --map=m --cluster orders"),
 ]
-ONLY_HERE = (KillAt("a", "list-installed"), Operate("a"))
+ONLY_HERE = (
+    KillAt("a", "list-installed"),
+    Operate("a"),
+    HoldMessages(("a",), ("b",)),
+    ReplayMessages(("a",), ("b",)),
+    MoveMember("a", "h:1"),
+)
 
 
 def parsed(line: str) -> dict[str, Any]:
