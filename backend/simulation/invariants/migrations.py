@@ -58,7 +58,7 @@ class OneDecision(Invariant):
 class CommitOrder(Invariant):
     """The destination commits before the master does, and the master before the source (P9; seed 004, 2.1).
 
-    A new master commits what destinations of its list have committed (2.2).
+    A new master commits what destinations of its list have committed (2.2). While members are divided nothing is said.
     """
 
     name = "commit order"
@@ -94,7 +94,7 @@ class CommitOrder(Invariant):
 
     def _master_commits(self, record: Record, migration_id: str) -> Violation | None:
         self._at_master.add(migration_id)
-        if migration_id in self._at_destination or self._tables.divided:
+        if migration_id in self._at_destination or self._tables.division:
             return None
         text = f"{record.member} committed migration {migration_id}, its destination has not"
         return Violation(self.name, text, (record,))
@@ -106,7 +106,7 @@ class CommitOrder(Invariant):
             self._at_destination[event.migration_id] = record.uuid
             return None
         known = self._at_destination if record.uuid in self._recovering else self._at_master
-        if event.migration_id not in known and not self._tables.divided:
+        if event.migration_id not in known and not self._tables.division:
             text = f"{record.member}, the source, committed migration {event.migration_id}, no master has"
             return Violation(self.name, text, (record,))
         return None

@@ -22,7 +22,7 @@ from tests.simulation.invariants.test_partition_mutations import owners_answer_b
 from tests.thoroughness import long_after
 
 SIZES = (3, 7)
-REPEATED = (1, 2, 3, 4)
+REPEATED = (1, 3, 6, 20)
 """Seeds that between them have drift, jumps, duplicates, filters, tails, pauses, cuts, states and late starters."""
 
 
