@@ -84,7 +84,8 @@ def test_an_answer_to_the_join_request_of_an_earlier_life_lets_nobody_in() -> No
     world = three()
     world.born("D", "A")
     world.start("D")
-    world.receive("D", "A", MasterIs(address_of("A")))
+    world.receive("D", "A", MasterIs(address_of("A"), world.search_token_of("D")))
+    assert world.master_of("D") == "A"
     members = list_with(world, 3).joined_by(address_of("D"), EARLIER, False)
     world.receive("D", "A", FinalizeJoin(EARLIER, members))
     assert not world.machines["D"].joined
