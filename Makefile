@@ -24,7 +24,7 @@ test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on three process
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 test-long: .venv/.pipeline .venv/.dev  ## what takes long: Sparks of their own, more seeds, more examples of every property
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long --timeout=900
 
 mutants: .venv/.pipeline .venv/.dev  ## plant every fault of tests/mutants and see who notices; takes hours; `make mutants MUTANTS=name`
 	$(BIN)/python -m tests.mutants $(MUTANTS)

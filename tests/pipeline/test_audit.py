@@ -25,6 +25,7 @@ from quarterdeck.backend.pipeline.tables.views import VIEWS
 from quarterdeck.cli.commands.spark.audit import audit as audit_command
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from tests.pipeline.journal_builder import JournalBuilder, address, clean_story, line, write
+from tests.pipeline.tables.golden_runs import golden_store
 
 REPOSITORY = Path(__file__).parents[2]
 OF_LISTS = ("view integrity", "version", "unique content", "one master", "view order")
@@ -283,9 +284,8 @@ def test_the_tables_of_an_audit_and_those_of_a_store_do_not_take_each_others_pla
     audit([root], tmp_path / "audit", rules=["version"])
     with pytest.raises(StoreRefused, match="the tables of `quarterdeck audit`"):
         update_store(spark, [root], tmp_path / "audit")
-    update_store(spark, [root], tmp_path / "store")
     with pytest.raises(OutputRefused, match="the tables of `quarterdeck pipeline tables`"):
-        audit([root], tmp_path / "store")
+        audit([root], golden_store(spark))
 
 
 def test_lines_that_contradict_are_told_apart_from_those_that_are_no_records(

@@ -83,7 +83,7 @@ def test_no_server_error_and_answers_as_described(schema: Any, path: str, method
 
     @given(operation.as_strategy(generation_mode=mode))
     @settings(
-        max_examples=examples(20),
+        max_examples=examples(10),
         deadline=None,
         derandomize=True,
         database=None,
