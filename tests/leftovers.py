@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -34,7 +37,8 @@ class Leftovers:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        left = sorted(str(file) for file in self._now() - self._files)
+        left = sorted(str(file) for file in self._now() - self._files - tracked(self._places[0]))
+        end_spark()
         limit = time.monotonic() + SECONDS_TO_END
         while (running := processes_of(self._run)) and time.monotonic() < limit:
             time.sleep(0.1)  # time is the subject: they are given so long
@@ -49,6 +53,25 @@ class Leftovers:
 
     def _now(self) -> set[Path]:
         return {file for place in self._places for file in files_under(place)}
+
+
+def end_spark() -> None:
+    """Where tests are not shared out, Spark's Java is a child of this process and would end with it."""
+    spark = sys.modules.get("pyspark")
+    gateway = spark.SparkContext._gateway if spark is not None else None
+    java: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if gateway is not None and java is not None and java.stdin is not None:
+        gateway.shutdown()
+        java.stdin.close()
+        java.wait(SECONDS_TO_END)
+
+
+def tracked(root: Path) -> set[Path]:
+    """The files that belong to the project: somebody may fetch more of them while tests run."""
+    if not (root / ".git").exists() or shutil.which("git") is None:
+        return set()
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
+    return {root / name for name in listed.split("\0") if name}
 
 
 def files_under(root: Path) -> Iterator[Path]:
