@@ -13,6 +13,7 @@ from quarterdeck.backend.core.partitions.arrangement.member_groups import groupe
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.safety import WORDS, unsafety_of
 from quarterdeck.backend.service.http.face import Face
 
 
@@ -37,9 +38,9 @@ def why_unsafe(face: Face) -> str:
     if not member.joined or member.members is None:
         return "it has not joined a cluster"
     belief = face.picture.members.get(face.label)
-    busy = _why_busy(belief) if belief is not None else ""
-    if busy:
-        return busy
+    busy = unsafety_of(belief) if belief is not None else None
+    if busy is not None:
+        return WORDS[busy]
     if member.table is None:
         return _why_unsafe_without_table(face, belief)
     table = member.table
@@ -54,19 +55,6 @@ def migration_queue_size(face: Face) -> int:
     if face.member.is_master:
         return belief.leading.waiting + len(belief.leading.running)
     return len(belief.taking_part)
-
-
-def _why_busy(belief: Belief) -> str:
-    leading = belief.leading
-    if leading.recovering is not None:
-        return "the latest table is being searched for"
-    if leading.running or leading.waiting or belief.taking_part:
-        return "migrations are under way"
-    if leading.draining:
-        return "a member waits to leave"
-    if belief.out_of_step:
-        return "a backup does not have what its owner has"
-    return ""
 
 
 def _why_unsafe_without_table(face: Face, belief: Belief | None) -> str:

@@ -19,6 +19,7 @@ from quarterdeck.backend.core.partitions.events import (
     MigrationStarted,
     TableChanged,
 )
+from quarterdeck.backend.picture.fold.safety import Unsafety
 from quarterdeck.backend.simulation.invariants.incarnations import Incarnation, Incarnations
 
 
@@ -135,12 +136,22 @@ class PartitionTables:
         It is safe when one master leads, nothing is planned or running, every row is as full as it can be with holders that
         live, and everybody has the master's table. A cluster without a table has nothing to lose.
         """
+        return next((reason for _, reason in self.unsafety()), "")
+
+    def unsafety(self) -> Iterator[tuple[Unsafety, str]]:
+        """All that keeps the data from being safe now, each in a word and in words."""
         alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
         masters = self._masters()
         if len(masters) != 1:
-            return f"{len(masters)} members lead"
+            yield "several-masters", f"{len(masters)} members lead"
+            return
         master = masters[0]
-        return self._why_not_led(master) or self._why_not_alike(master, alive) or self._why_not_full(master, alive)
+        if reason := self._why_not_led(master):
+            yield "migrating", reason
+        if reason := self._why_not_alike(master, alive):
+            yield "other-table", reason
+        if reason := self._why_not_full(master, alive):
+            yield "replica-missing", reason
 
     def imbalance(self, *, within_groups: bool = False) -> Imbalance | None:
         """How unevenly the one master's table spreads replicas over the members that may hold data; None without a table.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import msgspec
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, create_model, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands.catalogue import (
@@ -167,6 +167,24 @@ class Load(ScenarioModel):
         return f"load via {', '.join(self.at)} for {duration_text(self.lasting_us)}: {kind}"
 
 
+def _each_once(value: object) -> object:
+    """Members that come back where they were may stand in a list, or alone."""
+    labels = one_or_many(value)
+    if isinstance(labels, list | tuple) and all(isinstance(label, str) for label in labels):
+        return dict.fromkeys(without_repeats(tuple(labels)))
+    return value
+
+
+def _plainest(addresses: dict[str, str | None]) -> object:
+    return addresses if any(addresses.values()) else list(addresses)
+
+
+Restarts = Annotated[
+    dict[Label, AddressText | None], BeforeValidator(_each_once), PlainSerializer(_plainest), Field(min_length=1)
+]
+"""Members, and where each starts; None: where it was."""
+
+
 class WaitLimit(ScenarioModel):
     within_us: Duration = Field(alias="within")
 
@@ -254,7 +272,7 @@ else:
 class Action(CommandActions):
     """What a `do` step does: exactly one of these, or of the commands."""
 
-    restart: Labels | dict[Label, AddressText] | None = None
+    restart: Restarts | None = None
     load: Load | None = None
     wait_until_safe: WaitLimit | None = Field(default=None, alias="wait-until-safe")
     wait: Duration = 0
@@ -287,12 +305,11 @@ class Action(CommandActions):
 
         A restart kills the member only when `is_running` says so at the moment the command is asked for.
         """
-        addresses = self.restart if isinstance(self.restart, dict) else {}
-        for label in self.restart or ():
+        for label, address in (self.restart or {}).items():
             if is_running(label):
                 yield KillMember(label)
-            if label in addresses:
-                yield MoveMember(label, addresses[label])
+            if address is not None:
+                yield MoveMember(label, address)
             yield StartMember(label)
         description = ACTIONS.get(self.word)
         if description is not None:
@@ -312,8 +329,8 @@ class Action(CommandActions):
                 return f"wait until all data is safe, at most {duration_text(what.within_us)}"
             case "wait":
                 return f"wait {duration_text(what)}"
-            case "restart" if isinstance(what, dict):
-                return f"restart {', '.join(f'{label} at {address}' for label, address in what.items())}"
+            case "restart":
+                return f"restart {', '.join(f'{one} at {where}' if where else one for one, where in what.items())}"
             case word if isinstance(what, tuple):
                 return f"{word} {', '.join(what)}"
             case _:

@@ -11,10 +11,13 @@ from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import MigrationStarted
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.fold.safety import WORDS, Unsafety, unsafety_of
 from quarterdeck.backend.simulation.invariants.invariant_checker import InvariantChecker
 from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.simulation.scenarios.expectations import running
 from quarterdeck.backend.simulation.scenarios.scenario import Expect, ExpectedValue
+
+NO_TABLE: dict[Unsafety, str] = {"no-table": "nobody has a partition table"}
 
 
 def data_missing(
@@ -31,11 +34,14 @@ def _missing(
     for partition, labels in expect.table.items():
         yield from _row_missing(picture, tables, partition, labels)
     if expect.safe is not None:
-        problem = tables.why_not_safe() if tables.in_use else "nobody has a partition table"
-        if expect.safe and problem:
-            yield f"the data is not safe: {problem}"
-        if not expect.safe and not problem:
+        found = dict(why_not_safe(picture, tables)) if tables.in_use else NO_TABLE
+        told = "; ".join(found.values())
+        if expect.safe is True and found:
+            yield f"the data is not safe: {told}"
+        elif expect.safe is not True and not found:
             yield "all data is safe"
+        elif isinstance(expect.safe, str) and expect.safe not in found:
+            yield f"the data is not safe for another reason: {told}; expected {expect.safe}"
     if expect.balanced is not None:
         problem = why_not_balanced(tables)
         if expect.balanced and problem:
@@ -48,6 +54,19 @@ def _missing(
             yield f"{count} migrations have begun since {expect.since_text}; expected {expect.migrations.at_most} at most"
     if expect.value is not None:
         yield from _value_missing(expect.value, records, expect.since_text)
+
+
+def why_not_safe(picture: Picture, tables: PartitionTables) -> Iterator[tuple[Unsafety, str]]:
+    """All that keeps the data from being safe now: what the tables show, and what the members themselves are busy with.
+
+    The health of a member calls its cluster safe by the same rules, as far as that member knows (`cluster-safe`).
+    """
+    found = dict(tables.unsafety())
+    for label, belief in running(picture).items():
+        busy = unsafety_of(belief)
+        if busy is not None:
+            found.setdefault(busy, f"{label}: {WORDS[busy]}")
+    yield from found.items()
 
 
 def why_not_balanced(tables: PartitionTables, *, leniently: bool = False) -> str:

@@ -10,7 +10,12 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.simulation.invariants import InvariantChecker
 from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer, opened_question
-from quarterdeck.backend.simulation.scenarios.data_expectations import data_missing, why_not_balanced, writes_missing
+from quarterdeck.backend.simulation.scenarios.data_expectations import (
+    data_missing,
+    why_not_balanced,
+    why_not_safe,
+    writes_missing,
+)
 from quarterdeck.backend.simulation.scenarios.event_patterns import forbidden_event
 from quarterdeck.backend.simulation.scenarios.expectations import (
     evaluate,
@@ -114,7 +119,7 @@ class RunState:
         tables = self.invariant_checker.tables
         return (
             evaluate(ONE_CLUSTER, self.picture, ()).met
-            and not tables.why_not_safe()
+            and not any(why_not_safe(self.picture, tables))
             and (not tables.in_use or not why_not_balanced(tables, leniently=True))
         )
 

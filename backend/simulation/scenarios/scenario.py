@@ -6,13 +6,14 @@ into an error with file, line and field. The same scenario drives a live cluster
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.picture.fold.safety import Unsafety
 from quarterdeck.backend.simulation.scenarios.actions import Action
 from quarterdeck.backend.simulation.scenarios.event_patterns import EventPatterns, event_text
 from quarterdeck.backend.simulation.scenarios.questions import Question
@@ -53,6 +54,14 @@ class ExpectedValue(ScenarioModel):
 PartitionId = Annotated[int, Field(ge=0)]
 
 
+def _known_unsafety(value: object) -> object:
+    if not isinstance(value, bool) and value not in get_args(Unsafety):
+        raise ValueError(
+            f"{value!r} is not known here; write true, false, or what is missing: {', '.join(get_args(Unsafety))}"
+        )
+    return value
+
+
 class Expect(ScenarioModel):
     """What must hold, at once or `within` a time. Views are compared as sets; `order` holds them from the oldest member on.
 
@@ -79,7 +88,7 @@ class Expect(ScenarioModel):
     never: EventPatterns = ()
     table: dict[PartitionId, tuple[Label | None, ...]] = {}
     balanced: bool | None = Field(default=None, strict=True)
-    safe: bool | None = Field(default=None, strict=True)
+    safe: Annotated[bool | Unsafety, BeforeValidator(_known_unsafety)] | None = None
     no_lost_writes: Literal[True] | None = Field(default=None, alias="no-lost-writes")
     migrations: Migrations | None = None
     value: ExpectedValue | None = None
@@ -130,7 +139,9 @@ class Expect(ScenarioModel):
             for partition, labels in self.table.items()
         ]
         parts += [f"the table is {'' if self.balanced else 'not '}balanced"] * (self.balanced is not None)
-        parts += [f"all data is {'' if self.safe else 'not '}safe"] * (self.safe is not None)
+        if self.safe is not None:
+            why = f": {self.safe}" if isinstance(self.safe, str) else ""
+            parts.append(f"all data is {'' if self.safe is True else 'not '}safe{why}")
         parts += ["no acknowledged write is lost"] * (self.no_lost_writes is not None)
         if self.migrations is not None:
             parts.append(f"at most {self.migrations.at_most} migrations")
