@@ -229,7 +229,10 @@ class Replicas(Invariant):
 
 
 class LatestTable(Invariant):
-    """A new master's table has no partition older than any member of its list has it (P15; seed 004, 1.2)."""
+    """A new master's table has no partition older than any member of its list has it (P15; seed 004, 1.2).
+
+    Members that are in another cluster by then, where the master has never been, do not count: it does not know that they left.
+    """
 
     name = "latest table"
 
@@ -240,9 +243,12 @@ class LatestTable(Invariant):
         return {TableRecovered: self._recover}
 
     def _recover(self, record: Record, event: TableRecovered) -> Violation | None:
-        view = self._tables.incarnations.of(record).view
+        master = self._tables.incarnations.of(record)
         ours = self._tables.by_incarnation.get(record.uuid)
-        for member in view.members if view else ():
+        for member in master.view.members if master.view else ():
+            follower = self._tables.incarnations.by_uuid.get(member.uuid)
+            if follower is not None and follower.view is not None and follower.view.lineage not in master.reached:
+                continue
             theirs = self._tables.by_incarnation.get(member.uuid)
             for partition, row in theirs.rows.items() if theirs else ():
                 own = ours.rows.get(partition) if ours else None

@@ -136,6 +136,15 @@ def _drop_kinds(context: FaultContext) -> Iterator[PlannedFault]:
         yield ends_us, {"drop-messages": links | {"kinds": []}}
 
 
+def _held_messages(context: FaultContext) -> Iterator[PlannedFault]:
+    """Messages of a few kinds arrive long after they were sent, perhaps at a later incarnation, or from one that is gone."""
+    for begins_us, ends_us in context.episodes(most=2, longest=6.0):
+        links = context.ends()
+        kinds = context.draws.sample(list(MESSAGE_KINDS), context.draws.randint(1, 4))
+        yield begins_us, {"hold": links | {"kinds": kinds}}
+        yield ends_us, {"replay": links}
+
+
 # Links that are cut
 
 
@@ -377,6 +386,7 @@ FAULTS: dict[str, Callable[[FaultContext], Iterator[PlannedFault]]] = {
     "join list edit": _join_list_edit,
     "search": _search,
     "operate": _operate,
+    "held messages": _held_messages,
 }
 """Every kind of fault by its name."""
 

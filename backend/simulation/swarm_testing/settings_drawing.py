@@ -75,6 +75,8 @@ def drawn_properties(draws: Random) -> dict[str, PropertyValue]:
     for name, choices in PROPERTY_CHOICES.items():
         if draws.random() < CHOICE_PROBABILITY:
             properties[name] = draws.choice(choices)
+    if partitions >= MANY_PARTITIONS:
+        properties.pop("hazelcast.partition.migration.interval", None)  # so many of them would take for ever
     return properties
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted, EntriesMerged
-from quarterdeck.backend.core.events import MemberMerging, MemberStarted, MemberStopped, ProcessKilled
+from quarterdeck.backend.core.events import MasterChanged, MemberMerging, MemberStarted, MemberStopped, ProcessKilled
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
@@ -29,6 +29,7 @@ from tests.simulation.invariants.test_membership_invariants import (
     A,
     B,
     C,
+    D,
     Happened,
     found,
     installed,
@@ -161,6 +162,10 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     "a recovered table that is too old": (
         "latest table",
         (*ARRANGED, table(C, {0: (2, (A, C))}), killed(A), *CLAIMED_BY_B, recovered()),
+    ),
+    "a recovered table older than one who has not the new list yet": (
+        "latest table",
+        (*ARRANGED, table(C, {0: (2, (A, C))}), killed(A), *CLAIMED_BY_B[:-1], recovered()),
     ),
     "a source that decides otherwise": (
         "one decision",
@@ -324,6 +329,18 @@ UNDISTURBED: dict[str, tuple[Happened, ...]] = {
         table(C, {0: (1, (B, None))}, B),
         killed(B),
         (C, PartitionLost(0, 6)),
+    ),
+    "a newcomer that has gone to another cluster while the master searches": (
+        *ARRANGED,
+        killed(A),
+        killed(C),
+        *CLAIMED_BY_B[:-2],
+        installed(B, 4, B, lineage="M", cause="mastership claim"),
+        installed(B, 5, B, D, lineage="M", cause="join"),
+        (D, MasterChanged(D.address, "test")),
+        installed(D, 1, D, lineage="N", cause="formed"),
+        table(D, {0: (7, (D, None))}, D, "arranged"),
+        recovered(),
     ),
     "what the merge of two clusters chose": (*ONE_AGAIN, *done(C, 1, "get", "one"), *done(B, 3, "get", "one")),
     "a put that nobody answered, not done": (*WRITTEN, asked(A, 1, "put", "x"), *done(C, 1, "get", "two")),
