@@ -14,7 +14,7 @@ from quarterdeck.backend.core import causes
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.data.events import DataEvent
-from quarterdeck.backend.core.kind_condition import KindCondition
+from quarterdeck.backend.core.link_condition import LinkChanged as LinkChanged
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 
@@ -376,31 +376,6 @@ class ProcessResumed(Struct, frozen=True, tag_field="kind", tag="process-resumed
     """A frozen process goes on."""
 
     target: str
-
-
-class LinkChanged(Struct, frozen=True, tag_field="kind", tag="link-changed"):
-    """The condition of the one-way link from `source` to `target`, whole; all defaults means: as if nothing was there."""
-
-    source: str
-    target: str
-    blocked: Literal["", "blackhole", "reset"] = ""
-    delay: int = 0
-    """Microseconds added to each frame."""
-    loss: float = 0.0
-    """Probability that a message is dropped."""
-    duplicate: float = 0.0
-    """Probability that a message arrives twice."""
-    dropped_kinds: tuple[str, ...] = ()
-    """Names of the kinds of messages that are dropped always."""
-    delay_up_to: int = 0
-    """Greater than `delay`: what is added to each message is drawn from between the two."""
-    of_kinds: tuple[KindCondition, ...] = ()
-    """By name of the kind, those that the link is worse for than for others."""
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether messages now cross the link as if nothing had ever been wrong with it."""
-        return self == LinkChanged(self.source, self.target)
 
 
 class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked"):

@@ -23,7 +23,7 @@ from quarterdeck.backend.core.commands.commands import (
     Partition,
 )
 from quarterdeck.backend.core.events import LinkChanged
-from quarterdeck.backend.core.kind_condition import KindCondition
+from quarterdeck.backend.core.link_condition import KindCondition
 
 Randomness = Callable[[], float]
 """Draws from 0 to 1."""

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.kind_condition import KindCondition
+from quarterdeck.backend.core.link_condition import KindCondition
 
 ROOT = "/quarterdeck/v1"
 """Below it are all paths of the interface."""

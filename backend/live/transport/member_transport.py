@@ -34,7 +34,6 @@ from quarterdeck.backend.live.transport.peer import NO_FRAME, Peer, QueuedFrame,
 BUFFER_BYTES = 64 * 1024
 """How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""
 
-
 RESET = "connection reset by the network"
 
 CLOSED_LOOK_SECONDS = 0.005
@@ -123,17 +122,16 @@ class MemberTransport:
         peer = self._peers.get(address) or self._peer(address)
         queued_frame = self._queued_frame(peer, message)
         condition = None if self._network.plain else self._network.condition(self.address, address)
-        copies = 1 if condition is None else self._network.copies(condition, message)
-        for _ in range(copies):
+        for _ in range(1 if condition is None else self._network.copies(condition, message)):
             apart_us = self._network.delay_of_kind_us(condition, message) if condition is not None else 0
             if apart_us:  # messages of other kinds overtake it
                 self._loop.call_later(apart_us / SECOND_US, self._send_later_on, address, queued_frame)
             else:
                 self._send_in_turn(peer, queued_frame, condition)
 
-    def _send_later_on(self, address: Address, queued_frame: QueuedFrame) -> None:
+    def _send_later_on(self, to: Address, queued_frame: QueuedFrame) -> None:
         if not self._closed:
-            self._send_in_turn(self._peer(address), queued_frame, self._network.condition(self.address, address))
+            self._send_in_turn(self._peer(to), queued_frame, self._network.condition(self.address, to))
 
     def _send_in_turn(self, peer: Peer, queued_frame: QueuedFrame, condition: LinkChanged | None) -> None:
         """Send it now, or behind what a delay still holds."""

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.commands.commands import CommandRefused, HoldMessa
 from quarterdeck.backend.core.effects import Deliveries
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
-from quarterdeck.backend.core.kind_condition import KindCondition
+from quarterdeck.backend.core.link_condition import KindCondition
 from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay_us
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Heartbeat, Message

@@ -22,7 +22,7 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
 )
 from quarterdeck.backend.core.events import LinkChanged
-from quarterdeck.backend.core.kind_condition import KindCondition
+from quarterdeck.backend.core.link_condition import KindCondition
 from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay_us
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
