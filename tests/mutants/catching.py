@@ -18,7 +18,12 @@ SOUND, CAUGHT = 0, 1
 
 NO_END = "it has no end"
 
+PLUGINS = ("-p", "pytest_timeout", "-p", "no:cacheprovider")
+"""Tests of the core need no others, which take longer to load than most of these tests take."""
+
 SECONDS_FOR_MODELS = 1800
+
+ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 SCENARIO_SEEDS = 3
 """Under so many seeds a scenario is tried."""
@@ -68,9 +73,7 @@ def caught_by_unit_tests(mutant: Mutant, copy: Path) -> str | None:
     """
     if not mutant.unit_tests:
         return None
-    run = _python(
-        copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "long or not long", *mutant.unit_tests
-    )
+    run = _python(copy, "-m", "pytest", "-q", "-x", *PLUGINS, "-m", "long or not long", *mutant.unit_tests)
     if run.returncode == SOUND:
         return None
     if run.returncode < 0:
@@ -114,7 +117,7 @@ def _python(copy: Path, *arguments: str, seconds: float = 0) -> subprocess.Compl
     return subprocess.run(
         ["sh", "-c", limited, "sh", sys.executable, *arguments],
         cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": str(copy)},
         capture_output=True,
         text=True,
         check=False,

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 FAULTS = Path(__file__).parent / "faults"
-LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "screenshots")
+LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "screenshots")
 
 
 class Mutant(BaseModel):
