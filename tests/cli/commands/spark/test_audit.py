@@ -9,11 +9,12 @@ from tests.cli.commands.test_runs import PASSING
 from tests.cli.conftest import Quarterdeck
 
 
-def test_a_sound_run_passes(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+def test_a_sound_run_passes(quarterdeck: Quarterdeck, quarterdeck_process: Quarterdeck, tmp_path: Path) -> None:
+    """With a Spark of its own, which ends with the command."""
     file, root = tmp_path / "three.yaml", tmp_path / "journal"
     file.write_text(PASSING)
     assert quarterdeck("simulate", file, "--seed", "7", "--journal", root).returncode == 0
-    result = quarterdeck("audit", root)
+    result = quarterdeck_process("audit", root)
     assert result.returncode == 0, result.stderr
     audited = json.loads(result.stdout)
     assert audited["findings"] == []
