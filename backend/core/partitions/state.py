@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -119,13 +119,15 @@ class MasterRole:
     followers: dict[Address, Follower] = field(default_factory=dict)
     changes: int = 0
     """Counts the changes of the table and of the completed list."""
-    changed_at: dict[int, int] = field(default_factory=dict)
-    """By partition, the number of its last change, the latest last; without those that every member is known to have."""
-    decided_at: dict[str, int] = field(default_factory=dict)
+    changed_at: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    """By partition, the number of its last change, the latest last; without those that every member is known to have.
+
+    What is emptied from its front all the time is an `OrderedDict`: a plain dictionary steps over all that was there before."""
+    decided_at: OrderedDict[str, int] = field(default_factory=OrderedDict)
     """By migration in the completed list, the number of its decision."""
     evicted_through: int = 0
     """Migrations decided up to this change are known everywhere and forgotten."""
-    queue: dict[int, deque[Step]] = field(default_factory=dict)
+    queue: OrderedDict[int, deque[Step]] = field(default_factory=OrderedDict)
     """What is planned and not begun, by partition. The names in the steps are uuids."""
     running: dict[int, RunningMigration] = field(default_factory=dict)
     """The migrations that are under way, by partition."""
@@ -205,7 +207,7 @@ class Partitions:
         """The master whose changes were heard of last, and the number up to which all of them were."""
         self.early: dict[int, TableUpdate] = {}
         """Publications of that master that came before the one that they follow on, by the number after which they begin."""
-        self.listed: dict[str, int] = {}
+        self.listed: OrderedDict[str, int] = OrderedDict()
         """By completed migration, the number of its decision in the publications of that master."""
         self.rejected: dict[int, str] = {}
         """By partition, the migration that was rejected last: asked again, it is not told again."""

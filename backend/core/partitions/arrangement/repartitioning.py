@@ -6,7 +6,7 @@ of it is dropped and another one is made.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Container, Sequence
 
 from quarterdeck.backend.core.address import Address
@@ -74,7 +74,8 @@ def plan(state: Membership, now: int, master_role: MasterRole) -> None:
             steps = _steps(row, full, master_role.shutting_down)
             if steps:
                 master_role.queue[partition] = deque(steps)
-    master_role.queue = dict(sorted(master_role.queue.items(), key=lambda one: _replicas_in(table.rows[one[0]])))
+    by_replicas = sorted(master_role.queue.items(), key=lambda one: _replicas_in(table.rows[one[0]]))
+    master_role.queue = OrderedDict(by_replicas)
     planned = _shown(state, master_role, table)
     reason = master_role.plan_reason
     planned_record = MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, reason.text, reason.cause)

@@ -61,14 +61,15 @@ def start_next(state: Membership, now: int) -> None:
     holders = {member.uuid: Replica(member.address, member.uuid) for member in _members(state)}
     busy = Counter(_busy_members(master_role))
     most = state.settings.parallel_migrations
-    for partition in list(islice(master_role.queue, LOOK_AHEAD)):
-        if partition in master_role.running:
+    full = {uuid for uuid, migrations in busy.items() if migrations >= most}
+    for partition, steps in list(islice(master_role.queue.items(), LOOK_AHEAD)):
+        if partition in master_role.running or steps[0].destination in full:
             continue
         if not _clear_places(state, now, master_role, partition):
             master_role.members_busy = False  # one that was not looked at has come nearer
             continue
-        destination = master_role.queue[partition][0].destination
-        if destination is not None and busy[destination] >= most:
+        destination = steps[0].destination
+        if destination in full:
             continue
         owner = _owner_of(state, partition)
         if owner is None or destination is None or destination not in holders:
@@ -78,8 +79,9 @@ def start_next(state: Membership, now: int) -> None:
         if now < master_role.next_start_us:
             master_role.members_busy = False
             break
-        if busy[owner.uuid] < most:
+        if owner.uuid not in full:
             busy.update((owner.uuid, destination))
+            full.update(uuid for uuid in (owner.uuid, destination) if busy[uuid] >= most)
             master_role.next_start_us = now + state.settings.migration_interval_us
             _start(state, now, master_role, partition, owner, holders)
 

@@ -9,6 +9,7 @@ when every member knows of it.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from itertools import takewhile
 
@@ -275,7 +276,7 @@ def _take_in(state: Membership, now: int, update: TableUpdate) -> TableUpdate:
 def _keep_listed(state: Membership, update: TableUpdate) -> None:
     """Forget the completed migrations that the master has forgotten; one that it never listed waits until it does."""
     partitions = state.partitions
-    news = {one.migration.id: number for number, one in update.completed}
+    news = OrderedDict((one.migration.id, number) for number, one in update.completed)
     partitions.unlisted -= news.keys()
     if update.since < 0:
         partitions.listed = news

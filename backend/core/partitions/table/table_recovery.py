@@ -7,6 +7,8 @@ migrations under way are rolled back. Then it publishes, and only then it plans.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.events import TableRecovered, TableRecoveryStarted
@@ -94,7 +96,7 @@ def conclude_recovery(state: Membership, now: int, master_role: MasterRole, reco
     committed = tuple(one.migration.id for one in decided if one.committed and one.migration.id in active)
     rolled_back = tuple(one.migration.id for one in decided if not one.committed and one.migration.id in active)
     change(state, now, recovery.rows.values(), decided, "recovered")
-    master_role.changed_at = dict.fromkeys(recovery.rows, master_role.changes)
+    master_role.changed_at = OrderedDict.fromkeys(recovery.rows, master_role.changes)
     state.record(now, TableRecovered(partitions.table.version, recovery.answered, committed, rolled_back))
     publish(state, now)
 
