@@ -87,9 +87,12 @@ def _arranged(state: Membership, current: Sequence[Row] | None, master_role: Mas
     """The table that there should be; None when nobody is there to hold it."""
     leaving = list(master_role.shutting_down)
     groups, custom = state.settings.partition_groups, state.settings.custom_groups
-    members = [(one.name, one.group) for one in grouped(data_members(state), groups, custom)]
-    if all(uuid in master_role.shutting_down for uuid, _ in members):
+    # Those who stay are grouped as they will be without the others: a zone that remains alone is halved, and keeps its backups.
+    staying = [one for one in data_members(state) if one.uuid not in master_role.shutting_down]
+    if not staying:
         return None
+    members = [(one.name, one.group) for one in grouped(staying, groups, custom)]
+    members += [(one.uuid, one.uuid) for one in data_members(state) if one.uuid in master_role.shutting_down]
     if current is None:
         partitions, backups = state.settings.partition_count, state.settings.backups
     else:  # as the first master had it, whatever this one is set to
