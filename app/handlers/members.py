@@ -91,7 +91,7 @@ class MemberHandlers:
         self._console.request("link", [CutLink((source,), (target,))])
 
     def _begin_line(self, word: str) -> Handler:
-        return lambda _: self._console.type_line(f"{word} {self._first_target()} ")
+        return lambda _: self._console.type_line(f"{word} {self._first_target()}".rstrip() + " ")
 
     def _type_worse_link(self) -> None:
         ends = self._view().targets()
