@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import cast
 
@@ -70,10 +71,11 @@ def test_a_filter_hides_or_marks_and_n_goes_from_match_to_match() -> None:
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
         await type_filter(pilot, "kind:suspicion* member:c1")
         assert {one.record.member for one in screen.tail.shown} == {"c1"}
-        assert "4 of 158" in screen_text(app)
+        counted = re.search(r"4 of (\d+)", screen_text(app))
+        assert counted is not None
         await pilot.press("H")
         await settle(pilot)
-        assert len(screen.tail.shown) == 158 and "• marks /kind:suspicion*" in screen_text(app)
+        assert len(screen.tail.shown) == int(counted[1]) > 100 and "• marks /kind:suspicion*" in screen_text(app)
         await pilot.press("N", "N")
         await settle(pilot)
         pointed = screen.tail.pointed

@@ -74,7 +74,7 @@ def test_a_client_that_waits_to_be_asked_for_the_body(member: Client) -> None:
         assert status(connection.recv(65_536)) == 200
 
 
-@pytest.mark.parametrize("path", [LIST, "/hazelcast/rest/maps/m/k", "/quarterdeck/v1/stop"])
+@pytest.mark.parametrize("path", [LIST, "/hazelcast/rest/maps/m/k", "/quarterdeck/v1/state"])
 @pytest.mark.parametrize("sent", [b"", b"dev&&"])
 def test_a_body_that_does_not_come_is_not_waited_for_long(member: Client, path: str, sent: bytes) -> None:
     method = "PUT" if "maps" in path else "POST"
