@@ -262,7 +262,9 @@ class PartitionTables:
             table.rows[partition] = row
             newest = self.newest.get(partition)
             # Whoever arranges anew has not heard of an arrangement before, and nobody is left who has.
-            if newest is None or newest.version < version or event.cause == "arranged":
+            # Whoever repairs may come to a version that died with the master who published it to nobody.
+            is_anew = event.cause == "arranged" or (event.cause == "repaired" and newest and newest.version == version)
+            if newest is None or newest.version < version or is_anew:
                 self.newest[partition] = row
         table.version, table.digest, table.author = event.table_version, event.digest, event.author
         table.partitions, table.record = event.partitions, record
