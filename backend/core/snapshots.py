@@ -9,6 +9,7 @@ import pickle
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -41,9 +42,9 @@ def thaw(frozen: bytes, member_configuration: MemberConfiguration) -> Membership
 
 
 def canonical(state: Membership) -> str:
-    """A text that is the same for two states of a member if, and only if, they have the same future.
+    """A text that two states of a member share only if, at the same time, they have the same future.
 
-    Times are not made relative: two states are compared at the same time. Sets have no order; that of a dictionary counts.
+    Times are not made relative. Sets have no order; that of a dictionary counts, so that some equal states are told apart.
     """
     return repr(tuple(_plain(getattr(state, name)) for name in Membership.__slots__ if name not in HISTORY))
 
@@ -56,7 +57,7 @@ def _plain(value: Any) -> Any:
     if kind is RecordId:
         return None
     if kind is Settings:
-        return hash(value)
+        return _settings_text(value)
     if isinstance(value, Struct) and value.__struct_config__.frozen and "because" not in value.__struct_fields__:
         return value
     if isinstance(value, Mapping):
@@ -66,6 +67,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Sequence | deque):
         return tuple(map(_plain, value))
     return (kind.__name__, *(_plain(getattr(value, name)) for name in _field_names(value)))
+
+
+_settings_text = cache(repr)
+"""Settings seldom change, and have many fields."""
 
 
 def _field_names(value: Any) -> Sequence[str]:

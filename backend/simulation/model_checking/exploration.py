@@ -53,7 +53,7 @@ class Exploration(Struct, frozen=True):
     exhausted: bool
     """Whether every state within the bounds was looked at."""
     ends: int
-    """Ways that were judged: every state lies on one of them."""
+    """Ways that were judged: every state lies on one of them, and so does all that is recorded on the way from state to state."""
     converged: int
     """After how many of them the cluster was left alone, and had to become one."""
     seen: dict[str, int]
@@ -71,6 +71,9 @@ class Explorer:
         self._inputs = Inputs()
         self.incarnations = FrozenIncarnations(self._inputs)
         self.transitions = Transitions(model, self._inputs, self.incarnations)
+        self._checker = InvariantChecker(INVARIANTS)
+        self._told: set[tuple[State, str]] = set()
+        """By known states, what was recorded on the ways into them."""
 
     def explore(self, on_progress: Callable[[Progress], None] = lambda progress: None) -> Exploration:
         """Look at all states, until one breaks an invariant or there are too many."""
@@ -81,7 +84,7 @@ class Explorer:
         transitions.on_record = records.append
         frontier: deque[tuple[State, int]] = deque([(initial, 0)])
         seen: Counter[str] = Counter()
-        made = ends = converged = depth = 0
+        made = ends = also = converged = depth = 0
         began = told = time.monotonic()
         found: Found | None = None
 
@@ -95,12 +98,18 @@ class Explorer:
                 made += 1
                 records.clear()
                 following = transitions.after(state, choice)
+                edge = Edge(state, choice, tuple(records))
                 if following not in came_from:
                     is_end = False
-                    came_from[following] = Edge(state, choice, tuple(records))
+                    came_from[following] = edge
                     seen.update(str(record.event.__struct_config__.tag) for record in records)
                     frontier.append((following, depth + 1))
-            if is_end:
+                elif self._is_news(following, edge):
+                    also += 1
+                    found = self._judge(forming, [*_way_to(state, came_from), edge], is_calm=False)
+                if found is not None:
+                    break
+            if is_end and found is None:
                 ends += 1
                 is_calm = ends % self.model.calm_every == 1 or self.model.calm_every == 1
                 converged += is_calm
@@ -109,7 +118,21 @@ class Explorer:
                 told = time.monotonic()
                 on_progress(progress())
         exhausted = not frontier and found is None
-        return Exploration(self.model.name, progress(), exhausted, ends, converged, dict(seen.most_common()), found)
+        return Exploration(
+            self.model.name, progress(), exhausted, ends + also, converged, dict(seen.most_common()), found
+        )
+
+    def _is_news(self, following: State, edge: Edge) -> bool:
+        """Whether what is recorded on this way into a known state was not recorded on another way there before."""
+        events = [
+            f"{record.uuid} {record.event}" for record in edge.records if self._checker.is_relevant(type(record.event))
+        ]
+        if not events:
+            return False
+        told = (following, "\n".join(events))
+        is_news = told not in self._told
+        self._told.add(told)
+        return is_news
 
     def _judge(self, forming: list[Record], way: list[Edge], *, is_calm: bool) -> Found | None:
         """Show the records of one way to the invariants; then leave the cluster alone, if that is wanted."""

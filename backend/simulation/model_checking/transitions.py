@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.commands.check import with_addresses
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
@@ -18,14 +17,13 @@ from quarterdeck.backend.core.data.calls.operations import Operation
 from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
 from quarterdeck.backend.core.inputs import TICK, Call, Input, MemberOrder, PeerUnreachable, Receive
 from quarterdeck.backend.core.links import LinkCommand, LinkConditions
-from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.simulation.model_checking.incarnations import Incarnations, Inputs, Sent, Step
 from quarterdeck.backend.simulation.model_checking.model import Model
+from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 
-FIRST_PORT = 5701
 DOWN = -1
 
 ChoiceKind = Literal["deliver", "drop", "duplicate", "crash", "restart", "tick", "command"]
@@ -94,21 +92,21 @@ class Transitions:
         self._incarnations = incarnations
         self._tick = inputs.number(TICK)
         self._prompt = frozenset(model.prompt)
-        addresses = {label: make_address("127.0.0.1", FIRST_PORT + place) for place, label in enumerate(model.labels)}
-        self.addresses = addresses
-        self._places = {address: place for place, address in enumerate(addresses.values())}
-        self._label_places = {label: place for place, label in enumerate(model.labels)}
-        everybody = tuple(addresses.values())
         self._configurations = tuple(
-            MemberConfiguration(
+            member_configurations(
                 model.name,
-                label,
-                address,
-                tuple(addresses[one] for one in model.join_lists[label]) if label in model.join_lists else everybody,
+                model.labels,
                 self.settings,
+                settings_of={},
+                addresses={},
+                cluster_names={},
+                join_lists=model.join_lists,
+                lite=(),
+                zones={},
             )
-            for label, address in addresses.items()
         )
+        self._places = {one.address: place for place, one in enumerate(self._configurations)}
+        self._label_places = {label: place for place, label in enumerate(model.labels)}
         self._links = self._links_after_each_command()
 
     def down(self) -> State:
@@ -211,7 +209,7 @@ class Transitions:
                 place = self._label_places[label]
                 return self._kill(state, place) if state.members[place] != DOWN else state
             case SetJoinList():
-                own = {label: Address(address) for label, address in self.addresses.items()}
+                own = {one.label: one.address for one in self._configurations}
                 resolved = with_addresses(command, own, self.settings.join_port_try_count)
                 return self._order(state, command.member, resolved)
             case CallMap(label, operation):

@@ -21,7 +21,6 @@ from quarterdeck.backend.core.events import (
     MemberMerging,
     MemberRemoved,
     MemberStarted,
-    ProcessKilled,
     ProcessPaused,
     ProcessResumed,
     Record,
@@ -411,46 +410,6 @@ def test_records_are_numbered_without_gaps_and_in_time() -> None:
     ]
     early = Record(second.run, second.member, second.uuid, 2, -1, -1, second.event)
     assert [one.invariant for one in watched([first, early]).violations] == ["numbering"]
-
-
-# What is owed: judged when the run is concluded
-
-BEHIND = (*FORMED, *removes(A, C), installed(A, 4, A, B, cause="removal"))
-"""B has not heard of v4."""
-
-
-@pytest.mark.parametrize(
-    ("after", "at_us", "verdict"),
-    [
-        pytest.param((), 1_000, "violation", id="nothing kept B from it"),
-        pytest.param((), 50, "unknown", id="too early to say"),
-        pytest.param(((None, ProcessPaused("b")),), 1_000, "unknown", id="B is paused"),
-        pytest.param(((None, LinkChanged("a", "b", "blackhole")),), 1_000, "unknown", id="the link is blocked"),
-        pytest.param(((None, LinkChanged("a", "b", loss=0.5)),), 1_000, "unknown", id="the link is lossy"),
-        pytest.param(((None, ProcessKilled("b")),), 1_000, "ok", id="B ends"),
-        pytest.param(((None, ProcessKilled("a")),), 1_000, "ok", id="A ends"),
-        pytest.param(((B, MemberMerging(D.address, "uuid-new")),), 1_000, "ok", id="B merges"),
-        pytest.param((installed(B, 4, A, B),), 1_000, "ok", id="B installs it"),
-        pytest.param((installed(B, 5, A, B, D),), 1_000, "violation", id="now A is behind"),
-        pytest.param((*removes(A, B), installed(A, 5, A, cause="removal")), 1_000, "ok", id="A parts"),
-    ],
-)
-def test_a_list_reaches_everybody_on_it_or_they_part(after: tuple[Happened, ...], at_us: int, verdict: str) -> None:
-    # C left with its process.
-    invariant_checker = watched(recorded(*BEHIND, (None, ProcessKilled("c")), *after))
-    assert not invariant_checker.violations
-    conclusion = invariant_checker.conclude(at_us, BOUND_US)
-    assert conclusion.verdict == verdict
-    assert {violation.invariant for violation in conclusion.violations} <= {"view agreement"}
-    assert bool(conclusion.open) == (verdict == "unknown")
-
-
-def test_a_newcomer_is_admitted_or_removed() -> None:
-    taken_in = (installed(A, 1, A, cause="formed"), installed(A, 2, A, B, cause="join"))
-    owed = watched(recorded(*taken_in)).conclude(1_000, BOUND_US)
-    assert [violation.invariant for violation in owed.violations] == ["admission"]
-    for settled in ((admits(A, B, 2),), removes(A, B), ((None, ProcessKilled("a")),)):
-        assert watched(recorded(*taken_in, *settled)).conclude(1_000, BOUND_US).verdict == "ok"
 
 
 def test_other_records_are_passed_over() -> None:

@@ -12,16 +12,19 @@ import pytest
 from quarterdeck.backend.core import member
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember
+from quarterdeck.backend.core.events import MemberAdmitted, Record
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import admission, present_incarnation
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import JoinRequest
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
+from quarterdeck.backend.simulation.model_checking import exploration
 from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Explorer
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
-from quarterdeck.backend.simulation.model_checking.schedule import ScheduleDoesNotFit, ScheduledStep, repeated
+from quarterdeck.backend.simulation.model_checking.schedule import ScheduleDoesNotFit, ScheduledStep, formed, repeated
+from quarterdeck.backend.simulation.model_checking.transitions import Choice, State, Transitions
 from tests.thoroughness import long_after
 
 A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8), calm_every=100)
@@ -34,11 +37,11 @@ def explored(model: Model, most_states: int = MOST_STATES) -> Exploration:
 
 
 def test_all_orders_of_a_crash_are_looked_at_and_none_does_harm() -> None:
-    exploration = explored(A_CRASH)
-    assert exploration.exhausted and exploration.found is None
-    assert exploration.progress.states > 1_000
-    assert exploration.converged > 0
-    assert {"process-killed", "claim-finished", "member-removed"} <= exploration.seen.keys()
+    looked_through = explored(A_CRASH)
+    assert looked_through.exhausted and looked_through.found is None
+    assert looked_through.progress.states > 1_000
+    assert looked_through.converged > 0
+    assert {"process-killed", "claim-finished", "member-removed"} <= looked_through.seen.keys()
 
 
 def test_the_search_is_the_same_in_every_process() -> None:
@@ -93,23 +96,23 @@ def test_processes_that_are_killed_and_started_are_other_incarnations() -> None:
         *("restart", "", ("a", "b"), Bounds(ticks=4)),
         commands=(KillMember("b"), StartMember("b")),
     )
-    exploration = explored(model)
-    assert exploration.exhausted
-    assert {"process-killed", "member-started", "member-admitted"} <= exploration.seen.keys()
+    looked_through = explored(model)
+    assert looked_through.exhausted
+    assert {"process-killed", "member-started", "member-admitted"} <= looked_through.seen.keys()
 
 
 @pytest.mark.parametrize("name", shipped_models())
 def test_some_states_of_every_shipped_model_are_sound(name: str) -> None:
-    exploration = explored(load_model(name), ENOUGH_STATES)
-    assert exploration.found is None
-    assert exploration.ends > 0
+    looked_through = explored(load_model(name), ENOUGH_STATES)
+    assert looked_through.found is None
+    assert looked_through.ends > 0
 
 
 @pytest.mark.parametrize("name", long_after(0, shipped_models()))
 def test_all_states_of_every_shipped_model_are_sound(name: str) -> None:
-    exploration = Explorer(load_model(name), most_states=2_000_000).explore()
-    assert exploration.found is None
-    assert exploration.exhausted
+    looked_through = Explorer(load_model(name), most_states=2_000_000).explore()
+    assert looked_through.found is None
+    assert looked_through.exhausted
 
 
 def test_a_late_request_of_an_earlier_incarnation_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,3 +135,23 @@ def test_a_leaver_that_drops_its_copies_would_be_found(monkeypatch: pytest.Monke
     monkeypatch.setattr(repartitioning, "_steps", lambda row, target, leaving: plan_migrations(row, target).steps)
     found = explored(load_model("graceful-stop")).found
     assert found is not None and found.violation.invariant == "no lost write"
+
+
+def test_what_is_recorded_on_the_way_into_a_known_state_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member lies about an admission each time that it does nothing else: the lie leads to no new state."""
+    model = Model("idle", "Nothing happens.", ("a",), Bounds(ticks=1))
+    lie = MemberAdmitted(Address("127.0.0.1:5701"), "nobody", 1, 0, 0)
+    sound = Transitions.after
+
+    def after(self: Transitions, state: State, choice: Choice) -> State:
+        sound(self, state, choice)
+        if self is explorer.transitions and self.on_record is not None:
+            self.on_record(Record("idle", "a", "uuid", 1, state.now_us, state.now_us, lie))
+        return state
+
+    explorer = Explorer(model, most_states=10)
+    initial = explorer.transitions.at_beginning(formed(explorer.transitions))
+    monkeypatch.setattr(Transitions, "after", after)
+    monkeypatch.setattr(exploration, "formed", lambda transitions: initial)
+    found = explorer.explore().found
+    assert found is not None and found.violation.invariant == "admission"

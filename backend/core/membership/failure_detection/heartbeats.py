@@ -126,9 +126,8 @@ def _look_for_silence(state: Membership, now: int) -> None:
             silence_us = detector.silence_us(now)
             silent[address] = Evidence("no-heartbeat", f"no heartbeat for {silence_us / SECOND_US:.1f} s", silence_us)
             continue
-        late_us = (
-            min(detector.last_heard_us, now) + late_after_us
-        )  # the first heartbeat of a newcomer may come any time
+        # The grace of a newcomer ends in the future, and its first heartbeat may come any time.
+        late_us = min(detector.last_heard_us, now) + late_after_us
         if late_us <= now or peer.late:
             heartbeat_lateness.look_at(state, now, address, peer)
         if late_us <= now or not silent_us:

@@ -233,8 +233,8 @@ def round_us(settings: Settings) -> int:
 
     A question and its answer may each be as late as any message; but no round lasts longer than an attempt.
     """
-    patient_us = min(2 * settings.max_no_heartbeat_us + ASK_AGAIN_US, settings.max_join_us // ATTEMPTS - ASK_AGAIN_US)
-    return max(LEAST_ROUND_US, patient_us)
+    answer_us = min(2 * settings.max_no_heartbeat_us + ASK_AGAIN_US, settings.max_join_us // ATTEMPTS - ASK_AGAIN_US)
+    return max(LEAST_ROUND_US, answer_us)
 
 
 def _attempt(state: Membership, now: int, search: JoinSearch) -> int:
