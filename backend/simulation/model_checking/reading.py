@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands.commands import (
+    CallMap,
+    Command,
+    CutLink,
+    DropMessages,
+    Heal,
+    HealLink,
+    KillMember,
+    Partition,
+    StartMember,
+)
+from quarterdeck.backend.core.inputs import MemberOrder
 from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
 from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
@@ -27,6 +38,12 @@ SHIPPED = Path(__file__).parent / "models"
 MOST_MEMBERS = 8
 """More members have more states than any machine looks through."""
 
+KNOWN_COMMANDS = (
+    *(StartMember, KillMember, CallMap, Partition, CutLink, DropMessages, Heal, HealLink),
+    *get_args(MemberOrder),
+)
+"""What `transitions` carries out."""
+
 Count = Annotated[int, Field(ge=0, strict=True)]
 
 
@@ -45,13 +62,19 @@ class BoundsFile(ScenarioModel):
     ticks: Annotated[int, Field(ge=1, strict=True)] = 10
 
 
-def _has_commands(action: Action) -> Action:
-    if not list(action.commands(lambda _: True)):
+def _known_to_models(action: Action) -> Action:
+    commands = list(action.commands(lambda _: True))
+    if not commands:
         raise ValueError(f"{action.word} is no command; a model's clock goes on by itself")
+    for command in commands:
+        if not isinstance(command, KNOWN_COMMANDS):
+            raise ValueError(f"{action.word} is nothing that a model can do; delays, losses and crashes are its bounds")
+        if isinstance(command, CutLink | Partition) and command.mode == "reset":
+            raise ValueError("a model's links are cut without a word; leave out mode: reset")
     return action
 
 
-CommandAction = Annotated[Action, AfterValidator(_has_commands)]
+CommandAction = Annotated[Action, AfterValidator(_known_to_models)]
 
 
 class ModelFile(ScenarioModel):

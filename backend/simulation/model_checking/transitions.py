@@ -12,6 +12,7 @@ from quarterdeck.backend.core.commands.commands import (
     KillMember,
     SetJoinList,
     StartMember,
+    SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Operation
 from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
@@ -208,7 +209,7 @@ class Transitions:
             case KillMember(label):
                 place = self._label_places[label]
                 return self._kill(state, place) if state.members[place] != DOWN else state
-            case SetJoinList():
+            case SetJoinList() | SuspectMember():
                 own = {one.label: one.address for one in self._configurations}
                 resolved = with_addresses(command, own, self.settings.join_port_try_count)
                 return self._order(state, command.member, resolved)

@@ -11,7 +11,7 @@ import pytest
 
 from quarterdeck.backend.core import member
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import KillMember, StartMember
+from quarterdeck.backend.core.commands.commands import KillMember, StartMember, SuspectMember
 from quarterdeck.backend.core.events import MemberAdmitted, Record
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import admission, present_incarnation
@@ -82,6 +82,12 @@ def test_a_planted_fault_is_found_and_can_be_repeated(monkeypatch: pytest.Monkey
     assert (again.invariant, again.text) == (found.violation.invariant, found.violation.text)
     monkeypatch.undo()
     assert repeated(A_CRASH, found.steps).violation is None
+
+
+def test_a_suspicion_is_ordered_by_label() -> None:
+    model = Model("suspect", "", ("a", "b", "c"), Bounds(ticks=2), commands=(SuspectMember("b", "c"),))
+    looked_through = explored(model)
+    assert looked_through.exhausted and looked_through.seen["suspicion-raised"] > 0
 
 
 def test_a_schedule_of_another_model_does_not_fit() -> None:

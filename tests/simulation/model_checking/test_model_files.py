@@ -39,6 +39,13 @@ def test_everything_that_may_stand_in_a_file_is_read() -> None:
         ("members: [a, b]", "memers: [a, b]", r"rich\.yaml:2: memers: "),
         ("start: c", "start: d", r"rich\.yaml:9: commands\[1\]\.start\[1\]: there is no member 'd'"),
         ("start: c", "wait: 3s", r"rich\.yaml:9: commands\[1\]: wait is no command; a model's clock goes on by itself"),
+        (
+            "start: c",
+            "delay: {from: a, to: b, by: 1s}",
+            r"commands\[1\]: delay is nothing that a model can do; delays, losses",
+        ),
+        ("start: c", "pause: a", r"commands\[1\]: pause is nothing that a model can do"),
+        ("start: c", "cut: {from: a, to: b, mode: reset}", r"commands\[1\]: a model's links are cut without a word"),
         ("drops: 1", "drops: -1", r"rich\.yaml:12: bounds\.drops: "),
         ("later: [c]", "later: [c, a]", r"rich\.yaml:3: later: a is among the members already; name each once"),
         ("hazelcast.max.no.heartbeat.seconds", "hazelcast.max.no.hartbeat.seconds", r"rich\.yaml:4: settings\."),
