@@ -15,6 +15,7 @@ from quarterdeck.backend.core.events import (
     ClaimFinished,
     ClaimStarted,
     MasterChanged,
+    ProcessKilled,
     Record,
     SuspicionCleared,
 )
@@ -76,7 +77,7 @@ def _gap() -> Planted:
     return Planted("numbering", [*records[:-2], replace(records[-2], seq=records[-2].seq + 1), records[-1]], records)
 
 
-A_REMOVED_C = (*FORMED, *removes(A, C), installed(A, 4, A, B, cause="removal"), (None, membership.ProcessKilled("c")))
+A_REMOVED_C = (*FORMED, *removes(A, C), installed(A, 4, A, B, cause="removal"), (None, ProcessKilled("c")))
 
 CLAIMED_FROM_FOUR = (
     *FORMED,
