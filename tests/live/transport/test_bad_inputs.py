@@ -21,7 +21,7 @@ from quarterdeck.backend.live.transport.network import Network
 from tests.bench.bad_inputs import measure
 from tests.live.transport.bad_inputs import REQUEST, frame, throw_many
 from tests.live.transport.http_echo import echo
-from tests.live.transport.transports import Member, net, run
+from tests.live.transport.transports import SHORT, Member, net, run
 from tests.thoroughness import examples
 from tests.waiting import until
 
@@ -110,7 +110,7 @@ def test_no_bytes_bring_it_down_or_let_anybody_in(
 def test_members_talk_while_others_throw() -> None:
     async def story() -> None:
         limits = Limits(pending_per_host=1_000, pending=1_000, failures=1e9)
-        async with net(http=echo, security=WireSecurity("swordfish"), limits=limits) as world:
+        async with net(timeouts=SHORT, http=echo, security=WireSecurity("swordfish"), limits=limits) as world:
             a, b, _ = world.members
             thrown = asyncio.create_task(throw_many(a.address, 400, seed=5))
             said = 0

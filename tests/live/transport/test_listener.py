@@ -22,7 +22,7 @@ from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSI
 from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, Limits
 from quarterdeck.backend.live.transport.listener import TOO_MANY, TOO_SLOW
 from tests.live.transport.http_echo import ask, echo
-from tests.live.transport.transports import Member, net, run
+from tests.live.transport.transports import SHORT, Member, net, run
 from tests.waiting import until
 
 GET = b"GET /here HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -95,7 +95,7 @@ def test_a_whole_server_takes_over_with_websockets() -> None:
 @pytest.mark.parametrize("said", [b"G", GET[:-1], b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 20])
 def test_who_does_not_finish_a_request_is_told_so(said: bytes) -> None:
     async def story() -> None:
-        async with net(http=echo) as world:
+        async with net(timeouts=SHORT, http=echo) as world:
             a = world.members[0]
             assert await ask(a.address, said) == TOO_SLOW
             assert a.strangers == ["did not finish its request within 0.3 s"]
@@ -139,7 +139,7 @@ def test_too_many_http_connections_are_told_so_and_closed_ones_give_their_place_
 
 def test_strangers_have_only_so_many_places_and_members_do_not_use_them_up() -> None:
     async def story() -> None:
-        async with net(limits=Limits(pending_per_host=3)) as world:
+        async with net(timeouts=SHORT, limits=Limits(pending_per_host=3)) as world:
             a, b, c = world.members
             c.say(a, "a member")
             await until(lambda: a.words)
@@ -216,7 +216,7 @@ def test_another_port_for_http_only() -> None:
 
 def test_a_paused_member_is_heard_by_http_only_so_that_it_can_be_told_to_go_on() -> None:
     async def story() -> None:
-        async with net(http=echo) as world:
+        async with net(timeouts=SHORT, http=echo) as world:
             a = world.members[0]
             early = asyncio.create_task(ask(a.address, GET[:5]))
             await until(lambda: a.transport._listener.slots.taken)

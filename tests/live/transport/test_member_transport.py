@@ -20,7 +20,7 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.messages import JoinRefused
 from quarterdeck.backend.live.transport.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
 from quarterdeck.backend.live.transport.handshake_messages import ANSWER, PROTOCOL_VERSION, HandshakeRejection, Hello
-from tests.live.transport.transports import Member, net, run
+from tests.live.transport.transports import SHORT, Member, net, run
 from tests.waiting import until
 
 
@@ -121,7 +121,7 @@ def test_its_own_address_under_another_name_is_told_as_itself() -> None:
 )
 def test_a_stranger_is_one_event_and_disturbs_nobody(said: bytes, reason: str) -> None:
     async def story() -> None:
-        async with net() as world:
+        async with net(timeouts=SHORT) as world:
             a, b, _ = world.members
             b.say(a, "before")
             host, port = a.address.split(":")
@@ -190,7 +190,7 @@ def test_a_new_life_replaces_the_connection_of_the_old() -> None:
 
 def test_a_blackhole_swallows_one_way_and_dials_time_out() -> None:
     async def story() -> None:
-        async with net() as world:
+        async with net(timeouts=SHORT) as world:
             a, b, _ = world.members
             a.say(b, "1")
             await until(lambda: b.words)
@@ -271,7 +271,7 @@ def test_loss_drops_about_its_share_and_certain_loss_drops_all() -> None:
 
 def test_a_paused_member_reads_nothing_until_it_goes_on() -> None:
     async def story() -> None:
-        async with net() as world:
+        async with net(timeouts=SHORT) as world:
             a, b, c = world.members
             a.say(b, "1")
             await until(lambda: b.words)
@@ -337,7 +337,7 @@ def test_dropped_kinds_alone_are_dropped() -> None:
 
 def test_a_frame_that_is_left_unfinished_ends_the_connection_and_slow_ones_that_go_on_do_not() -> None:
     async def story() -> None:
-        async with net() as world:
+        async with net(timeouts=SHORT) as world:
             a, b, _ = world.members
             b.say(a, "hello")
             await until(lambda: a.words)

@@ -20,7 +20,11 @@ from quarterdeck.backend.live.transport.listener import HttpHandover
 from quarterdeck.backend.live.transport.member_transport import MemberTransport, Timeouts
 from quarterdeck.backend.live.transport.network import Network
 
-TIMEOUTS = Timeouts(connect_seconds=0.3, hello_seconds=0.3)
+PATIENT = Timeouts(connect_seconds=5.0, hello_seconds=5.0)
+"""What is dropped when time is up would be missed on a busy machine."""
+
+SHORT = Timeouts(connect_seconds=0.3, hello_seconds=0.3)
+"""Where a test waits for the time to be up."""
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
@@ -29,6 +33,7 @@ class Wire(TypedDict, total=False):
     http: HttpHandover | None
     security: WireSecurity
     limits: Limits
+    timeouts: Timeouts
 
 
 class Member:
@@ -40,7 +45,8 @@ class Member:
         self.failed: list[tuple[Address, str]] = []
         self.causes: list[UnreachableCause] = []
         self.strangers: list[str] = []
-        self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, TIMEOUTS, **wire)
+        wire.setdefault("timeouts", PATIENT)
+        self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, **wire)
         self.address = address
 
     def received(self, sender: Address, message: Message) -> None:
