@@ -119,10 +119,12 @@ class MemberMachine:
         return snapshots.freeze(self._state)
 
     @classmethod
-    def restored(cls, snapshot: bytes, member_configuration: MemberConfiguration) -> MemberMachine:
-        """A member that goes on from `snapshot`, which one of the same configuration has made."""
+    def restored(
+        cls, snapshot: bytes, member_configuration: MemberConfiguration, randomness: Randomness | None = None
+    ) -> MemberMachine:
+        """A member that goes on from `snapshot`, which one of the same configuration has made; `randomness` may be another."""
         machine = cls.__new__(cls)
-        machine._take(snapshots.thaw(snapshot, member_configuration))
+        machine._take(snapshots.thaw(snapshot, member_configuration, randomness))
         return machine
 
     def canonical(self) -> str:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership
+from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.properties import Settings
 
 NOT_KEPT = ("member_configuration", "services", "effects", "stopwatch", "heartbeat_round")
@@ -31,13 +32,18 @@ def freeze(state: Membership) -> bytes:
     return pickle.dumps(kept, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def thaw(frozen: bytes, member_configuration: MemberConfiguration) -> Membership:
-    """A state of its own, as it was when it was frozen. `services` are for the caller to set."""
+def thaw(frozen: bytes, member_configuration: MemberConfiguration, randomness: Randomness | None = None) -> Membership:
+    """A state of its own, as it was when it was frozen, but for its `randomness` if another one is given.
+
+    `services` are for the caller to set.
+    """
     state = Membership.__new__(Membership)
     state.member_configuration, state.stopwatch = member_configuration, None
     state.effects, state.heartbeat_round = [], None
     for name, value in pickle.loads(frozen).items():
         setattr(state, name, value)
+    if randomness is not None:
+        state.randomness = randomness
     return state
 
 

@@ -14,19 +14,19 @@ MILLION = 1_000_000
 
 
 class Clock:
-    """Shows 0 at time 0 and gains `rate` seconds a second; at each time in `jumps` it leaps ahead. All in microseconds.
+    """Shows `ahead_us` at time 0 and gains `rate` seconds a second; at each time in `jumps` it leaps ahead. All in microseconds.
 
     Raises ValueError for a rate that is not positive and for a jump backwards.
     """
 
     __slots__ = ("_rate_millionths", "_shown_us", "_times_us")
 
-    def __init__(self, rate: float = 1.0, jumps: Mapping[int, int] | None = None) -> None:
+    def __init__(self, rate: float = 1.0, jumps: Mapping[int, int] | None = None, *, ahead_us: int = 0) -> None:
         self._rate_millionths = round(rate * MILLION)
         if self._rate_millionths <= 0:
             raise ValueError(f"a clock with the rate {rate:g} does not go")
         self._times_us = [0]
-        self._shown_us = [0]
+        self._shown_us = [ahead_us]
         for at_us, by_us in sorted((jumps or {}).items()):
             if at_us < 0 or by_us < 0:
                 raise ValueError("a clock jumps ahead only, and not before the run begins")

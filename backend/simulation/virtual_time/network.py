@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappush
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -195,6 +196,23 @@ class Network:
                 kept.append((sender, address, received))
         self._held = kept
         return self.links.release(command.sources, command.targets)
+
+    def in_flight(self) -> Iterator[tuple[int, Node, Receive]]:
+        """When each message arrives that is on its way, where, and what it is; `NEVER` for what is held until it is replayed."""
+        for _, _, _, waiting in sorted(self.queue, key=itemgetter(0, 1)):
+            if isinstance(waiting, list):
+                yield from ((at_us, target, received) for at_us, _, target, received in reversed(waiting))
+        for _, address, received in self._held:
+            yield NEVER, self.nodes[address], received
+
+    def put_in_flight(self, due_us: int, address: Address, received: Receive) -> None:
+        """Let a message arrive that was sent before this network was there."""
+        sender = self.nodes[received.sender]
+        if due_us == NEVER:
+            self._held.append((sender, address, received))
+            return
+        self._order += 1
+        self._enqueue(sender, [(max(due_us, self.now_us), self._order, self.nodes[address], received)])
 
     def _arrival(self, delay_us: int, target: Node, received: Receive) -> Arrival:
         self._order += 1

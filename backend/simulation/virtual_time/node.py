@@ -46,6 +46,7 @@ class Node:
         "paused",
         "process",
         "schedule",
+        "silent",
         "wake_at",
     )
 
@@ -70,6 +71,8 @@ class Node:
         self.schedule: BroadcastSchedule | None = None
         self.kill_point: KillAt | None = None
         """Where in a protocol the present process is killed, or the next one if none runs."""
+        self.silent = False
+        """A process runs here of which nothing is known: it takes everything in, and nothing ever comes from it."""
         self.paused = False
         self.inbox: list[tuple[Node, Receive | PeerUnreachable]] = []
         """What has arrived while the member is paused, and from where."""
@@ -87,6 +90,7 @@ class Node:
     def end_process(self) -> None:
         """Leave nothing of the process that runs here."""
         self.machine = None
+        self.silent = False
         self.kill_point = None
         self.set_paused(False)
         self.inbox.clear()

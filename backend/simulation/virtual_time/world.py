@@ -114,6 +114,8 @@ class World:
         self._settings = settings
         self._late_after_us = late_after_us(settings)
         self._settled_at = 0
+        self.utc_origin_us = 0
+        """The UTC instant at which the run's time is 0."""
         elide = elide_heartbeats and can_elide(settings, latency) and not (clocks or settings_of)
         stranger = MemberConfiguration(self.run, "", Address(""), (), settings)
         self._network = Network(seed, latency, self._fingerprint, stranger, elide_heartbeats=elide)
@@ -141,6 +143,11 @@ class World:
     def now_us(self) -> int:
         """The present moment in virtual time."""
         return self._network.now_us
+
+    @property
+    def network(self) -> Network:
+        """Its network, for chapters that begin a world in the middle of a run."""
+        return self._network
 
     @property
     def messages(self) -> int:
@@ -238,7 +245,7 @@ class World:
     def _condition_of(self, label: str) -> Condition:
         node = self.nodes[label]
         if node.machine is None:
-            return "down"
+            return "paused" if node.silent else "down"
         return "paused" if node.paused else "running"
 
     def _running(self, label: str) -> tuple[Node, MemberMachine]:
@@ -270,6 +277,10 @@ class World:
         self._carry_out(node, node.machine.step(node.local_us(self.now_us), START))
 
     def _resume(self, label: str) -> None:
+        if self.nodes[label].silent:
+            raise CommandRefused(
+                f"what {label} knew was not told, so it stays silent in this copy; kill it and start it anew"
+            )
         node, machine = self._running(label)
         node.set_paused(False)
         self._record_own(ProcessResumed(label))
@@ -358,7 +369,7 @@ class World:
         self._network.end_calm()
         machine = node.machine
         if machine is None:
-            if not isinstance(content, PeerUnreachable):
+            if not isinstance(content, PeerUnreachable) and not node.silent:
                 self._network.report_unreachable(sender, node, "connection refused")
         elif node.paused:
             node.inbox.append((sender, content))
@@ -370,7 +381,7 @@ class World:
         self._network.plan_wake(node)
 
     def _end_process(self, node: Node) -> None:
-        self._network.running -= 1
+        self._network.running -= node.machine is not None
         node.end_process()
 
     def _vouch_for_elided(self, machine: MemberMachine, at: int) -> None:
@@ -390,9 +401,8 @@ class World:
 
     def _record_own(self, event: Event) -> None:
         self._own_records += 1
-        self._record(
-            Record(self.run, self.name, self.run, self._own_records, self.now_us, self.now_us, event, form=FORM)
-        )
+        now_us, utc_us = self.now_us, self.utc_origin_us + self.now_us
+        self._record(Record(self.run, self.name, self.run, self._own_records, now_us, utc_us, event, form=FORM))
 
     def _record(self, record: Record) -> None:
         self._network.end_calm()
@@ -421,7 +431,8 @@ class _Process:
     def record(self, record: Record) -> None:
         """At the run's time instead of the member's own."""
         if self._node.clock is not None:
-            record = msgspec.structs.replace(record, at=self._world.now_us, utc=self._world.now_us)
+            now_us = self._world.now_us
+            record = msgspec.structs.replace(record, at=now_us, utc=self._world.utc_origin_us + now_us)
         self._world._record(record)
 
     def answer(self, call: int, answer: Answer) -> None:

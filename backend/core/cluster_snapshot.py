@@ -1,0 +1,61 @@
+"""A whole cluster at one moment, as far as its members told: what a simulated copy of it begins from."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.messages import Message
+
+
+class MemberSnapshot(Struct, frozen=True):
+    """A member that runs, and what it told of itself."""
+
+    configuration: MemberConfiguration
+    state: bytes
+    """What `MemberMachine.snapshot` gave."""
+    clock_us: int
+    """What its clock showed then."""
+    paused: bool = False
+    lives: int = 1
+    """How many processes of this member were started so far."""
+
+
+class UntoldMember(Struct, frozen=True):
+    """A member that runs, as far as is known, and has told nothing of itself: a copy takes it for silent."""
+
+    configuration: MemberConfiguration
+    why: str
+    """Why nothing was told, in words: such as "it is paused"."""
+
+
+class InFlight(Struct, frozen=True):
+    """A message that was sent and has not arrived. `due_us` is when it arrives, on the clock of the cluster."""
+
+    sender: Address
+    receiver: Address
+    message: Message
+    due_us: int
+
+
+class ClusterSnapshot(Struct, frozen=True):
+    """The cluster `name` at `at_us` on the clock of its run, which was `utc_us` in UTC."""
+
+    name: str
+    at_us: int
+    utc_us: int
+    members: tuple[MemberSnapshot, ...]
+    untold: tuple[UntoldMember, ...] = ()
+    down: tuple[MemberConfiguration, ...] = ()
+    """Members that do not run, and may be started."""
+    links: tuple[LinkChanged, ...] = ()
+    """Those that are not plain."""
+    in_flight: tuple[InFlight, ...] = ()
+
+    @property
+    def configurations(self) -> tuple[MemberConfiguration, ...]:
+        """Of all members that may ever run."""
+        told = (one.configuration for one in self.members)
+        return (*told, *(one.configuration for one in self.untold), *self.down)

@@ -1,0 +1,132 @@
+"""A simulated world that goes on from what a cluster was at one moment; and the snapshot of a world, to go on from.
+
+Of randomness nothing is taken over: a copy draws from generators of its own seed. So one snapshot, one seed and the same commands
+are the same run, and another seed shows another order of the same messages.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import msgspec
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, InFlight, MemberSnapshot
+from quarterdeck.backend.core.data.calls.operations import Answer
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.inputs import Receive
+from quarterdeck.backend.core.links import take_condition
+from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.simulation.virtual_time.clocks import Clock
+from quarterdeck.backend.simulation.virtual_time.network import Network
+from quarterdeck.backend.simulation.virtual_time.node import Node
+from quarterdeck.backend.simulation.virtual_time.world import World
+
+
+def forked_world(
+    snapshot: ClusterSnapshot,
+    *,
+    seed: int,
+    run: str,
+    on_record: Callable[[Record], None] | None = None,
+    on_answer: Callable[[int, Answer], None] | None = None,
+) -> World:
+    """A world that begins as `snapshot` tells, at the moment of it. Its records are of the run `run`.
+
+    A member that told nothing is silent in it: messages to it vanish, and nothing comes from it, until it is killed. A member
+    whose clock showed another time than that of the cluster keeps the difference.
+    """
+    configurations = [msgspec.structs.replace(one, run=run) for one in snapshot.configurations]
+    world = World(
+        [one.label for one in configurations],
+        seed=seed,
+        settings=configurations[0].settings,
+        addresses={one.label: one.address for one in configurations},
+        cluster_names={one.label: one.cluster_name for one in configurations},
+        name=snapshot.name,
+        run=run,
+        on_record=on_record,
+        on_answer=on_answer,
+    )
+    network = world.network
+    network.now_us, world.utc_origin_us = snapshot.at_us, snapshot.utc_us - snapshot.at_us
+    network.has_several_names = len({one.cluster_name for one in configurations}) > 1
+    for configuration in configurations:
+        world.nodes[configuration.label].member_configuration = configuration
+    network.nodes = _Places(network)
+    for condition in snapshot.links:
+        take_condition(network.links.conditions, condition)
+    for untold in snapshot.untold:
+        world.nodes[untold.configuration.label].silent = True
+    for member in snapshot.members:
+        _resume(world, member, snapshot.at_us)
+    for one in snapshot.in_flight:
+        network.put_in_flight(one.due_us, one.receiver, Receive(one.sender, one.message))
+    return world
+
+
+def _resume(world: World, member: MemberSnapshot, at_us: int) -> None:
+    node = world.nodes[member.configuration.label]
+    if member.clock_us != at_us:
+        node.clock = Clock(ahead_us=member.clock_us - at_us)
+    node.lives = member.lives
+    node.machine = MemberMachine.restored(
+        member.state,
+        node.member_configuration,
+        random.Random(f"{world.seed}/fork/{node.label}/{member.lives}"),
+    )
+    node.set_paused(member.paused)
+    world.network.running += 1
+    world.network.plan_wake(node)
+
+
+class _Places(dict[Address, Node]):
+    """All addresses to which anything is sent. Members know some that nobody has told of: nobody listens there."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(network.nodes)
+        self._network = network
+
+    def __missing__(self, address: Address) -> Node:
+        self._network.make_room([address])
+        return self[address]
+
+
+def snapshot_of(world: World) -> ClusterSnapshot:
+    """What `world` is now, to go on from. Clocks that run fast or slow go at the right pace in the copy."""
+    network = world.network
+    network.end_calm()
+    members, down = [], []
+    for node in world.nodes.values():
+        if node.machine is None:
+            down.append(node.member_configuration)
+        else:
+            members.append(
+                MemberSnapshot(
+                    node.member_configuration,
+                    node.machine.snapshot(),
+                    node.local_us(world.now_us),
+                    node.paused,
+                    node.lives,
+                )
+            )
+    in_flight = [
+        InFlight(content.sender, target.address, content.message, due_us)
+        for due_us, target, content in network.in_flight()
+    ]
+    in_flight += [
+        InFlight(content.sender, node.address, content.message, world.now_us)
+        for node in world.nodes.values()
+        for _, content in node.inbox
+        if isinstance(content, Receive)
+    ]
+    return ClusterSnapshot(
+        world.name,
+        world.now_us,
+        world.utc_origin_us + world.now_us,
+        tuple(members),
+        down=tuple(down),
+        links=tuple(network.links.conditions[link] for link in sorted(network.links.conditions)),
+        in_flight=tuple(in_flight),
+    )
