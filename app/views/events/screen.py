@@ -37,7 +37,8 @@ class EventsScreen(ViewScreen):
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
-        self._epoch = session.epoch
+        self._epoch: int | None = None
+        """Whose records are shown; none until the view is in sight, and then all there are at once."""
         self._order = ReorderBuffer(RECENT)
         self._trail = EventIndex((), self._name_of)
         self._format = LineFormat(self._name_of)
