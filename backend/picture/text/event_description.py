@@ -78,7 +78,8 @@ def _describe_suspicion_or_claim(event: events.Event, name_of: NameOf) -> str:
         case events.ExplicitSuspicionSent(to, reason):
             return f"tells {name_of(to)} to suspect it: {reason}"
         case events.ExplicitSuspicionReceived(sender, heeded, reason):
-            return f"is told by {name_of(sender)} to suspect it and {'does' if heeded else 'does not'}: {reason}"
+            told = f"is told by {name_of(sender)} to suspect it and {'does' if heeded else 'does not'}"
+            return f"{told}: {reason}" if reason else told
         case events.ComplaintSent(master, stranger):
             return f"complains to {name_of(master)} of heartbeats from the stranger {name_of(stranger)}"
         case events.ObserverPaused(gap):
