@@ -30,10 +30,26 @@ ListRejectionCause = Literal["not-its-master", "without-this-member", "unknown"]
 MasterCause = Literal["forms-cluster", "named", "merges", "suspects-older", "claim-accepted", "unknown"]
 """``named``: another member names that master; ``merges``: the cluster merges into that master's."""
 
-UnreachableCause = Literal["no-answer", "unresolvable", "other-cluster", "rejected", "itself"]
+UnreachableCause = Literal["no-answer", "unresolvable", "other-cluster", "rejected", "no-member", "itself"]
 """Why the transport does not reach an address: nobody is there, or the connection is lost; its host has no address; a member of a
-cluster of another name is there; whoever is there will not talk, for its secret or certificate or because it is no member; it is
-the member's own address under another name."""
+cluster of another name is there; the member there and this one do not accept one another, for a secret, a certificate or TLS;
+whoever is there is no member, as far as it shows; it is the member's own address under another name."""
+
+RefusalCause = Literal[
+    "secret",
+    "certificate",
+    "tls",
+    "other-cluster",
+    "other-version",
+    "itself",
+    "no-member",
+    "too-slow",
+    "too-many",
+    "unknown",
+]
+"""Why a member refuses somebody on its port: no proof of the secret of the cluster; no certificate that it accepts; TLS on one
+side only, or none agreed on; a cluster of another name; another version of the protocol; this member's own address; nothing that
+members say; nothing in time; too many at a time that had not said who they are."""
 
 SuspicionCause = Literal[
     "no-heartbeat",

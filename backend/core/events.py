@@ -46,7 +46,8 @@ class JoinFailed(Struct, frozen=True, tag_field="kind", tag="join-failed"):
 
 
 class AddressUnusable(Struct, frozen=True, tag_field="kind", tag="address-unusable"):
-    """The member looks for others at `address` in vain: its host does not resolve, or whoever is there refuses the member."""
+    """The member looks for others at `address` in vain: its host does not resolve, or whoever is there refuses the member
+    or is none."""
 
     address: Address
     reason: str
@@ -399,6 +400,7 @@ class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refus
 
     remote: str
     reason: str
+    cause: causes.RefusalCause = "unknown"
 
 
 Event = (

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypedDict
 from uuid import uuid4
 
 from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.commands.check import Condition, check, refuse_outside_simulation, with_addresses
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
@@ -409,9 +410,9 @@ class LiveCluster(ABC):
         """A member recorded an event."""
         self._recorder.append(record)
 
-    def peer_rejected(self, remote: str, reason: str) -> None:
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         """A member refused somebody on its port; the cluster records it."""
-        self._recorder.record(StrangerRefused(remote, reason))
+        self._recorder.record(StrangerRefused(remote, reason, cause))
 
     def ended(self, host: Host, crashed: bool) -> None:
         """A member has ended; one that crashed counts as killed."""

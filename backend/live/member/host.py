@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.commands.commands import CallMap, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
@@ -68,7 +69,7 @@ class HostObserver(Protocol):
     def recorded(self, record: Record) -> None:
         """The member made an event."""
 
-    def peer_rejected(self, remote: str, reason: str) -> None:
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         """Somebody on the member's port was refused."""
 
     def ended(self, host: Host, crashed: bool) -> None:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import UnreachableCause
+from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, carry_out
@@ -183,8 +183,8 @@ class MemberHost:
         else:
             self.step(input)
 
-    def peer_rejected(self, remote: str, reason: str) -> None:
-        self._observer.peer_rejected(remote, reason)
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
+        self._observer.peer_rejected(remote, reason, cause)
 
     # Time
 

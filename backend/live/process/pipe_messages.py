@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
@@ -75,6 +76,7 @@ class PeerRejection(Struct, frozen=True, tag=True):
 
     remote: str
     reason: str
+    cause: RefusalCause
 
 
 class CommandDone(Struct, frozen=True, tag=True):

@@ -181,8 +181,8 @@ class ProcessHost:
             case EventRecorded(record):
                 self.joined = self.joined or isinstance(record.event, ListInstalled)
                 self._observer.recorded(record)
-            case PeerRejection(remote, reason):
-                self._observer.peer_rejected(remote, reason)
+            case PeerRejection(remote, reason, cause):
+                self._observer.peer_rejected(remote, reason, cause)
             case CommandDone(number, refusal):
                 if answer := self._answers.pop(number, None):
                     self._settle(answer, CommandRefused(refusal) if refusal else None)

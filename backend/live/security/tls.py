@@ -6,12 +6,14 @@ name the host of the member's address. Clients of the HTTP face need none. Nothi
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
 import time
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,6 +25,9 @@ LOOK_SECONDS = 2.0
 READ_BYTES = 32 * 1024
 """How much an encrypted connection reads at a time. asyncio gives each of them a buffer of 256 KiB from its first byte on, be it
 an unidentified peer's, although TLS packs no more than 16 KiB together; it has no argument for that, only this number for all."""
+
+OTHER_VERSION_ALERT = bytes((21, 3, 3, 0, 2, 2, 70))
+"""The alert ``protocol_version`` (RFC 8446, 6.2): for whoever begins with TLS where there is none, or the other way round."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -92,6 +97,47 @@ class Tls:
             _LOG.info("the certificate was loaded anew from %s", self.files.certificate)
 
 
+class AlertingContext(ssl.SSLContext):
+    """Lets the other side know why a handshake fails, as TLS has it.
+
+    asyncio closes the connection without sending the alert that OpenSSL has made ready. It is sent here, to the transport that
+    `alerts_to` names while the handshake is begun.
+    """
+
+    alerts_to: ContextVar[asyncio.WriteTransport] = ContextVar("alerts_to")
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        if isinstance(made, _AlertingObject):
+            made.outgoing, made.transport = outgoing, self.alerts_to.get(None)
+        return made
+
+
+class _AlertingObject(ssl.SSLObject):
+    outgoing: ssl.MemoryBIO
+    transport: asyncio.WriteTransport | None
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as problem:
+            alert = self.outgoing.read()
+            if not alert and problem.reason == "WRONG_VERSION_NUMBER":  # OpenSSL has no word for who begins without TLS
+                alert = OTHER_VERSION_ALERT
+            if alert and self.transport is not None:
+                self.transport.write(alert)
+            raise
+
+
 def certificate_mismatch(certificate: Mapping[str, Any] | None, host: str) -> str | None:
     """Why the one who shows `certificate` cannot be the member at `host`, or None when it can.
 
@@ -111,7 +157,13 @@ def tls_reason(problem: ssl.SSLError) -> str:
     """What has failed, in words: the system's, without the place in its source."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"TLS: its certificate is not accepted: {problem.verify_message}"
-    return f"TLS: {(problem.reason or str(problem)).replace('_', ' ').lower()}"
+    said = (problem.reason or str(problem)).replace("_", " ").lower()
+    alert = said.partition("alert ")[2]
+    if alert == "protocol version" or said == "wrong version number":
+        return f"TLS: the other side speaks no TLS, or none that is spoken here ({said})"
+    if alert == "unknown ca" or "certificate" in alert:
+        return f"TLS: it does not accept the certificate of this member: {alert}"
+    return f"TLS: {said}"
 
 
 def _names(kind: str, name: str, host: str) -> bool:
@@ -149,7 +201,8 @@ def _stamps(files: TlsFiles) -> Sequence[tuple[int, int, int] | None]:
 
 
 def _contexts(files: TlsFiles) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    accepting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    accepting = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
+    accepting.sslobject_class = _AlertingObject
     dialling = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for context in (accepting, dialling):
         context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import UnreachableCause
+from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.live.security.tls import tls_reason
 from quarterdeck.backend.live.transport.frames import (
@@ -47,6 +47,9 @@ UNSENT_BYTES = 128 * 1024
 
 
 GOODBYE = bytes(PREFIX_BYTES)
+
+TLS_ALERT = 21
+"""With this byte begins what a member says that expects TLS and is called without. No frame of a handshake begins so."""
 
 
 def reason_of(problem: Exception | None) -> str:
@@ -86,7 +89,7 @@ class ConnectionOwner(Protocol):
     def opened(self, connection: Connection) -> None: ...
     def agreed(self, connection: Connection) -> None: ...
     def received(self, connection: Connection, message: Message) -> None: ...
-    def protocol_error(self, connection: Connection, reason: str, hostile: bool = True) -> None:
+    def protocol_error(self, connection: Connection, reason: str, cause: RefusalCause, hostile: bool = True) -> None:
         """Somebody is no member, or no longer behaves as one; `hostile` when that was not just a mistake about the cluster."""
 
     def lost(self, connection: Connection, reason: str) -> None:
@@ -253,7 +256,11 @@ class Connection(asyncio.BufferedProtocol):
                 else:
                     self._hang_up()
         except BadFrame as problem:
-            self._protocol_error(str(problem))
+            if self.dialled is not None and self.peer is None and data[0] == TLS_ALERT:
+                self._fail(HandshakeRefused("it speaks TLS, which is not switched on at this member"))
+                self.abort()
+            else:
+                self._protocol_error(str(problem))
         else:
             if self._parser.pending_bytes and self._frame_timer is None and self.peer is not None:
                 self._await_frame(self._parser.completed)
@@ -279,7 +286,7 @@ class Connection(asyncio.BufferedProtocol):
         during = (
             reason_of(problem)
             if isinstance(problem, ssl.SSLError)
-            else "the connection was closed during the handshake"
+            else "it closed the connection during the handshake without a word"
         )
         self._fail(ConnectionResetError(during))
         self._transport = None
@@ -300,7 +307,7 @@ class Connection(asyncio.BufferedProtocol):
             seconds = self._owner.hello_timeout_seconds
             self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
         else:
-            self._protocol_error(f"said no hello within {self._owner.hello_timeout_seconds:g} s")
+            self._protocol_error(f"said no hello within {self._owner.hello_timeout_seconds:g} s", "too-slow")
 
     def _shake_hands(self, payload: memoryview) -> None:
         handshake = self._handshake
@@ -312,7 +319,9 @@ class Connection(asyncio.BufferedProtocol):
             self.abort()
         except PeerRejected as peer_rejected:
             if not peer_rejected.answer.crossed:
-                self._owner.protocol_error(self, peer_rejected.answer.reason, peer_rejected.hostile)
+                self._owner.protocol_error(
+                    self, peer_rejected.answer.reason, peer_rejected.cause, peer_rejected.hostile
+                )
             self.send(frame_of(peer_rejected.answer))
             self.close()
         else:
@@ -348,13 +357,13 @@ class Connection(asyncio.BufferedProtocol):
         if self._parser.completed != completed or self._owner.paused:
             self._await_frame(self._parser.completed)
         else:
-            self._protocol_error(f"did not finish a frame within {self._owner.frame_timeout_seconds:g} s")
+            self._protocol_error(f"did not finish a frame within {self._owner.frame_timeout_seconds:g} s", "too-slow")
 
-    def _protocol_error(self, reason: str) -> None:
+    def _protocol_error(self, reason: str, cause: RefusalCause = "no-member") -> None:
         handshaking = self.dialled is not None and self.peer is None
-        self._fail(HandshakeRefused(f"no member answers there: it {reason}"))
+        self._fail(HandshakeRefused(f"no member answers there: it {reason}", cause="no-member"))
         if not handshaking:
-            self._owner.protocol_error(self, reason)
+            self._owner.protocol_error(self, reason, cause)
         if self.peer is None:
             self.abort()
         else:

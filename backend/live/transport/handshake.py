@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct, structs
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.live.security.cluster_secret import NONCE_BYTES, ClusterSecret, Exchange, new_nonce
 from quarterdeck.backend.live.transport.frames import BadFrame, content_of
 from quarterdeck.backend.live.transport.handshake_messages import (
@@ -21,9 +22,9 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     HandshakeRejection,
     Hello,
     Proof,
-    RejectionCause,
     Welcome,
     impostor_reason,
+    refusal_of,
     rejection_of,
 )
 
@@ -31,18 +32,20 @@ from quarterdeck.backend.live.transport.handshake_messages import (
 class HandshakeRefused(ConnectionError):
     """The handshake failed at one of the two sides. `crossed` when the other side's own dial takes precedence over ours."""
 
-    def __init__(self, reason: str, crossed: bool = False, cause: RejectionCause = "rejected") -> None:
+    def __init__(self, reason: str, crossed: bool = False, cause: UnreachableCause = "rejected") -> None:
         super().__init__(reason)
         self.crossed = crossed
         self.cause = cause
 
 
 class PeerRejected(Exception):
-    """The peer that has dialled us is refused. `answer` tells it why; `hostile` when it could not prove what it claims."""
+    """The peer that has dialled us is refused, for `cause`. `answer` tells it why; `hostile` when it could not prove what it
+    claims."""
 
-    def __init__(self, answer: HandshakeRejection, hostile: bool = False) -> None:
+    def __init__(self, answer: HandshakeRejection, cause: RefusalCause, hostile: bool = False) -> None:
         super().__init__(answer.reason)
         self.answer = answer
+        self.cause = cause
         self.hostile = hostile
 
 
@@ -71,11 +74,11 @@ class Initiator:
         """What to say to the answer `payload`, if anything. Raises `HandshakeRefused` and `BadFrame`."""
         answer = content_of(ANSWER, payload)
         if isinstance(answer, HandshakeRejection):
-            reason = f"refused: {answer.reason[: 3 * QUOTED_CHARACTERS]}"
+            reason = f"it refuses this member, which {answer.reason[: 3 * QUOTED_CHARACTERS]}"
             raise HandshakeRefused(reason, answer.crossed, answer.cause)
         impostor = impostor_reason(answer, self._dialled)
         if impostor is not None:
-            raise HandshakeRefused(f"refused: {impostor}")
+            raise HandshakeRefused(f"this member refuses it: {impostor}")
         if isinstance(answer, Challenge):
             return self._prove(answer)
         self._check(answer)
@@ -84,7 +87,7 @@ class Initiator:
 
     def _prove(self, challenge: Challenge) -> Proof:
         if self._secret is None:
-            raise HandshakeRefused(f"refused: it {NO_SECRET_HERE}")
+            raise HandshakeRefused(f"this member refuses it: it {NO_SECRET_HERE}")
         if self._exchange is not None:
             raise BadFrame("asked for proof of the secret twice")
         self._exchange = _exchange(self.hello, challenge)
@@ -95,9 +98,9 @@ class Initiator:
             return
         exchange = self._exchange
         if exchange is None or not welcome.proof:
-            raise HandshakeRefused(f"refused: it {NO_SECRET_THERE}")
+            raise HandshakeRefused(f"this member refuses it: it {NO_SECRET_THERE}")
         if welcome.uuid != exchange.called_uuid or not self._secret.proven("answers", exchange, welcome.proof):
-            raise HandshakeRefused(f"refused: it {WRONG_SECRET}")
+            raise HandshakeRefused(f"this member refuses it: it {WRONG_SECRET}")
 
 
 class Responder:
@@ -123,9 +126,10 @@ class Responder:
         ours = self._ours()
         if self._secret is not None:
             ours = structs.replace(ours, nonce=new_nonce())
-        rejection = rejection_of(hello, ours)
-        if rejection is not None:
-            raise PeerRejected(rejection, hostile=rejection.reason == NO_SECRET_THERE)
+        refusal = refusal_of(hello, ours)
+        if refusal is not None:
+            cause, reason = refusal
+            raise PeerRejected(rejection_of(cause, reason), cause, hostile=reason == NO_SECRET_THERE)
         if self._secret is None:
             return self._welcome(hello, Welcome(ours.address, ours.uuid))
         if len(hello.nonce) != NONCE_BYTES:
@@ -139,9 +143,9 @@ class Responder:
         secret, exchange = self._secret, self._exchange
         assert secret is not None and exchange is not None
         if not secret.proven("calls", exchange, answer.proof):
-            raise PeerRejected(HandshakeRejection(WRONG_SECRET), hostile=True)
+            raise PeerRejected(HandshakeRejection(WRONG_SECRET), "secret", hostile=True)
         if self._ours().uuid != exchange.called_uuid:
-            raise PeerRejected(HandshakeRejection("has called while we took a new uuid; it may call again"))
+            raise PeerRejected(HandshakeRejection("has called while we took a new uuid; it may call again"), "unknown")
         return self._welcome(hello, Welcome(exchange.called, exchange.called_uuid, secret.proof("answers", exchange)))
 
     def _welcome(self, hello: Hello, welcome: Welcome) -> Welcome:
@@ -153,7 +157,7 @@ class Responder:
         """Asked before and after the proof: meanwhile our own dial may have begun."""
         refused = self._admission_check(hello)
         if refused is not None:
-            raise PeerRejected(refused)
+            raise PeerRejected(refused, "certificate")
 
 
 def _exchange(hello: Hello, challenge: Challenge) -> Exchange:

@@ -12,12 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.causes import RefusalCause
 
 PROTOCOL_VERSION = 2
 """Raised whenever members of the old and of the new version could not understand one another."""
 
 NO_SECRET_THERE = "does not prove that it knows the secret of the cluster"
 NO_SECRET_HERE = "asks for proof of a cluster secret, and no secret is configured here"
+NO_SECRET_AT_CALLED = "asks for proof of a cluster secret, and no secret is configured at the member that it calls"
 WRONG_SECRET = "does not know the secret of the cluster"
 
 
@@ -78,37 +80,32 @@ QUOTED_CHARACTERS = 100
 """How much of what an unidentified peer has sent is repeated to people."""
 
 
-def rejection_of(hello: Hello, ours: Hello) -> HandshakeRejection | None:
-    """What a peer that says `hello` is told by the member that would say `ours`, or None when it is welcome."""
-    reason = _refusal_of(hello, ours)
-    if reason is None:
-        return None
-    cause: RejectionCause = "rejected"
-    if hello.protocol == ours.protocol and hello.cluster != ours.cluster:
-        cause = "other-cluster"
-    elif hello.address == ours.address:
-        cause = "itself"
-    return HandshakeRejection(reason, cause=cause)
-
-
-def _refusal_of(hello: Hello, ours: Hello) -> str | None:
+def refusal_of(hello: Hello, ours: Hello) -> tuple[RefusalCause, str] | None:
+    """Why a peer that says `hello` is refused by the member that would say `ours`, or None when it is welcome."""
     if hello.protocol != ours.protocol:
-        return f"speaks protocol version {hello.protocol}, not {ours.protocol}"
+        return "other-version", f"speaks protocol version {hello.protocol}, not {ours.protocol}"
     if hello.cluster != ours.cluster:
-        return f"belongs to the cluster {hello.cluster[:QUOTED_CHARACTERS]!r}, not {ours.cluster!r}"
+        named = hello.cluster[:QUOTED_CHARACTERS]
+        return "other-cluster", f"belongs to the cluster {named!r}, not {ours.cluster!r}"
     try:
         canonical = parse_address(hello.address)
     except BadAddress as problem:
-        return f"gives an address that is none: {str(problem)[: 2 * QUOTED_CHARACTERS]}"
+        return "no-member", f"gives an address that is none: {str(problem)[: 2 * QUOTED_CHARACTERS]}"
     if canonical != hello.address:
-        return f"gives the address {hello.address[:QUOTED_CHARACTERS]!r} instead of {canonical!r}"
+        return "no-member", f"gives the address {hello.address[:QUOTED_CHARACTERS]!r} instead of {canonical!r}"
     if hello.address == ours.address:
-        return f"claims to be {ours.address} itself"
+        return "itself", f"claims to be {ours.address} itself"
     if not hello.uuid:
-        return "has no uuid"
+        return "no-member", "has no uuid"
     if bool(hello.nonce) != bool(ours.nonce):
-        return NO_SECRET_THERE if ours.nonce else NO_SECRET_HERE
+        return "secret", NO_SECRET_THERE if ours.nonce else NO_SECRET_AT_CALLED
     return None
+
+
+def rejection_of(refusal: RefusalCause, reason: str) -> HandshakeRejection:
+    """What a peer is told that is refused: it knows best what to make of two of the causes."""
+    told: RejectionCause = refusal if refusal in ("other-cluster", "itself") else "rejected"
+    return HandshakeRejection(reason, cause=told)
 
 
 def impostor_reason(welcome: Welcome | Challenge, dialled: Address) -> str | None:

@@ -13,7 +13,8 @@ import ssl
 from collections.abc import Callable
 from typing import Protocol
 
-from quarterdeck.backend.live.security.tls import Tls, tls_reason
+from quarterdeck.backend.core.causes import RefusalCause
+from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT, AlertingContext, Tls, tls_reason
 from quarterdeck.backend.live.transport.connection import Connection
 from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, Limits
 
@@ -46,7 +47,7 @@ class ListenerOwner(Protocol):
         """A connection for somebody who speaks in frames and has until then, in loop time, to say hello."""
         ...
 
-    def peer_rejected(self, remote: str, reason: str) -> None:
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         """Somebody who has connected was refused."""
         ...
 
@@ -95,11 +96,11 @@ class Listener:
         for transport in self._http_connections:
             transport.abort()
 
-    def failed(self, remote: str, host: str, reason: str) -> None:
+    def failed(self, remote: str, host: str, reason: str, cause: RefusalCause) -> None:
         """A handshake has failed: tell the owner, and count it against the host."""
         unheard = self.failures.failed(host)
         more = f"; {unheard} more from {host} were hung up on unheard" if unheard else ""
-        self.owner.peer_rejected(remote, reason + more)
+        self.owner.peer_rejected(remote, reason + more, cause)
 
     def track(self, pending: PendingConnection) -> None:
         """It is pending from now on."""
@@ -144,7 +145,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._host, self._remote = (str(name[0]), f"{name[0]}:{name[1]}") if name else ("", "")
         self._release_slot = self._listener.slots.take(self._host)
         if self._release_slot is None:
-            self._reject("too many strangers at a time")
+            self._reject("too many strangers at a time", "too-many")
             return
         self._listener.track(self)
         self._timer = self._loop.call_later(self._listener.owner.hello_timeout_seconds, self._on_timeout)
@@ -207,6 +208,7 @@ class PendingConnection(asyncio.BufferedProtocol):
 
     async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
         """Shake hands; what is said before this returns is only collected."""
+        AlertingContext.alerts_to.set(transport)
         try:
             secure = await self._loop.start_tls(
                 transport,
@@ -219,7 +221,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         except ssl.SSLError as problem:
             _drop_traceback(problem)
             self._detach()
-            self._report_rejection(tls_reason(problem))
+            self._report_rejection(tls_reason(problem), _tls_cause(problem))
             return
         except OSError as problem:
             _drop_traceback(problem)
@@ -244,11 +246,11 @@ class PendingConnection(asyncio.BufferedProtocol):
             if _head_is_complete(self._received) or len(self._received) >= self._listener.limits.http_head_bytes:
                 self._hand_to_http(self._listener.http)
         elif not self._frames:
-            self._reject("speaks no HTTP, on a port that is for HTTP only")
+            self._reject("speaks no HTTP, on a port that is for HTTP only", "no-member")
         elif self._received[0] == TLS_BEGINS:
-            self._reject("speaks TLS, which is not switched on here")
+            self._reject("speaks TLS, which is not switched on here", "tls", OTHER_VERSION_ALERT)
         elif self._listener.failures.unheard(self._host):
-            self._reject("")
+            self._reject("", "too-many")
         elif self._listener.owner.paused:
             assert self._transport is not None
             self._transport.pause_reading()  # a member, which waits until this one goes on
@@ -296,9 +298,9 @@ class PendingConnection(asyncio.BufferedProtocol):
             reason = f"did not finish its request within {owner.hello_timeout_seconds:g} s"
         else:
             reason = f"said no hello within {owner.hello_timeout_seconds:g} s"
-        self._reject(reason, TOO_SLOW if self._secured and spoke_http else b"")
+        self._reject(reason, "too-slow", TOO_SLOW if self._secured and spoke_http else b"")
 
-    def _reject(self, reason: str, last_words: bytes = b"") -> None:
+    def _reject(self, reason: str, cause: RefusalCause, last_words: bytes = b"") -> None:
         """Hang up, after `last_words`; without a reason nobody is told."""
         securing, transport = self._securing is not None, self._transport
         assert transport is not None
@@ -312,11 +314,11 @@ class PendingConnection(asyncio.BufferedProtocol):
                 transport.write(last_words)
             transport.close()
         if reason:
-            self._report_rejection(reason)
+            self._report_rejection(reason, cause)
 
-    def _report_rejection(self, reason: str) -> None:
+    def _report_rejection(self, reason: str, cause: RefusalCause) -> None:
         if not self._listener.failures.unheard(self._host):
-            self._listener.failed(self._remote, self._host, reason)
+            self._listener.failed(self._remote, self._host, reason, cause)
 
     def _detach(self) -> None:
         """Give back the slot and the timer, and end the TLS handshake if it is under way."""
@@ -330,6 +332,11 @@ class PendingConnection(asyncio.BufferedProtocol):
         securing, self._securing = self._securing, None
         if securing is not None and securing is not asyncio.current_task():
             securing.cancel()
+
+
+def _tls_cause(problem: ssl.SSLError) -> RefusalCause:
+    said = (problem.reason or "").lower()
+    return "certificate" if isinstance(problem, ssl.SSLCertVerificationError) or "certificate" in said else "tls"
 
 
 def _drop_traceback(problem: Exception) -> None:

@@ -17,7 +17,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
-from quarterdeck.backend.core.causes import UnreachableCause
+from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import SECOND_US
@@ -60,7 +60,7 @@ class Receiver(Protocol):
 
     def received(self, sender: Address, message: Message) -> None: ...
     def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None: ...
-    def peer_rejected(self, remote: str, reason: str) -> None: ...
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
 
 
 class MemberTransport:
@@ -246,14 +246,14 @@ class MemberTransport:
             self._attach(connection)
         self._receiver.received(sender, message)
 
-    def protocol_error(self, connection: Connection, reason: str, hostile: bool = True) -> None:
+    def protocol_error(self, connection: Connection, reason: str, cause: RefusalCause, hostile: bool = True) -> None:
         if hostile and connection.peer is None:
-            self._listener.failed(connection.remote, connection.host, reason)
+            self._listener.failed(connection.remote, connection.host, reason, cause)
         else:
-            self.peer_rejected(connection.remote, reason)
+            self.peer_rejected(connection.remote, reason, cause)
 
-    def peer_rejected(self, remote: str, reason: str) -> None:
-        self._receiver.peer_rejected(remote, reason)
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
+        self._receiver.peer_rejected(remote, reason, cause)
 
     def lost(self, connection: Connection, reason: str) -> None:
         """Report the end of the pair's connection when nobody wanted it, unless a blackhole keeps us from noticing."""

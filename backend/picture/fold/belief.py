@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import ObstacleCause
+from quarterdeck.backend.core.causes import ObstacleCause, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -88,6 +88,13 @@ class OutOfStep(NamedTuple):
     reason: str
 
 
+class Unusable(NamedTuple):
+    """Why a member looks for others at an address in vain, as a cause and in words."""
+
+    cause: UnreachableCause
+    reason: str
+
+
 @dataclass(slots=True)
 class Belief:
     """What one member believes in its present incarnation; what it believed last, once that incarnation is over."""
@@ -126,6 +133,8 @@ class Belief:
     """The member that the present edition was handed to."""
     remembered: dict[Address, int] = field(default_factory=dict)
     """Where else it looks: addresses off its list that it remembers, and since when it does without them."""
+    unusable: dict[Address, Unusable] = field(default_factory=dict)
+    """Where it looks in vain, and not for silence, as it found last."""
     search: SearchPlan | None = None
     """On a master: when it looks for other clusters, as far as it has said so."""
     cluster_state: ClusterState = "ACTIVE"
@@ -166,7 +175,7 @@ class Belief:
         twin.verdicts, twin.obstacles = dict(self.verdicts), dict(self.obstacles)
         twin.silences = dict(self.silences)
         twin.taking_part, twin.out_of_step = dict(self.taking_part), dict(self.out_of_step)
-        twin.remembered = dict(self.remembered)
+        twin.remembered, twin.unusable = dict(self.remembered), dict(self.unusable)
         twin.leading = self.leading.fork()
         return twin
 

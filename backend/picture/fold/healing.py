@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.picture.fold.belief import Belief, JoinDelay, Obstacle, Resolution, SearchPlan, Verdict
+from quarterdeck.backend.picture.fold.belief import (
+    Belief,
+    JoinDelay,
+    Obstacle,
+    Resolution,
+    SearchPlan,
+    Unusable,
+    Verdict,
+)
 from quarterdeck.backend.picture.fold.partitions import settle_leading
 
 
@@ -99,6 +107,11 @@ def on_protection_changed(belief: Belief, event: events.ProtectionChanged, at: i
     belief.operating, belief.needed = event.operating, event.needed
 
 
+def on_address_unusable(belief: Belief, event: events.AddressUnusable, at: int) -> None:
+    """What is wrong with an address is known until somebody there is on its list."""
+    belief.unusable[event.address] = Unusable(event.cause, event.reason)
+
+
 RECOVERY_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
     events.DisconnectionReported: on_disconnection_reported,
     events.DisconnectionResolved: on_disconnection_resolved,
@@ -111,6 +124,7 @@ RECOVERY_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
     events.MemberMerging: on_member_merging,
     events.SearchPlanned: on_search_planned,
     events.AddressesRemembered: on_addresses_remembered,
+    events.AddressUnusable: on_address_unusable,
     events.JoinListChanged: on_join_list_changed,
     events.ClusterStateChanged: on_cluster_state_changed,
     events.ProtectionChanged: on_protection_changed,
@@ -121,6 +135,8 @@ RECOVERY_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
 def settle_with_list(belief: Belief) -> None:
     """After a new list: what it has made void. A list ends every wait to be let in, and only masters judge."""
     belief.delay = None
+    if belief.unusable:
+        belief.unusable = {who: why for who, why in belief.unusable.items() if who not in belief.listed}
     if belief.held_back:
         belief.held_back = {who: missing for who, missing in belief.held_back.items() if who not in belief.listed}
     if belief.reports:

@@ -83,7 +83,7 @@ class JoinListBoard:
         if remembered := strangers_remembered(belief):
             parts.append(f"remembers {names_text(remembered, name_of)}")
         if silent := self.silent_entries(belief):
-            named = [f"{name_of(one)} ({self.state_of(one)})" for one in silent]
+            named = [f"{name_of(one)} ({self._found_at(belief, one)})" for one in silent]
             parts.append(f"nobody answers at {listed(named, NAMES_SHOWN)}")
         if missing := missing_members(belief):
             parts.append(f"does not list {names_text(missing, name_of)} of its own cluster")
@@ -101,6 +101,11 @@ class JoinListBoard:
             return ""
         belief = self._picture.members.get(self._picture.label_of(address))
         return "never seen" if belief is None else belief.status
+
+    def _found_at(self, belief: Belief, address: Address) -> str:
+        """What this member itself has found there tells more than whether anybody was seen there."""
+        unusable = belief.unusable.get(address)
+        return unusable.reason if unusable is not None else self.state_of(address)
 
     def _names(self, every: Sequence[Address]) -> str:
         shown = ",".join(one_line(self._picture.label_of(one)) for one in every[:NAMES_SHOWN])
@@ -136,6 +141,8 @@ def join_list_facts(picture: Picture, belief: Belief, now_us: int) -> tuple[Fact
     if silent:
         told = ", ".join(f"{name_of(one)} ({board.state_of(one)})" for one in silent)
         facts.append(Fact("", f"{SILENT_GLYPH} nobody answers at {told}", "warning"))
+    for address, found in belief.unusable.items():
+        facts.append(Fact("", f"{SILENT_GLYPH} of no use is {name_of(address)}: {found.reason}", "warning"))
     if missing:
         facts.append(Fact("", f"it does not list {names_text(missing, name_of)} of its own cluster"))
     remembered = [
@@ -147,6 +154,11 @@ def join_list_facts(picture: Picture, belief: Belief, now_us: int) -> tuple[Fact
     if belief.is_master and belief.running:
         facts.append(Fact("looks", _search_text(picture, belief, now_us)))
     return tuple(facts)
+
+
+def unusable_text(belief: Belief) -> str:
+    """Every address of no use, and what this member has found there; empty when there is none."""
+    return "; ".join(f"{address}: {found.reason}" for address, found in belief.unusable.items())
 
 
 def clusters_text(picture: Picture) -> str:

@@ -20,6 +20,7 @@ from quarterdeck.backend.core.partitions.table.replica import packed
 from quarterdeck.backend.member_api import beliefs, partitions
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.migrations import EndedMigration
+from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 from quarterdeck.backend.service.http.face import Face, own_belief, utc_now_us
 from quarterdeck.backend.service.member_log import software_version
 
@@ -263,7 +264,8 @@ def _why(face: Face, belief: Belief) -> str:
     if belief.delay is not None:
         return f"{belief.delay.master} lets it in when its links to {', '.join(belief.delay.missing)} are proven"
     if member.members is None:
-        return NO_LIST
+        unusable = unusable_text(belief)
+        return f"{NO_LIST}; {unusable}" if unusable else NO_LIST
     if not member.is_master:
         return f"it follows {member.master}, and only a master merges; ask that one"
     if belief.merging:

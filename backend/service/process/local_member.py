@@ -114,7 +114,7 @@ class LocalMember:
     def _recorded(self, record: Record) -> None:
         if isinstance(record.event, StrangerRefused):
             self._send_report(
-                PeerRejection(record.event.remote, record.event.reason)
+                PeerRejection(record.event.remote, record.event.reason, record.event.cause)
             )  # told by the cluster, as all others of it
         else:
             self._send_report(EventRecorded(record))

@@ -15,6 +15,7 @@ from uuid import uuid4
 import msgspec
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
 from quarterdeck.backend.core.commands.commands import (
@@ -326,8 +327,8 @@ class MemberService:
         if isinstance(record.event, ListInstalled):
             self.joined.set()
 
-    def peer_rejected(self, remote: str, reason: str) -> None:
-        self.record(StrangerRefused(remote, reason))
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
+        self.record(StrangerRefused(remote, reason, cause))
 
     def ended(self, host: Host, crashed: bool) -> None:
         self.crashed = crashed

@@ -14,7 +14,8 @@ from quarterdeck.backend.core.partitions.table.partition_table import PartitionT
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.safety import WORDS, unsafety_of
-from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.picture.merging.join_list_board import unusable_text
+from quarterdeck.backend.service.http.face import Face, own_belief
 
 
 def why_not_ready(face: Face) -> str:
@@ -25,7 +26,8 @@ def why_not_ready(face: Face) -> str:
     if face.node_state == "PASSIVE" and member.cluster_state != "PASSIVE":
         return "it is about to leave"
     if not member.joined or member.members is None:
-        return "it has not joined a cluster"
+        unusable = unusable_text(own_belief(face))
+        return f"it has not joined a cluster; {unusable}" if unusable else "it has not joined a cluster"
     size, needed = len(member.members.members), member.settings.minimum_cluster_size
     if size < needed:
         return f"it sees {size} of at least {needed} members"

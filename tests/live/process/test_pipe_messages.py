@@ -78,7 +78,7 @@ def test_an_order_is_one_line_and_survives(order: PipeRequest) -> None:
         IncarnationStarted(),
         IncarnationStarted("Address already in use", 98),
         EventRecorded(Record("run", "athens", "life", 1, 2, 3, LIST)),
-        PeerRejection("127.0.0.1:9", 'said "no"\n'),
+        PeerRejection("127.0.0.1:9", 'said "no"\n', "no-member"),
         CommandDone(1),
         CommandDone(2, "athens is no master"),
         CallAnswered(1, Answer(b"\x00\xff\n", keys=("k",))),

@@ -108,7 +108,7 @@ def test_only_one_of_the_two_has_a_secret() -> None:
     with pytest.raises(PeerRejected, match="does not prove that it knows the secret") as refused:
         called().take(said(caller(None).hello))
     assert refused.value.hostile
-    with pytest.raises(PeerRejected, match="no secret is configured here") as refused:
+    with pytest.raises(PeerRejected, match="no secret is configured at the member that it calls") as refused:
         called(None).take(said(caller().hello))
     assert not refused.value.hostile
     with pytest.raises(HandshakeRefused, match="it does not prove that it knows the secret"):
@@ -262,7 +262,7 @@ def test_who_does_not_know_it_is_a_stranger_and_told_so(secret: str, reason: str
             other.say(a, "let me in")
             await until(lambda: other.failed)
             assert a.strangers == [reason]
-            assert other.failed == [(a.address, f"refused: {reason}")]
+            assert other.failed == [(a.address, f"it refuses this member, which {reason}")]
             assert not a.got and not a.transport.connected
             other.transport.abort()
 
@@ -286,7 +286,7 @@ def test_who_is_called_and_does_not_know_it_is_not_believed() -> None:
             server = await asyncio.start_server(pretend, host, int(port))
             a.say(b, "trust")
             await until(lambda: a.failed)
-            assert a.failed == [(b.address, "refused: it does not know the secret of the cluster")]
+            assert a.failed == [(b.address, "this member refuses it: it does not know the secret of the cluster")]
             server.close()
 
     run(story)

@@ -132,7 +132,7 @@ def test_another_authority_is_not_believed_by_either_side(authority: Authority, 
                 other.transport.abort()
             await until(lambda: a.strangers)
             assert failed[0].startswith("TLS: its certificate is not accepted: ")
-            assert failed[1] == "the connection was closed during the handshake"
+            assert failed[1] == "TLS: it does not accept the certificate of this member: unknown ca"
             assert causes == ["rejected", "rejected"]
             (reason,) = a.strangers
             assert reason.startswith("TLS: its certificate is not accepted: ")
@@ -159,10 +159,12 @@ def test_one_side_only_speaks_tls(authority: Authority) -> None:
             await plain.transport.listen()
             plain.say(a, "in clear")
             await until(lambda: plain.failed and a.strangers)
-            assert a.strangers == ["TLS: wrong version number"]
+            other_version = "the other side speaks no TLS, or none that is spoken here"
+            assert a.strangers == [f"TLS: {other_version} (wrong version number)"]
+            assert plain.failed == [(a.address, "it speaks TLS, which is not switched on at this member")]
             a.say(plain, "encrypted")
             await until(lambda: a.failed and plain.strangers)
-            assert a.failed == [(b.address, "connection closed by the other side")]
+            assert a.failed == [(b.address, f"TLS: {other_version} (tlsv1 alert protocol version)")]
             assert plain.strangers == ["speaks TLS, which is not switched on here"]
             assert {*a.causes, *plain.causes} == {"rejected"}
             plain.transport.abort()

@@ -22,6 +22,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     Hello,
     Welcome,
     impostor_reason,
+    refusal_of,
     rejection_of,
 )
 
@@ -94,22 +95,23 @@ def test_messages_come_back_as_they_went() -> None:
     ],
 )
 def test_who_is_a_stranger(hello: Hello, reason: str | None) -> None:
-    found = rejection_of(hello, OURS)
-    assert found is None if reason is None else found is not None and reason in found.reason
+    found = refusal_of(hello, OURS)
+    assert found is None if reason is None else found is not None and reason in found[1]
 
 
 @pytest.mark.parametrize(
-    ("hello", "cause"),
+    ("hello", "cause", "told"),
     [
-        (Hello(PROTOCOL_VERSION, "prod", THERE, "u"), "other-cluster"),
-        (Hello(9, "prod", THERE, "u"), "rejected"),
-        (Hello(PROTOCOL_VERSION, "dev", HERE, "u"), "itself"),
-        (Hello(PROTOCOL_VERSION, "dev", THERE, "u", b"n" * 16), "rejected"),
+        (Hello(PROTOCOL_VERSION, "prod", THERE, "u"), "other-cluster", "other-cluster"),
+        (Hello(9, "prod", THERE, "u"), "other-version", "rejected"),
+        (Hello(PROTOCOL_VERSION, "dev", HERE, "u"), "itself", "itself"),
+        (Hello(PROTOCOL_VERSION, "dev", THERE, "u", b"n" * 16), "secret", "rejected"),
     ],
 )
-def test_a_rejection_says_what_the_one_who_dialled_may_make_of_it(hello: Hello, cause: str) -> None:
-    found = rejection_of(hello, OURS)
-    assert found is not None and found.cause == cause
+def test_a_rejection_says_what_the_one_who_dialled_may_make_of_it(hello: Hello, cause: str, told: str) -> None:
+    found = refusal_of(hello, OURS)
+    assert found is not None and found[0] == cause
+    assert rejection_of(*found).cause == told
 
 
 def test_somebody_else_at_the_dialled_address_is_an_impostor() -> None:

@@ -17,6 +17,7 @@ from uvicorn.server import ServerState
 from websockets.asyncio.client import connect
 
 from quarterdeck.backend.core.address import port_of
+from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT
 from quarterdeck.backend.live.transport.frames import frame_of
 from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, Hello
 from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, Limits
@@ -196,7 +197,7 @@ def test_tls_where_none_is_spoken_is_called_by_its_name() -> None:
     async def story() -> None:
         async with net(http=echo) as world:
             a = world.members[0]
-            assert await ask(a.address, b"\x16\x03\x01\x02\x00") == b""
+            assert await ask(a.address, b"\x16\x03\x01\x02\x00") == OTHER_VERSION_ALERT
             assert a.strangers == ["speaks TLS, which is not switched on here"]
 
     run(story)

@@ -73,7 +73,9 @@ def test_another_cluster_is_refused_on_both_sides() -> None:
             other.say(a, "1")
             await until(lambda: other.failed)
             assert a.strangers == ["belongs to the cluster 'prod', not 'dev'"]
-            assert other.failed == [(a.address, "refused: belongs to the cluster 'prod', not 'dev'")]
+            assert other.failed == [
+                (a.address, "it refuses this member, which belongs to the cluster 'prod', not 'dev'")
+            ]
             assert other.causes == ["other-cluster"]
             assert not a.got
             other.transport.abort()

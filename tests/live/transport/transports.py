@@ -10,7 +10,7 @@ from random import Random
 from typing import TypedDict, Unpack
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.causes import UnreachableCause
+from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.messages import JoinRefused, Message
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
@@ -57,7 +57,7 @@ class Member:
         self.failed.append((address, reason))
         self.causes.append(cause)
 
-    def peer_rejected(self, remote: str, reason: str) -> None:
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         self.strangers.append(reason)
 
     def say(self, other: Member, *words: str) -> None:

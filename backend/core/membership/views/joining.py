@@ -294,15 +294,15 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
 def _may_form_alone(state: Membership, search: JoinSearch) -> bool:
     """Whether this member may form a cluster although nobody whom it has asked answers.
 
-    A host that does not resolve is as good as not named, and so is a cluster of another name. A member that everybody refuses has
+    A host that does not resolve is as good as not named, and so is a cluster of another name. A member that is refused has
     something to be mended, and a cluster of its own would hide that.
     """
     causes = {address: search.unreachable[address].cause for address in search.targets}
+    if any(address in state.unusable and state.unusable[address].cause == "rejected" for address in causes):
+        return False
     others = [cause for cause in causes.values() if cause not in ("unresolvable", "other-cluster", "itself")]
     if not others:
         return True
-    if all(cause == "rejected" for cause in others):
-        return False
     named = [one for one in state.join_list if causes.get(one) != "unresolvable"]
     return not named or any(one == state.address or causes.get(one) == "itself" for one in named)
 

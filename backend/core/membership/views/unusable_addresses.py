@@ -15,6 +15,8 @@ from quarterdeck.backend.core.membership.state import Membership
 def on_unreachable(state: Membership, now: int, address: Address, found: Reason[UnreachableCause]) -> None:
     """The transport could not reach `address`."""
     known = state.unusable.get(address)
+    if found.cause == "no-member" and known is not None and known.cause == "rejected":
+        return  # a member that has refused this one need not say so each time
     if found.cause in ("no-answer", "itself"):
         state.unusable.pop(address, None)
     elif known is None or known.cause != found.cause:

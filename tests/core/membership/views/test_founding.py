@@ -13,9 +13,10 @@ from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of
 REASONS: dict[UnreachableCause, str] = {
     "no-answer": "connection refused",
     "unresolvable": "the name of the host does not resolve",
-    "other-cluster": "refused: belongs to the cluster 'prod', not 'dev'",
-    "rejected": "refused: does not know the secret of the cluster",
-    "itself": "refused: claims to be itself",
+    "other-cluster": "it refuses this member, which belongs to the cluster 'prod', not 'dev'",
+    "rejected": "it refuses this member, which does not know the secret of the cluster",
+    "no-member": "no member answers there: it announced a frame of 1213486160 bytes; the limit is 4096",
+    "itself": "it refuses this member, which claims to be itself",
 }
 
 
@@ -91,6 +92,29 @@ def test_whom_everybody_refuses_forms_none_though_it_is_named() -> None:
     live(world, 70, A="rejected", B="rejected")
     assert not world.seen("X", ListInstalled)
     assert world.seen("X", JoinFailed)[0].reasons == dict.fromkeys(map(address_of, "AB"), REASONS["rejected"])
+
+
+def test_one_that_refuses_is_enough_when_the_rest_is_silent() -> None:
+    world = joiner("AXB", A="rejected", B="no-answer")
+    live(world, 70, A="rejected", B="no-answer")
+    assert not world.seen("X", ListInstalled) and world.seen("X", JoinFailed)
+
+
+def test_a_refusal_is_not_forgotten_when_the_one_who_refused_hangs_up_unheard() -> None:
+    world = joiner("AXB", A="rejected", B="no-answer")
+    live(world, 70, A="no-member", B="no-answer")
+    assert not world.seen("X", ListInstalled)
+    assert [event.cause for event in world.seen("X", AddressUnusable)] == ["rejected"]
+
+
+def test_it_is_forgotten_when_nobody_is_there_any_more() -> None:
+    world = joiner("AX", A="rejected")
+    live(world, 15, A="no-answer")
+    assert world.list_of("X") == (1, "X")
+
+
+def test_who_is_no_member_keeps_nobody_from_founding() -> None:
+    assert joiner("AXB", A="no-member", B="no-answer").list_of("X") == (1, "X")
 
 
 def test_two_that_name_only_each_other_agree_to_form_a_cluster() -> None:
