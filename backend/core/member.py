@@ -55,7 +55,6 @@ from quarterdeck.backend.core.membership.handlers import (
     MEMBERSHIP_TIMER_HANDLERS,
 )
 from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
-from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership, Stopwatch
 from quarterdeck.backend.core.membership.views import joining, minimum_cluster_size, unusable_addresses
 from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.messages import Leave
@@ -63,29 +62,40 @@ from quarterdeck.backend.core.partitions import graceful_shutdown, master_role
 from quarterdeck.backend.core.partitions.arrangement import arrangement_request
 from quarterdeck.backend.core.partitions.handlers import PARTITION_MESSAGE_HANDLERS, PARTITION_TIMER_HANDLERS
 from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.core.state.context import Context, MemberConfiguration, Stopwatch
+from quarterdeck.backend.core.state.member_state import MemberState
 
 __all__ = ["MemberConfiguration", "MemberMachine"]
 
 NOTHING: tuple[Effect, ...] = ()
 
-MESSAGE_HANDLERS = {**MEMBERSHIP_MESSAGE_HANDLERS, **PARTITION_MESSAGE_HANDLERS, **DATA_MESSAGE_HANDLERS}
-TIMER_HANDLERS = {**MEMBERSHIP_TIMER_HANDLERS, **PARTITION_TIMER_HANDLERS, **DATA_TIMER_HANDLERS}
+MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] = {
+    **MEMBERSHIP_MESSAGE_HANDLERS,
+    **PARTITION_MESSAGE_HANDLERS,
+    **DATA_MESSAGE_HANDLERS,
+}
+TIMER_HANDLERS: dict[str, Callable[[MemberState, int], None]] = {
+    **MEMBERSHIP_TIMER_HANDLERS,
+    **PARTITION_TIMER_HANDLERS,
+    **DATA_TIMER_HANDLERS,
+}
 
 
 class MemberMachine:
     """One member, through all its incarnations: a merge begins another one, with another uuid."""
 
-    __slots__ = ("_inspection", "_state", "timers")
+    __slots__ = ("_context", "_inspection", "_state", "timers")
 
     def __init__(
         self, member_configuration: MemberConfiguration, randomness: Randomness, stopwatch: Stopwatch | None = None
     ) -> None:
         """`stopwatch` guards a live member against long computations; a simulated one has none."""
-        self._take(Membership(member_configuration, randomness, stopwatch))
+        self._take(MemberState.born(Context(member_configuration, stopwatch), randomness))
 
-    def _take(self, state: Membership) -> None:
+    def _take(self, state: MemberState) -> None:
         self._state = state
-        state.services = (MapService(state),)
+        self._context = state.context
+        self._context.services = (MapService(state),)
         self._inspection = Inspection(state)
         self.timers = state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
@@ -124,12 +134,12 @@ class MemberMachine:
     ) -> MemberMachine:
         """A member that goes on from `snapshot`, which one of the same configuration has made; `randomness` may be another."""
         machine = cls.__new__(cls)
-        machine._take(snapshots.thaw(snapshot, member_configuration, randomness))
+        machine._take(snapshots.thaw(snapshot, Context(member_configuration), randomness))
         return machine
 
-    def canonical(self) -> str:
-        """A text that two members share only if, at the same time, they have the same future."""
-        return snapshots.canonical(self._state)
+    def canonical(self, now: int) -> str:
+        """A text that two members share only if they have the same future, from their times `now` on."""
+        return snapshots.canonical(self._state, now)
 
     def step(self, now: int, input: Input) -> Sequence[Effect]:
         """Tell the member `input` at the time `now`, and return what it wants done.
@@ -141,7 +151,7 @@ class MemberMachine:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
             message = input.message
             MESSAGE_HANDLERS[type(message)](state, now, input.sender, message)
-            if state.effects or state.departing_for is not None:
+            if self._context.effects or state.departing_for is not None:
                 return conclude(state, now)
             return NOTHING
         handler = INPUT_HANDLERS.get(type(input))
@@ -152,13 +162,13 @@ class MemberMachine:
         return NOTHING
 
 
-def conclude(state: Membership, now: int) -> Sequence[Effect]:
+def conclude(state: MemberState, now: int) -> Sequence[Effect]:
     """Let what has changed in this step have its consequences in the other chapters, and return the effects of it all.
 
     An incarnation that is to end, in a merge or because nothing keeps it any more, ends here, when no handler is at work on it.
     """
     partitions = state.partitions
-    if state.members is not partitions.members or state.standing is not partitions.standing:
+    if state.members != partitions.members or state.standing != partitions.standing:
         master_role.follow(state, now)
         on_list_changed(state, now)
     if partitions.master_role is not None or (state.members is not None and state.is_master):
@@ -171,12 +181,11 @@ def conclude(state: Membership, now: int) -> Sequence[Effect]:
         _leave(state, now)
     elif state.departing_for is not None:
         _merge_into(state, now, state.departing_for)
-    effects = state.effects
-    state.effects = []
+    effects, state.context.effects = state.context.effects, []
     return effects
 
 
-def _leave(state: Membership, now: int) -> None:
+def _leave(state: MemberState, now: int) -> None:
     """Say goodbye to everybody and end this incarnation for good."""
     on_incarnation_end(state, now, "the member stops", for_good=True)
     mastership_claim.abandon(state, now, "stopping", "asked to stop")
@@ -186,7 +195,7 @@ def _leave(state: Membership, now: int) -> None:
     state.departing_for = None
 
 
-def _merge_into(state: Membership, now: int, target: Address) -> None:
+def _merge_into(state: MemberState, now: int, target: Address) -> None:
     """End this incarnation and begin another, which brings its data along."""
     on_incarnation_end(state, now, "the member merges into another cluster", for_good=False)
     merge_entries = merging_entries.collect(state)
@@ -200,21 +209,21 @@ def _merge_into(state: Membership, now: int, target: Address) -> None:
 # What each input does
 
 
-def _on_start(state: Membership, now: int, _: Start) -> None:
+def _on_start(state: MemberState, now: int, _: Start) -> None:
     configured = state.member_configuration
     settings = configured.settings.not_as_documented()
     state.record(now, MemberStarted(configured.address, configured.lite, configured.join_list, settings=settings))
     joining.begin(state, now)
 
 
-def _on_peer_unreachable(state: Membership, now: int, input: PeerUnreachable) -> None:
+def _on_peer_unreachable(state: MemberState, now: int, input: PeerUnreachable) -> None:
     found: Reason[UnreachableCause] = Reason(input.cause, input.reason)
     unusable_addresses.on_unreachable(state, now, input.address, found)
     joining.on_unreachable(state, now, input.address, found)
     connection_loss.on_unreachable(state, now, input.address, input.reason)
 
 
-def _on_tick(state: Membership, now: int, _: Tick) -> None:
+def _on_tick(state: MemberState, now: int, _: Tick) -> None:
     timers = state.timers
     while timers.earliest <= now:
         name = timers.take_earliest()
@@ -226,11 +235,11 @@ def _on_tick(state: Membership, now: int, _: Tick) -> None:
             ADDRESS_TIMER_HANDLERS[prefix + colon](state, now, Address(address))
 
 
-def _on_call(state: Membership, now: int, input: Call) -> None:
+def _on_call(state: MemberState, now: int, input: Call) -> None:
     map_calls.call(state, now, input.number, input.operation, input.watched)
 
 
-def _on_stop(state: Membership, now: int, _: StopMember) -> None:
+def _on_stop(state: MemberState, now: int, _: StopMember) -> None:
     """First let the others take over what only this member may hold (behaviour 8.14); asked a second time, do not wait."""
     if state.partitions.draining_until_us is None and graceful_shutdown.must_drain(state):
         graceful_shutdown.begin_drain(state, now)
@@ -238,48 +247,48 @@ def _on_stop(state: Membership, now: int, _: StopMember) -> None:
         _leave(state, now)
 
 
-def _on_stop_cluster(state: Membership, now: int, _: StopCluster) -> None:
+def _on_stop_cluster(state: MemberState, now: int, _: StopCluster) -> None:
     state.partitions.cluster_stops = True
     _leave(state, now)
 
 
-def _on_suspect_member(state: Membership, now: int, input: SuspectMember) -> None:
+def _on_suspect_member(state: MemberState, now: int, input: SuspectMember) -> None:
     label, address = state.member_configuration.label, Address(input.suspect)
     if address not in state.peers:
         raise CommandRefused(f"{label} has no other member {address} on its list")
     suspicion.suspect(state, now, address, Evidence("ordered", "an operator said so"))
 
 
-def _on_set_join_list(state: Membership, now: int, input: SetJoinList) -> None:
+def _on_set_join_list(state: MemberState, now: int, input: SetJoinList) -> None:
     runtime_join_list.edit(state, now, tuple(map(Address, input.addresses)))
 
 
-def _on_change_state(state: Membership, now: int, input: ChangeState) -> None:
+def _on_change_state(state: MemberState, now: int, input: ChangeState) -> None:
     cluster_state.request(state, now, input.state)
 
 
-def _on_search_clusters(state: Membership, now: int, _: SearchClusters) -> None:
+def _on_search_clusters(state: MemberState, now: int, _: SearchClusters) -> None:
     if not state.is_master:
         master = state.master or "another member"
         raise CommandRefused(f"{state.member_configuration.label} is no master; ask {master}")
     cluster_search.search(state, now)
 
 
-def _on_set_properties(state: Membership, now: int, input: SetProperties) -> None:
+def _on_set_properties(state: MemberState, now: int, input: SetProperties) -> None:
     """What is under way goes on as it began, and timers that are set keep their times, but for those of heartbeats."""
     try:
-        state.settings = state.settings.changed_at_runtime(input.properties)
+        settings = state.settings.changed_at_runtime(input.properties)
     except BadProperty as problem:
         raise CommandRefused(str(problem)) from problem
     state.record(now, SettingsChanged({name: str(value) for name, value in input.properties.items()}))
-    heartbeats.take_new_times(state, now)
+    heartbeats.take_settings(state, now, settings)
 
 
-def _on_arrange_partitions(state: Membership, now: int, _: ArrangePartitions) -> None:
+def _on_arrange_partitions(state: MemberState, now: int, _: ArrangePartitions) -> None:
     arrangement_request.ask_for_arrangement(state, now)
 
 
-INPUT_HANDLERS: dict[type, Callable[[Membership, int, Any], None]] = {
+INPUT_HANDLERS: dict[type, Callable[[MemberState, int, Any], None]] = {
     Start: _on_start,
     PeerUnreachable: _on_peer_unreachable,
     Tick: _on_tick,
@@ -296,22 +305,22 @@ INPUT_HANDLERS: dict[type, Callable[[Membership, int, Any], None]] = {
 """Which handler answers which input. Messages have tables of their own."""
 
 
-def _on_operate(state: Membership, _: Operate) -> None:
+def _on_operate(state: MemberState, _: Operate) -> None:
     minimum_cluster_size.check_operation(state)
 
 
-def _on_heartbeats_elided(state: Membership, input: HeartbeatsElided) -> None:
+def _on_heartbeats_elided(state: MemberState, input: HeartbeatsElided) -> None:
     for address, at_us in input.heard_us.items():
         peer = state.peers.get(address)
         if peer is not None and peer.detector.last_heard_us < at_us:
             peer.detector.heard(at_us)
 
 
-def _on_peers_heard_since(state: Membership, input: PeersHeardSince) -> None:
+def _on_peers_heard_since(state: MemberState, input: PeersHeardSince) -> None:
     state.all_heard_until_us = max(state.all_heard_until_us, input.since_us + state.late_after_us)
 
 
-INERT_INPUT_HANDLERS: dict[type, Callable[[Membership, Any], None]] = {
+INERT_INPUT_HANDLERS: dict[type, Callable[[MemberState, Any], None]] = {
     Operate: _on_operate,
     HeartbeatsElided: _on_heartbeats_elided,
     PeersHeardSince: _on_peers_heard_since,

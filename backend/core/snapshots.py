@@ -7,81 +7,144 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership
-from quarterdeck.backend.core.membership.views.identity import Randomness
+from quarterdeck.backend.core.membership.views.identity import Randomness, drawn_from
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.core.state.context import Context
+from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.timers import NEVER, Deadline, Instant
 
-NOT_KEPT = ("member_configuration", "services", "effects", "stopwatch", "heartbeat_round")
-"""What is the same for every state of a member, what is empty between two steps, and what is made again when it is wanted."""
+KEPT = tuple(one.name for one in fields(MemberState) if one.compare)
+"""All that is state: not the context."""
 
-HISTORY = frozenset({*NOT_KEPT, "_records"})
+HISTORY = frozenset({"record_count"})
 """What tells how a member came to where it is, and decides about nothing that it does."""
 
 
-def freeze(state: Membership) -> bytes:
+def freeze(state: MemberState) -> bytes:
     """Everything that `state` has between two steps, in a form that outlives all changes."""
-    kept = {name: getattr(state, name) for name in Membership.__slots__ if name not in NOT_KEPT}
-    return pickle.dumps(kept, protocol=pickle.HIGHEST_PROTOCOL)
+    return pickle.dumps(tuple(getattr(state, name) for name in KEPT), protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def thaw(frozen: bytes, member_configuration: MemberConfiguration, randomness: Randomness | None = None) -> Membership:
-    """A state of its own, as it was when it was frozen, but for its `randomness` if another one is given.
-
-    `services` are for the caller to set.
-    """
-    state = Membership.__new__(Membership)
-    state.member_configuration, state.stopwatch = member_configuration, None
-    state.effects, state.heartbeat_round = [], None
-    for name, value in pickle.loads(frozen).items():
+def thaw(frozen: bytes, context: Context, randomness: Randomness | None = None) -> MemberState:
+    """A state of its own, as it was when it was frozen, but for its `randomness` if another one is given."""
+    state = MemberState.__new__(MemberState)
+    state.context = context
+    for name, value in zip(KEPT, pickle.loads(frozen), strict=True):
         setattr(state, name, value)
     if randomness is not None:
-        state.randomness = randomness
+        state.randomness = drawn_from(randomness)
     return state
 
 
-def canonical(state: Membership) -> str:
-    """A text that two states of a member share only if, at the same time, they have the same future.
+def canonical(state: MemberState, now: int) -> str:
+    """A text that two states share only if they have the same future, each from its own time `now` on.
 
-    Times are not made relative. Sets have no order; that of a dictionary counts, so that some equal states are told apart.
+    Times are relative to `now`; 0 leaves them as they are. Sets have no order; that of a dictionary counts, so that some equal
+    states are told apart.
     """
-    return repr(tuple(_plain(getattr(state, name)) for name in Membership.__slots__ if name not in HISTORY))
+    return repr(_plain(MemberState)(state, now))
 
 
-def _plain(value: Any) -> Any:
-    """The same as tuples, texts, numbers and frozen structs, without the records that brought it about."""
-    kind = type(value)
-    if kind in (int, str, bool, float, bytes, type(None)) or isinstance(value, str):
-        return value
-    if kind is RecordId:
-        return None
-    if kind is Settings:
-        return _settings_text(value)
-    if isinstance(value, Struct) and value.__struct_config__.frozen and "because" not in value.__struct_fields__:
-        return value
-    if isinstance(value, Mapping):
-        return tuple((_plain(key), _plain(one)) for key, one in value.items())
-    if isinstance(value, Set):
-        return tuple(sorted((_plain(one) for one in value), key=repr))
-    if isinstance(value, Sequence | deque):
-        return tuple(map(_plain, value))
-    return (kind.__name__, *(_plain(getattr(value, name)) for name in _field_names(value)))
+Plain = Callable[[Any, int], Any]
+"""What makes of a value, at a time, tuples, texts, numbers and frozen structs without times: no records that brought it about."""
 
 
-_settings_text = cache(repr)
+@cache
+def _plain(declared: Any) -> Plain:
+    """How values of the type `declared` are made plain: derived once from what it declares."""
+    origin, inner = get_origin(declared), get_args(declared)
+    kind = origin or declared
+    found: Plain = _unchanged
+    if declared in SPECIAL:
+        found = SPECIAL[declared]
+    elif origin is Annotated:
+        found = _plain(inner[0])
+    elif origin in (Union, UnionType):
+        found = _one_of(inner)
+    elif not isinstance(kind, type) or kind in (int, str, bytes, bool, float):
+        pass
+    elif issubclass(kind, Mapping):
+        found = _mapping(_plain(inner[0]), _plain(inner[1]))
+    elif issubclass(kind, Set):
+        found = _set(_plain(inner[0]))
+    elif kind is tuple and inner[-1] is not Ellipsis:
+        found = _tuple(tuple(map(_plain, inner)))
+    elif inner and issubclass(kind, Sequence | deque):
+        found = _sequence(_plain(inner[0]))
+    elif is_dataclass(kind) or issubclass(kind, Struct | tuple):
+        found = _record(kind)
+    return found
+
+
+def _unchanged(value: Any, now: int) -> Any:
+    return value
+
+
+def _relative(value: int, now: int) -> int | None:
+    return value - now if 0 < value < NEVER else None if value else 0
+
+
+_settings_text: Callable[[Settings], str] = cache(repr)
 """Settings seldom change, and have many fields."""
 
+SPECIAL: dict[Any, Plain] = {
+    Instant: _relative,
+    Deadline: lambda value, now: max(value - now, 0) if value < NEVER else None,
+    RecordId: lambda value, now: None,
+    Settings: lambda value, now: _settings_text(value),
+}
 
-def _field_names(value: Any) -> Sequence[str]:
-    if isinstance(value, Struct):
-        return value.__struct_fields__
-    if is_dataclass(value):
-        return [one.name for one in fields(value)]
-    return [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())] or list(vars(value))
+
+def _one_of(kinds: Sequence[Any]) -> Plain:
+    """One of several types, or None."""
+    by_kind = {get_origin(one) or one: _plain(one) for one in kinds}
+    if all(plain is _unchanged for plain in by_kind.values()):
+        return _unchanged
+    others = [plain for kind, plain in by_kind.items() if kind is not NoneType]
+    if len(others) == 1:
+        (only,) = others
+        return lambda value, now: None if value is None else only(value, now)
+    return lambda value, now: by_kind[type(value)](value, now)
+
+
+def _mapping(key: Plain, value: Plain) -> Plain:
+    if key is value is _unchanged:
+        return _unchanged
+    return lambda pairs, now: tuple([(key(one, now), value(other, now)) for one, other in pairs.items()])
+
+
+def _set(element: Plain) -> Plain:
+    return lambda elements, now: tuple(sorted([element(one, now) for one in elements], key=repr))
+
+
+def _sequence(element: Plain) -> Plain:
+    if element is _unchanged:
+        return _unchanged
+    return lambda elements, now: tuple([element(one, now) for one in elements])
+
+
+def _tuple(places: tuple[Plain, ...]) -> Plain:
+    if all(one is _unchanged for one in places):
+        return _unchanged
+    return lambda value, now: tuple([place(one, now) for place, one in zip(places, value, strict=True)])
+
+
+def _record(kind: type) -> Plain:
+    """A data class, a struct or a named tuple, by what its fields declare."""
+    hints = get_type_hints(kind, include_extras=True)
+    if is_dataclass(kind):
+        hints = {one.name: hints[one.name] for one in fields(kind) if one.compare and one.name not in HISTORY}
+    places = tuple((name, _plain(declared)) for name, declared in hints.items())
+    if issubclass(kind, Struct) and kind.__struct_config__.frozen and all(one is _unchanged for _, one in places):
+        return _unchanged
+    title = kind.__name__
+    return lambda value, now: (title, *[place(getattr(value, name), now) for name, place in places])

@@ -12,7 +12,6 @@ from quarterdeck.backend.core.data.map_service import MapService, entries_of
 from quarterdeck.backend.core.effects import Answered, Happened, Transmit
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector, Peer
-from quarterdeck.backend.core.membership.state import MemberConfiguration, Membership
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
@@ -20,9 +19,11 @@ from quarterdeck.backend.core.partitions.migration.migration import Migration
 from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint, MigrationEvent
 from quarterdeck.backend.core.partitions.state import ActiveMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.partition_table import empty_table
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, VersionedRow, index_of
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.core.state.context import Context, MemberConfiguration
+from quarterdeck.backend.core.state.member_state import MemberState
 from tests.core.stepped_cluster import address_of, name_of, training_settings
 
 
@@ -35,7 +36,7 @@ class MapNetwork:
         self.now = 0
         self.settings = settings or training_settings(partition_count=len(rows))
         self.utc_origin_us = utc_origin_us
-        self.states: dict[str, Membership] = {}
+        self.states: dict[str, MemberState] = {}
         self.sent: list[tuple[str, str, Message]] = []
         self.answers: dict[int, Answer] = {}
         self.events: dict[str, list[Event]] = {}
@@ -52,12 +53,12 @@ class MapNetwork:
             if rows:
                 self.learn(name)
 
-    def born(self, name: str) -> Membership:
+    def born(self, name: str) -> MemberState:
         member_configuration = MemberConfiguration(
             "test", name, address_of(name), (), self.settings, self.utc_origin_us
         )
-        state = self.states[name] = Membership(member_configuration, Random(ord(name)))
-        state.services = (MapService(state),)
+        state = self.states[name] = MemberState.born(Context(member_configuration), Random(ord(name)))
+        state.context.services = (MapService(state),)
         self.events[name] = []
         return state
 
@@ -94,7 +95,7 @@ class MapNetwork:
         """A member hears of the whole table."""
         state = self.states[name]
         if state.partitions.table is None:
-            state.partitions.table = PartitionTable(len(self.rows), self.width)
+            state.partitions.table = empty_table(len(self.rows), self.width)
         rows = [VersionedRow(*one) for one in zip(range(len(self.rows)), self.versions, self.rows, strict=True)]
         learn(state, self.now, rows, (), author="", cause="published")
         handlers.on_table_changed(state, self.now)
@@ -136,7 +137,7 @@ class MapNetwork:
 
     def take(self, name: str) -> None:
         state = self.states[name]
-        effects, state.effects = state.effects, []
+        effects, state.context.effects = state.context.effects, []
         for effect in effects:
             if isinstance(effect, Transmit):
                 self.sent += [(name, name_of(address), message) for address, message in effect.deliveries]
@@ -233,12 +234,12 @@ class MapNetwork:
             state = self.states[name]
             event = self.event(name, migration, endpoint)
             state.partitions.active[migration.partition] = ActiveMigration(migration, event)
-            for service in state.services:
+            for service in state.context.services:
                 service.before(self.now, event)
         return self.chunks_of(owner, migration.partition)
 
     def chunks_of(self, owner: str, partition: int) -> Iterator[bytes]:
-        service = self.states[owner].services[0]
+        service = self.states[owner].context.services[0]
         cursor = service.begin_copy(partition)
         while chunk := service.next_chunk(partition, cursor, self.settings.transfer_chunk_bytes):
             yield chunk
@@ -248,7 +249,7 @@ class MapNetwork:
         state = self.states[name_of(migration.destination.address)]
         event = state.partitions.active[migration.partition].event
         for number, chunk in enumerate(chunks, start=1):
-            if state.services[0].receive(self.now, event, chunk):
+            if state.context.services[0].receive(self.now, event, chunk):
                 return number
         raise AssertionError("the destination never had enough")
 

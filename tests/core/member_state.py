@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from quarterdeck.backend.core import member
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.member import MemberMachine
-from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.state.member_state import MemberState
 
 
-def state_of(machine: MemberMachine) -> Membership:
+def state_of(machine: MemberMachine) -> MemberState:
     """The state inside `machine`, to be handed to a handler or to be changed. After a change `conclude` belongs."""
     return machine._state
 

@@ -102,7 +102,7 @@ class SteppedCluster:
             self._lead_since_long(state)
             state.last_round_us = self.now
             state.timers.set(heartbeats.HEARTBEAT, self.now + self.settings.heartbeat_interval_us)
-            state.effects.clear()
+            state.context.effects.clear()
 
     def _lead_since_long(self, state: Membership) -> None:
         """A master put together by hand has nothing to find out about partitions any more."""

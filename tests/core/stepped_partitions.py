@@ -101,7 +101,7 @@ class SteppedPartitions(SteppedCluster):
         for name in names:
             self.ghosts[name] = FakeService()
             self.ghosts[name].life = self.machines[name].uuid
-            state_of(self.machines[name]).services = (self.ghosts[name],)
+            state_of(self.machines[name]).context.services = (self.ghosts[name],)
 
     def arranged(self, names: str) -> None:
         """A settled cluster with a table and data in every replica; all is quiet."""

@@ -21,9 +21,9 @@ from quarterdeck.backend.core.data.messages import (
 )
 from quarterdeck.backend.core.data.replication import anti_entropy, backups, replica_sending, replica_sync
 from quarterdeck.backend.core.data.state import MERGING
-from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.state.member_state import MemberState
 
-DATA_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
+DATA_MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] = {
     MapCall: map_owner.on_map_call,
     MapAnswer: call_results.on_map_answer,
     BackupWrite: backups.on_backup_write,
@@ -36,7 +36,7 @@ DATA_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None
 }
 """Which handler answers which message."""
 
-DATA_TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
+DATA_TIMER_HANDLERS: dict[str, Callable[[MemberState, int], None]] = {
     call_results.CALLS: map_calls.on_calls_timer,
     call_results.READY: map_calls.on_ready_timer,
     backups.BACKUPS: backups.on_backups_timer,
@@ -48,7 +48,7 @@ DATA_TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
 """Which handler answers which timer."""
 
 
-def on_table_changed(state: Membership, now: int) -> None:
+def on_table_changed(state: MemberState, now: int) -> None:
     """The member's table is another one now, and every `placed` that follows from it has been said."""
     if state.partitions.table is None:
         return
@@ -60,13 +60,13 @@ def on_table_changed(state: Membership, now: int) -> None:
     state.partitions.changed_rows.clear()
 
 
-def on_list_changed(state: Membership, now: int) -> None:
+def on_list_changed(state: MemberState, now: int) -> None:
     """The member has installed another member list."""
     anti_entropy.on_list_changed(state, now)
     merging_entries.begin_when_ready(state, now)
 
 
-def on_incarnation_end(state: Membership, now: int, reason: str, *, for_good: bool) -> None:
+def on_incarnation_end(state: MemberState, now: int, reason: str, *, for_good: bool) -> None:
     """This incarnation is about to end, `for_good` unless it merges into another cluster: all calls end with a problem."""
     map_calls.end_all(state, now, reason)
     if for_good:

@@ -11,8 +11,8 @@ from quarterdeck.backend.core.data.replication import (
     store_transfer,
 )
 from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
+from quarterdeck.backend.core.state.member_state import MemberState
 
 
 class MapService:
@@ -20,7 +20,7 @@ class MapService:
 
     __slots__ = ("_state",)
 
-    def __init__(self, state: Membership) -> None:
+    def __init__(self, state: MemberState) -> None:
         self._state = state
 
     @property
@@ -85,12 +85,12 @@ class MapService:
             backups.begin_owning(state, now, partition)
 
 
-def held_partitions(state: Membership) -> tuple[int, ...]:
+def held_partitions(state: MemberState) -> tuple[int, ...]:
     """The partitions of which this member holds a store."""
     return tuple(sorted(state.data.stores))
 
 
-def entries_of(state: Membership, partition: int) -> dict[tuple[str, str], bytes]:
+def entries_of(state: MemberState, partition: int) -> dict[tuple[str, str], bytes]:
     """By map and key, what this member holds in the partition; nothing if it holds none."""
     store = state.data.stores.get(partition)
     maps = {} if store is None else store.maps

@@ -15,15 +15,15 @@ from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.data.messages import MergeBatch
 from quarterdeck.backend.core.data.partition_store import Entry, partition_of
 from quarterdeck.backend.core.data.state import MERGING, MergeEntries
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
+from quarterdeck.backend.core.state.member_state import MemberState
 
 MOST_IN_FLIGHT = 4
 MOST_ENTRIES = 500
 MOST_BYTES = 64 * 1024
 
 
-def collect(state: Membership) -> MergeEntries | None:
+def collect(state: MemberState) -> MergeEntries | None:
     """What this incarnation, which is about to end, has to bring along: its partitions, and what it has itself brought
     and not placed.
 
@@ -43,7 +43,7 @@ def collect(state: Membership) -> MergeEntries | None:
     return MergeEntries(brought)
 
 
-def adopt(state: Membership, now: int, merge_entries: MergeEntries | None) -> None:
+def adopt(state: MemberState, now: int, merge_entries: MergeEntries | None) -> None:
     """The new life begins with what the former one has collected."""
     if merge_entries is None:
         return
@@ -53,7 +53,7 @@ def adopt(state: Membership, now: int, merge_entries: MergeEntries | None) -> No
     state.data.merge_entries = merge_entries
 
 
-def begin_when_ready(state: Membership, now: int) -> None:
+def begin_when_ready(state: MemberState, now: int) -> None:
     """The list or the table has changed: once this incarnation has both, it begins to offer."""
     merge_entries = state.data.merge_entries
     if merge_entries is None or merge_entries.begun or not state.joined:
@@ -65,7 +65,7 @@ def begin_when_ready(state: Membership, now: int) -> None:
     state.timers.set(MERGING, now)
 
 
-def give_up(state: Membership, now: int, reason: str) -> None:
+def give_up(state: MemberState, now: int, reason: str) -> None:
     """This incarnation ends for good: what it has not offered is lost."""
     merge_entries = state.data.merge_entries
     if merge_entries is not None:
@@ -75,7 +75,7 @@ def give_up(state: Membership, now: int, reason: str) -> None:
         )
 
 
-def on_merging_timer(state: Membership, now: int) -> None:
+def on_merging_timer(state: MemberState, now: int) -> None:
     """Offer the next batches; say so when all is done."""
     merge_entries = state.data.merge_entries
     if merge_entries is None or state.partitions.table is None:
@@ -115,7 +115,7 @@ def _next_batch(merge_entries: MergeEntries, policy: str, partitions: int) -> tu
     return partition, MergeBatch(map, tuple(taken), policy)
 
 
-def _is_responsible_for(state: Membership, partition: int) -> bool:
+def _is_responsible_for(state: MemberState, partition: int) -> bool:
     table, members = state.partitions.table, state.members
     if table is None or members is None:
         return False

@@ -6,6 +6,7 @@ out once, by the owner, to one change of one earlier stamp. The digest checks th
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from zlib import crc32
 
 from msgspec import Struct
@@ -41,20 +42,18 @@ Session = tuple[int, tuple[Answer, ...]]
 """The number of the last writing call of an incarnation, and its answers."""
 
 
+@dataclass(slots=True)
 class PartitionStore:
     """One replica. `sessions` holds the last writing call of every caller, by its uuid."""
 
-    __slots__ = ("bytes", "digest", "entries", "maps", "sessions", "stamp")
-
-    def __init__(self) -> None:
-        self.maps: dict[str, dict[str, Entry]] = {}
-        self.stamp = UNWRITTEN
-        self.sessions: dict[str, Session] = {}
-        self.digest = 0
-        """Of keys and values; the same whatever the order in which they came."""
-        self.entries = 0
-        self.bytes = 0
-        """Of keys and values."""
+    maps: dict[str, dict[str, Entry]] = field(default_factory=dict)
+    stamp: Stamp = UNWRITTEN
+    sessions: dict[str, Session] = field(default_factory=dict)
+    digest: int = 0
+    """Of keys and values; the same whatever the order in which they came."""
+    entries: int = 0
+    bytes: int = 0
+    """Of keys and values."""
 
     def find(self, map: str, key: str) -> Entry | None:
         """The entry of `key` in `map`, if there is one."""

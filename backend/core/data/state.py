@@ -11,34 +11,33 @@ from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, Merge
 from quarterdeck.backend.core.data.partition_store import UNWRITTEN, Entry, PartitionStore, Stamp
 from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas
+from quarterdeck.backend.core.timers import Instant
 
 # The caller
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class PendingCall:
     """What a client, or this member itself, wants done, until it is answered (chapter `map_calls`)."""
 
     call: int
-    """The client's number for it; -1 when the member itself asks."""
+    """The client's number for it. What the member itself asks has the negative number of the batch that it wants merged."""
     operation: Operation | MergeBatch
-    begun_us: int
-    deadline_us: int
+    begun_us: Instant
+    deadline_us: Instant
     watched: bool = False
-    merge_batch: int | None = None
-    """Number of the batch of entries that the member itself wants merged; None for a call of a client."""
     outstanding: int = 0
     """How many partitions have not answered."""
     answers: list[Answer] = field(default_factory=list)
     sent: bool = False
-    ended: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class SubOperation:
     """The part of what is asked that concerns one partition."""
 
-    pending: PendingCall
+    call: int
+    """The number of the pending call that it is part of."""
     operation: OwnerOperation
     bytes: int
 
@@ -49,13 +48,12 @@ class InFlightCall:
 
     number: int
     sub_operations: list[SubOperation]
-    operations: tuple[OwnerOperation, ...]
     silence_us: int
     """How long to wait for a word."""
     sent_to: Replica | None = None
     refused: bool = False
     """The answer was to ask again."""
-    resend_us: int = 0
+    resend_us: Instant = 0
     delay_us: int = 0
 
 
@@ -103,8 +101,8 @@ class Outgoing:
     unacknowledged: dict[int, bytes] = field(default_factory=dict)
     next_number: int = 0
     exhausted: bool = False
-    resend_us: int = 0
-    give_up_us: int = 0
+    resend_us: Instant = 0
+    give_up_us: Instant = 0
 
 
 # The backup
@@ -120,7 +118,7 @@ class Incoming:
     """What the replica had: if that changes meanwhile, the copy is out of date."""
     staging: Staging
     received: int = 0
-    ask_again_us: int = 0
+    ask_again_us: Instant = 0
 
 
 # After a merge of clusters
@@ -144,69 +142,53 @@ class MergeEntries:
     taken: int = 0
 
 
+@dataclass(slots=True)
 class Data:
     """One incarnation's data, calls and duties."""
 
-    __slots__ = (
-        "backups_due_us",
-        "calls_due_us",
-        "early",
-        "gone",
-        "incarnations",
-        "incoming",
-        "issued",
-        "merge_entries",
-        "outgoing",
-        "owner_states",
-        "pending",
-        "queues",
-        "ready",
-        "staged",
-        "stale",
-        "stores",
-        "table_version",
-        "unsafe",
-        "waiting_for_table",
-    )
+    table_version: int = 0
+    """The version of the partition table that the chapters of data were told of last."""
+    stores: dict[int, PartitionStore] = field(default_factory=dict)
+    """By partition, for every replica that this member holds."""
+    staged: dict[int, Staging] = field(default_factory=dict)
+    """By partition, what a migration brings."""
+    pending: dict[int, PendingCall] = field(default_factory=dict)
+    """Calls of clients that are not answered, by the client's number, the oldest first."""
+    merging: dict[int, PendingCall] = field(default_factory=dict)
+    """What this member itself asks, by number."""
+    waiting_for_table: list[int] = field(default_factory=list)
+    """What was asked before there was a table."""
+    queues: dict[int, PartitionQueue] = field(default_factory=dict)
+    """The calls under way to each partition."""
+    calls_due_us: Instant = 0
+    """The time for which the timer of calls is set."""
+    ready: dict[int, None] = field(default_factory=dict)
+    """Partitions whose calls wait for the next tick."""
+    owner_states: dict[int, OwnerState] = field(default_factory=dict)
+    """By partition, where this member is the owner."""
+    unsafe: dict[int, Instant] = field(default_factory=dict)
+    """Partitions owned here that some backup has not confirmed, and when to look after them."""
+    backups_due_us: Instant = 0
+    """The time for which the timer of backups is set."""
+    issued: dict[int, int] = field(default_factory=dict)
+    """By partition, the number of the last stamp that this incarnation has given out: never the same twice."""
+    early: dict[int, dict[Stamp, BackupWrite]] = field(default_factory=dict)
+    """By partition, where this member is a backup: writes that have overtaken others, by the stamps that they wait for."""
+    outgoing: dict[tuple[int, str], Outgoing] = field(default_factory=dict)
+    """By partition and receiving incarnation."""
+    stale: dict[int, None] = field(default_factory=dict)
+    """Partitions of which this backup wants a whole copy; the first come are the first served."""
+    incoming: dict[int, Incoming] = field(default_factory=dict)
+    """The copies of whole partitions that are coming in, by partition."""
+    incarnations: frozenset[str] = frozenset()
+    """Those on the list when it was last looked at."""
+    gone: dict[str, Instant] = field(default_factory=dict)
+    """Lives that left the list, and when; their sessions go some time later."""
+    merge_entries: MergeEntries | None = None
 
-    def __init__(self) -> None:
-        self.table_version = 0
-        """The version of the partition table that the chapters of data were told of last."""
-        self.stores: dict[int, PartitionStore] = {}
-        """By partition, for every replica that this member holds."""
-        self.staged: dict[int, Staging] = {}
-        """By partition, what a migration brings."""
-        self.pending: dict[int, PendingCall] = {}
-        """Calls of clients that are not answered, by the client's number, the oldest first."""
-        self.waiting_for_table: list[PendingCall] = []
-        """What was asked before there was a table."""
-        self.queues: dict[int, PartitionQueue] = {}
-        """The calls under way to each partition."""
-        self.calls_due_us = 0
-        """The time for which the timer of calls is set."""
-        self.ready: dict[int, None] = {}
-        """Partitions whose calls wait for the next tick."""
-        self.owner_states: dict[int, OwnerState] = {}
-        """By partition, where this member is the owner."""
-        self.unsafe: dict[int, int] = {}
-        """Partitions owned here that some backup has not confirmed, and when to look after them."""
-        self.backups_due_us = 0
-        """The time for which the timer of backups is set."""
-        self.issued: dict[int, int] = {}
-        """By partition, the number of the last stamp that this incarnation has given out: never the same twice."""
-        self.early: dict[int, dict[Stamp, BackupWrite]] = {}
-        """By partition, where this member is a backup: writes that have overtaken others, by the stamps that they wait for."""
-        self.outgoing: dict[tuple[int, str], Outgoing] = {}
-        """By partition and receiving incarnation."""
-        self.stale: dict[int, None] = {}
-        """Partitions of which this backup wants a whole copy; the first come are the first served."""
-        self.incoming: dict[int, Incoming] = {}
-        """The copies of whole partitions that are coming in, by partition."""
-        self.incarnations: frozenset[str] = frozenset()
-        """Those on the list when it was last looked at."""
-        self.gone: dict[str, int] = {}
-        """Lives that left the list, and when; their sessions go some time later."""
-        self.merge_entries: MergeEntries | None = None
+    def pending_call(self, number: int) -> PendingCall | None:
+        """The call of this number; None when it has ended."""
+        return self.pending.get(number) if number >= 0 else self.merging.get(number)
 
     def last_stamp(self, partition: int) -> Stamp:
         """What this member's replica has come to."""

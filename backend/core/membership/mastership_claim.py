@@ -92,7 +92,7 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
     if claim is None:
         return
     claim.accepted.add(sender)
-    state.heartbeat_round = None  # it takes this claimant for its master, and wants to hear of it
+    state.context.heartbeat_round = None  # it takes this claimant for its master, and wants to hear of it
     cluster_state.adopt(state, now, answer.standing, "claim-answer", f"{sender} has heard of it")
     state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""), claim.started)
     if answer.members.version > claim.latest.version:
@@ -143,7 +143,7 @@ def look_at_asked(state: Membership, now: int) -> None:
         claim.accepted.discard(address)
         claim.refused.add(address)
     if silent:
-        state.heartbeat_round = None
+        state.context.heartbeat_round = None
         conclude_when_settled(state, now)
 
 

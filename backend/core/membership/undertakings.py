@@ -11,6 +11,7 @@ from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStan
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import JoinRequest, MembersUpdate
+from quarterdeck.backend.core.timers import Deadline, Instant
 
 MergePhase = Literal["proving", "freezing", "offering", "telling"]
 
@@ -18,7 +19,7 @@ MergePhase = Literal["proving", "freezing", "offering", "telling"]
 class HeldBack(NamedTuple):
     """Somebody who has to prove its links before it comes back (chapter `readmission`)."""
 
-    since_us: int
+    since_us: Instant
     """When it was removed, or was last heard of since."""
     proven: frozenset[str] = frozenset()
     """The incarnations to which it has proven its links."""
@@ -31,7 +32,7 @@ class HeldJoin:
     missing: dict[str, Address]
     """Uuid and address of those to whom the link is not proven yet."""
     proven: set[str]
-    next_probe_us: int
+    next_probe_us: Instant
     delay_us: int
 
 
@@ -39,14 +40,14 @@ class HeldJoin:
 class JoinSearch:
     """The joiner's search for its cluster (chapter `joining`). None of it outlives the joining."""
 
-    begun_us: int
+    begun_us: Instant
     """When the search began."""
-    deadline_us: int
+    deadline_us: Instant
     token: str
     """Names this search in all its questions, and in the answers to them: any other answer is not for this incarnation."""
     targets: tuple[Address, ...] = ()
     """Whom this round asks."""
-    round_ends_us: int = 0
+    round_ends_us: Instant = 0
     unreachable: dict[Address, Reason[UnreachableCause]] = field(default_factory=dict)
     """Who cannot be asked in this round, and why."""
     without_master: set[Address] = field(default_factory=set)
@@ -59,7 +60,7 @@ class JoinSearch:
     """Every master that was asked to let this incarnation in: an answer may come late, when another one is asked already."""
     target: Address | None = None
     """The master of the cluster that this incarnation is to merge into: asked first, and never given up for good."""
-    target_until_us: int = 0
+    target_until_us: Deadline = 0
     early_update: MembersUpdate | None = None
     """A list from the master that came before the answer to the join request."""
     held: HeldJoin | None = None
@@ -100,7 +101,7 @@ class Claim:
     """A mastership claim under way (chapter `mastership_claim`)."""
 
     latest: MemberList
-    deadline_us: int
+    deadline_us: Instant
     token: str
     asked: dict[Address, str] = field(default_factory=dict)
     """Everyone asked, and the incarnation that was asked."""
@@ -119,7 +120,7 @@ class Claim:
 class ProbeSchedule:
     """When a suspect is probed next (chapter `link_probes`)."""
 
-    next_us: int
+    next_us: Instant
     delay_us: int
 
 
@@ -130,7 +131,7 @@ class LinkProof:
     token: str
     asked_by: Address
     missing: dict[Address, str]
-    deadline_us: int
+    deadline_us: Instant
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ class DisconnectionReports:
     """What slaves have reported of one another (chapter `disconnection_reports`)."""
 
     by_reporter: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
-    changed_us: int = 0
+    changed_us: Instant = 0
 
 
 @dataclass(slots=True)
@@ -146,7 +147,7 @@ class StateLocked:
     """A cluster state change that this slave has agreed to hold still for (chapter `cluster_state`)."""
 
     token: str
-    until_us: int
+    until_us: Deadline
 
 
 @dataclass(slots=True)
@@ -154,7 +155,7 @@ class StateChangeRequest:
     """The state that an operator wants, while this slave asks its master for it (chapter `cluster_state`)."""
 
     wanted: ClusterState
-    until_us: int
+    until_us: Instant
     token: str
 
 
@@ -165,7 +166,7 @@ class StateChange:
     token: str
     wanted: ClusterStanding
     waiting: set[Address]
-    deadline_us: int
+    deadline_us: Instant
     decided: bool = False
 
 
@@ -175,7 +176,7 @@ class Merge:
 
     token: str
     remote: ClusterProfile
-    deadline_us: int
+    deadline_us: Instant
     phase: MergePhase
     waiting: set[Address] = field(default_factory=set)
     started: RecordId | None = None

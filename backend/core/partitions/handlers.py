@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.messages import (
     Leave,
 )
@@ -29,8 +28,9 @@ from quarterdeck.backend.core.partitions.messages import (
 )
 from quarterdeck.backend.core.partitions.migration import migration_queue, migration_transfer, safe_commit
 from quarterdeck.backend.core.partitions.table import table_publishing, table_recovery
+from quarterdeck.backend.core.state.member_state import MemberState
 
-PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any], None]] = {
+PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] = {
     Leave: graceful_shutdown.on_goodbye,
     ArrangeRequest: arrangement_request.on_arrange_request,
     TableUpdate: table_publishing.on_table_update,
@@ -48,7 +48,7 @@ PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any],
 }
 """Which handler answers which message."""
 
-PARTITION_TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
+PARTITION_TIMER_HANDLERS: dict[str, Callable[[MemberState, int], None]] = {
     arrangement_request.ARRANGE: arrangement_request.on_arrange_timer,
     table_publishing.TABLE: table_publishing.on_table_timer,
     table_recovery.RECOVERY: table_recovery.on_recovery_timer,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Set
 
 from quarterdeck.backend.core.causes import Reason
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import arrange_first, data_members, plan
 from quarterdeck.backend.core.partitions.graceful_shutdown import accept_shutdown, grant_shutdowns
@@ -25,14 +24,15 @@ from quarterdeck.backend.core.partitions.state import MasterRole
 from quarterdeck.backend.core.partitions.table.table_publishing import follow_list, publish
 from quarterdeck.backend.core.partitions.table.table_recovery import begin_recovery, conclude_recovery, is_settled
 from quarterdeck.backend.core.partitions.table.table_repair import repair
+from quarterdeck.backend.core.state.member_state import MemberState
 
 
-def follow(state: Membership, now: int) -> None:
+def follow(state: MemberState, now: int) -> None:
     """Take notice of another list, another master or another state of the cluster."""
     partitions = state.partitions
     members, standing = state.members, state.standing
     before, partitions.members = partitions.members, members
-    thawed, partitions.standing = partitions.standing is not standing, standing
+    thawed, partitions.standing = partitions.standing != standing, standing
     if members is None or not state.is_master:
         partitions.master_role = None
         return
@@ -45,11 +45,11 @@ def follow(state: Membership, now: int) -> None:
             accept_shutdown(state, now, master_role, state.address, state.uuid)  # it plans nothing onto itself
         return
     follow_list(state, master_role)
-    if partitions.table is not None and master_role.recovery is None and (thawed or members is not before):
+    if partitions.table is not None and master_role.recovery is None and (thawed or members != before):
         _react(state, now, master_role, before)
 
 
-def advance(state: Membership, now: int) -> None:
+def advance(state: MemberState, now: int) -> None:
     """Do whatever comes next, until nothing can be done before something else happens."""
     master_role = state.partitions.master_role
     if master_role is None or not state.is_master:
@@ -67,7 +67,7 @@ def advance(state: Membership, now: int) -> None:
     plan_timer(state, now)
 
 
-def _react(state: Membership, now: int, master_role: MasterRole, before: MemberList | None) -> None:
+def _react(state: MemberState, now: int, master_role: MasterRole, before: MemberList | None) -> None:
     """The members or the state of the cluster have changed: what is planned may be void."""
     present = {member.uuid for member in data_members(state)}
     give_up_on(state, now, present)
@@ -88,7 +88,7 @@ def _what_changed(present: Set[str], before: Set[str]) -> str:
     return f"{' and '.join(parts)} of those that hold data"
 
 
-def _step(state: Membership, now: int, master_role: MasterRole) -> None:
+def _step(state: MemberState, now: int, master_role: MasterRole) -> None:
     look_at_own_copies(state, now)
     if master_role.repair_due:
         repair(state, now, {member.uuid for member in data_members(state)})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, RecordId
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.data.replication.store_transfer import StoreCursor
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.events import PlanCause
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, TableUpdate
@@ -17,17 +18,18 @@ from quarterdeck.backend.core.partitions.migration.migration_planner import Step
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow
+from quarterdeck.backend.core.timers import Deadline, Instant
 
 
 @dataclass(slots=True)
 class OutgoingCopy:
     """The owner's side of a copy under way (chapter `migration_transfer`)."""
 
-    begun_us: int
-    resend_us: int
+    begun_us: Instant
+    resend_us: Instant
     service: int = 0
     """The place of the service, among those of the member, whose chunks are sent."""
-    cursor: Any = None
+    cursor: StoreCursor | None = None
     """How much of that service's chunks is sent; None when nothing is."""
     in_flight: dict[int, MigrationChunk] = field(default_factory=dict)
     """Sent and not acknowledged, by number."""
@@ -73,9 +75,9 @@ class RunningMigration:
     migration: Migration
     owner: Address
     owner_uuid: str
-    deadline_us: int
+    deadline_us: Instant
     phase: RunningPhase = "copying"
-    ask_again_us: int = 0
+    ask_again_us: Instant = 0
 
 
 @dataclass(slots=True)
@@ -100,8 +102,8 @@ class Follower:
     """The number of the last change that it is known to have; -1 when it needs the whole table."""
     told: int = -1
     """The number of the last change that was sent to it."""
-    resend_us: int = 0
-    told_again_us: int = 0
+    resend_us: Instant = 0
+    told_again_us: Instant = 0
     """When it was last sent what it had been sent before."""
     unanswered: int = 0
     """How often it was sent the same again since it answered last."""
@@ -143,76 +145,57 @@ class MasterRole:
     """Holders may have left since the table was repaired last."""
     replicas_wanted: int = 0
     """How many replicas the plan has of every partition."""
-    not_before_us: int = 0
+    not_before_us: Deadline = 0
     """After a failure the next plan waits so long."""
     failures: int = 0
     """Failures in a row."""
-    next_start_us: int = 0
+    next_start_us: Instant = 0
     newcomers: bool = True
     """Somebody on the list has never been sent a table."""
     shutting_down: dict[str, Address] = field(default_factory=dict)
     """Lives that want to leave, and were told to wait."""
     shutdown_granted: set[str] = field(default_factory=set)
     """Those of them who were told that they may leave."""
-    next_comparison_us: int = 0
+    next_comparison_us: Instant = 0
     """When the followers' tables are compared next."""
-    flush_us: int = 0
+    flush_us: Instant = 0
     """When those who need not know at once are told; 0 when there is nothing to tell."""
 
 
+@dataclass(slots=True)
 class Partitions:
     """One incarnation's table, its part in migrations, and, on the master, everything that it leads."""
 
-    __slots__ = (
-        "active",
-        "changed_rows",
-        "cluster_stops",
-        "completed",
-        "drained",
-        "draining_until_us",
-        "early",
-        "heard",
-        "listed",
-        "master_role",
-        "members",
-        "rejected",
-        "standing",
-        "table",
-        "unlisted",
-        "wants_arrangement",
-    )
-
-    def __init__(self) -> None:
-        self.table: PartitionTable | None = None
-        """None until the first arrangement."""
-        self.changed_rows: set[int] = set()
-        """Partitions whose rows have changed since the services that keep data were told."""
-        self.completed: dict[str, CompletedMigration] = {}
-        """The completed migrations list, by id, in order of their decisions."""
-        self.active: dict[int, ActiveMigration] = {}
-        """The migrations in which this member takes part, by partition."""
-        self.master_role: MasterRole | None = None
-        self.members: MemberList | None = None
-        self.standing: ClusterStanding | None = None
-        """The list and the state of the cluster that the partitions have been told of."""
-        self.draining_until_us: int | None = None
-        """While this member waits to leave gracefully: for how long at most."""
-        self.drained = False
-        """Whether the master has told this member that nothing keeps it."""
-        self.cluster_stops = False
-        """Whether this member leaves because its whole cluster stops."""
-        self.wants_arrangement = False
-        """Whether this member waits for the first table."""
-        self.heard: tuple[str, int] = ("", 0)
-        """The master whose changes were heard of last, and the number up to which all of them were."""
-        self.early: dict[int, TableUpdate] = {}
-        """Publications of that master that came before the one that they follow on, by the number after which they begin."""
-        self.listed: OrderedDict[str, int] = OrderedDict()
-        """By completed migration, the number of its decision in the publications of that master."""
-        self.rejected: dict[int, str] = {}
-        """By partition, the migration that was rejected last: asked again, it is not told again."""
-        self.unlisted: set[str] = set()
-        """Migrations that this member committed as destination, and that no publication has listed yet."""
+    table: PartitionTable | None = None
+    """None until the first arrangement."""
+    changed_rows: set[int] = field(default_factory=set)
+    """Partitions whose rows have changed since the services that keep data were told."""
+    completed: dict[str, CompletedMigration] = field(default_factory=dict)
+    """The completed migrations list, by id, in order of their decisions."""
+    active: dict[int, ActiveMigration] = field(default_factory=dict)
+    """The migrations in which this member takes part, by partition."""
+    master_role: MasterRole | None = None
+    members: MemberList | None = None
+    standing: ClusterStanding | None = None
+    """The list and the state of the cluster that the partitions have been told of."""
+    draining_until_us: Instant | None = None
+    """While this member waits to leave gracefully: for how long at most."""
+    drained: bool = False
+    """Whether the master has told this member that nothing keeps it."""
+    cluster_stops: bool = False
+    """Whether this member leaves because its whole cluster stops."""
+    wants_arrangement: bool = False
+    """Whether this member waits for the first table."""
+    heard: tuple[str, int] = ("", 0)
+    """The master whose changes were heard of last, and the number up to which all of them were."""
+    early: dict[int, TableUpdate] = field(default_factory=dict)
+    """Publications of that master that came before the one that they follow on, by the number after which they begin."""
+    listed: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """By completed migration, the number of its decision in the publications of that master."""
+    rejected: dict[int, str] = field(default_factory=dict)
+    """By partition, the migration that was rejected last: asked again, it is not told again."""
+    unlisted: set[str] = field(default_factory=set)
+    """Migrations that this member committed as destination, and that no publication has listed yet."""
 
     def is_migrating(self, partition: int) -> bool:
         """Whether this member takes part in a migration of the partition whose end it does not know."""

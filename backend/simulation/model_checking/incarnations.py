@@ -132,7 +132,7 @@ class FrozenIncarnations:
             for record in outcome.records
             if isinstance(record.event, ListInstalled)
         )
-        text = f"{member.label}{lists}{machine.canonical()}"
+        text = f"{member.label}{lists}{machine.canonical(0)}"
         digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
         state = self._numbers.get(digest)
         if state is None:

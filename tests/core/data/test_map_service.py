@@ -26,7 +26,7 @@ def filled(names: str, row: str, entries: int = 50, **changed: int) -> MapNetwor
 
 
 def test_it_is_a_migration_service() -> None:
-    service: MigrationService = MapNetwork("A", ["A"]).states["A"].services[0]
+    service: MigrationService = MapNetwork("A", ["A"]).states["A"].context.services[0]
     assert service.name == "map"
 
 
@@ -116,7 +116,7 @@ def test_a_rollback_leaves_everything_as_it_was() -> None:
     network.take_chunks(migration, chunks)
     for name in "AC":
         event = network.states[name].partitions.active.pop(0).event
-        network.states[name].services[0].rollback(0, event)
+        network.states[name].context.services[0].rollback(0, event)
     assert held_partitions(network.states["C"]) == ()
     assert not network.states["C"].data.staged
     assert network.put("B", "k1", "v").value == b"1"
@@ -149,7 +149,7 @@ def test_a_commit_before_all_has_come_is_an_error() -> None:
     migration = network.migration(0, "AC", "C")
     chunks = network.begin_migration(migration)
     state = network.states["C"]
-    state.services[0].receive(0, state.partitions.active[0].event, next(chunks))
+    state.context.services[0].receive(0, state.partitions.active[0].event, next(chunks))
     with pytest.raises(AssertionError, match="before all its data"):
         network.commit(migration)
 

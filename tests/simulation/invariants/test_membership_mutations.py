@@ -296,7 +296,7 @@ def clusters_merge_without_proving_their_links(patch: Patch) -> None:
 
 def records_are_numbered_by_twos(patch: Patch) -> None:
     def record(self: Membership, now: int, event: Any, because: Any = None) -> None:
-        self._records += 1
+        self.record_count += 1
         sound(self, now, event, because)
 
     sound = Membership.record

@@ -27,7 +27,6 @@ from quarterdeck.backend.core.data.calls import map_owner
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.data.replication import backups
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.messages import TableAck, TableAnswer, TableUpdate
 from quarterdeck.backend.core.partitions.migration import migration, migration_queue, safe_commit
 from quarterdeck.backend.core.partitions.migration.migration import Migration
@@ -35,6 +34,7 @@ from quarterdeck.backend.core.partitions.table import learning, table_publishing
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.partitions.table.replica import PackedRows, Replicas
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
+from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.simulation.invariants import InvariantChecker
 from quarterdeck.backend.simulation.invariants.invariant_checker import partition_invariants
 from quarterdeck.backend.simulation.swarm_testing.trial import misplaced_replica
@@ -142,7 +142,7 @@ def rows_are_published_the_other_way_round(patch: Patch) -> None:
 
 
 def a_destination_makes_the_table_itself(patch: Patch) -> None:
-    def learn(state: Membership, now: int, rows: Any, decided: Any, *, author: str, cause: Any) -> None:
+    def learn(state: MemberState, now: int, rows: Any, decided: Any, *, author: str, cause: Any) -> None:
         sound(state, now, rows, decided, author=state.uuid, cause=cause)
 
     sound = safe_commit.learn
@@ -168,7 +168,7 @@ def a_migration_drops_a_backup(patch: Patch) -> None:
 
 
 def a_new_master_does_not_listen(patch: Patch) -> None:
-    def listen(state: Membership, now: int, sender: Any, answer: TableAnswer) -> None:
+    def listen(state: MemberState, now: int, sender: Any, answer: TableAnswer) -> None:
         sound(state, now, sender, TableAnswer(answer.token, PackedRows(), (), ()))
 
     sound = member.MESSAGE_HANDLERS[TableAnswer]
@@ -184,14 +184,14 @@ def a_master_commits_by_itself(patch: Patch) -> None:
 
 
 def participants_forget_what_they_take_part_in(patch: Patch) -> None:
-    def finish(state: Membership, now: int, decided: Any, **more: Any) -> None:
+    def finish(state: MemberState, now: int, decided: Any, **more: Any) -> None:
         state.partitions.active.pop(decided.migration.partition, None)
 
     patch.setattr(learning, "_finish", finish)
 
 
 def acknowledgements_are_taken_for_granted(patch: Patch) -> None:
-    def on_ack(state: Membership, now: int, sender: Any, ack: TableAck) -> None:
+    def on_ack(state: MemberState, now: int, sender: Any, ack: TableAck) -> None:
         if state.partitions.master_role is not None:
             for follower in state.partitions.master_role.followers.values():
                 follower.acknowledged = follower.told
@@ -222,7 +222,7 @@ def a_destination_takes_nothing_over(patch: Patch) -> None:
 
 
 def tables_may_be_taken_from_the_past(patch: Patch) -> None:
-    def update(state: Membership, now: int, sender: Any, update: TableUpdate) -> None:
+    def update(state: MemberState, now: int, sender: Any, update: TableUpdate) -> None:
         table = state.partitions.table
         if table is not None and sender == state.master:
             for line in update.rows.rows:

@@ -23,8 +23,8 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.core.member_state import state_of
 
@@ -36,7 +36,7 @@ BOUND = 30
 stay and at most one that comes and goes, 7 partitions, and some 5 left within the time for which one is remembered."""
 
 
-def collections_of(state: Membership) -> Counter[str]:
+def collections_of(state: MemberState) -> Counter[str]:
     """By place in the state, how many elements the collections there have."""
     sizes: Counter[str] = Counter()
     seen: set[int] = set()
@@ -57,8 +57,8 @@ def collections_of(state: Membership) -> Counter[str]:
             for name in names_of(value):
                 look(getattr(value, name), f"{place}.{name}")
 
-    for name in Membership.__slots__:
-        if name not in ("member_configuration", "settings", "randomness", "services", "stopwatch"):
+    for name in names_of(state):
+        if name not in ("context", "settings"):
             look(getattr(state, name), name)
     return sizes
 

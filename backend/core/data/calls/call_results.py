@@ -11,8 +11,8 @@ from quarterdeck.backend.core.data.messages import MapAnswer
 from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.data.state import MERGING, PendingCall
 from quarterdeck.backend.core.effects import Answered
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.properties import MILLISECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 CALLS = "map-calls"
 """Name of the timer that sends again and gives up."""
@@ -25,7 +25,7 @@ LONGEST_DELAY_US = 500 * MILLISECOND_US
 """After an answer that says to ask again."""
 
 
-def wake_at(state: Membership, at_us: int) -> None:
+def wake_at(state: MemberState, at_us: int) -> None:
     """Let the timer of calls come no later than `at_us`."""
     data = state.data
     if not state.timers.is_set(CALLS) or at_us < data.calls_due_us:
@@ -33,13 +33,13 @@ def wake_at(state: Membership, at_us: int) -> None:
         state.timers.set(CALLS, at_us)
 
 
-def partition_count(state: Membership) -> int:
+def partition_count(state: MemberState) -> int:
     """How many partitions the table has, or will have."""
     table = state.partitions.table
     return state.settings.partition_count if table is None else len(table)
 
 
-def on_map_answer(state: Membership, now: int, sender: Address, answer: MapAnswer) -> None:
+def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnswer) -> None:
     """The owner has done it, or says to ask again. What waits behind it goes out at the next tick, which is due at once."""
     queue = state.data.queues.get(answer.partition)
     in_flight = queue.in_flight if queue is not None else None
@@ -56,15 +56,16 @@ def on_map_answer(state: Membership, now: int, sender: Address, answer: MapAnswe
     done = len(answer.answers)
     queue.waiting.extendleft(reversed(in_flight.sub_operations[done:]))
     for sub_operation, one in zip(in_flight.sub_operations, answer.answers, strict=False):
-        _take(state, now, sub_operation.pending, one)
+        _take(state, now, sub_operation.call, one)
     if queue.waiting:
         state.data.ready[answer.partition] = None
         state.timers.set(READY, now)
 
 
-def _take(state: Membership, now: int, pending: PendingCall, answer: Answer) -> None:
+def _take(state: MemberState, now: int, call: int, answer: Answer) -> None:
     """One partition has answered; when it was the last, the call has ended."""
-    if pending.ended:
+    pending = state.data.pending_call(call)
+    if pending is None:
         return
     pending.answers.append(answer)
     pending.outstanding -= 1
@@ -85,7 +86,7 @@ def _put_together(pending: PendingCall) -> Answer:
     return answers[0]
 
 
-def _count_merged(state: Membership, now: int, batch: int, answer: Answer) -> None:
+def _count_merged(state: MemberState, now: int, batch: int, answer: Answer) -> None:
     merge_entries = state.data.merge_entries
     if merge_entries is not None and batch in merge_entries.in_flight:
         merge_entries.offered += len(merge_entries.in_flight.pop(batch).entries)
@@ -93,19 +94,19 @@ def _count_merged(state: Membership, now: int, batch: int, answer: Answer) -> No
         state.timers.set(MERGING, now)
 
 
-def end(state: Membership, now: int, pending: PendingCall, answer: Answer) -> None:
+def end(state: MemberState, now: int, pending: PendingCall, answer: Answer) -> None:
     """Tell whoever asked."""
-    pending.ended = True
-    if pending.merge_batch is not None:
-        _count_merged(state, now, pending.merge_batch, answer)
+    if pending.call < 0:
+        del state.data.merging[pending.call]
+        _count_merged(state, now, -pending.call, answer)
         return
     state.data.pending.pop(pending.call, None)
     if pending.watched:
         _record_end(state, now, pending, answer)
-    state.effects.append(Answered(pending.call, answer))
+    state.context.effects.append(Answered(pending.call, answer))
 
 
-def record_start(state: Membership, now: int, pending: PendingCall) -> None:
+def record_start(state: MemberState, now: int, pending: PendingCall) -> None:
     """A call that is watched leaves its trace in the journal."""
     operation = pending.operation
     if pending.watched and isinstance(operation, Put | Get | Remove):
@@ -113,7 +114,7 @@ def record_start(state: Membership, now: int, pending: PendingCall) -> None:
         state.record(now, CallStarted(pending.call, _word(operation), operation.map, operation.key, value))
 
 
-def _record_end(state: Membership, now: int, pending: PendingCall, answer: Answer) -> None:
+def _record_end(state: MemberState, now: int, pending: PendingCall, answer: Answer) -> None:
     operation = pending.operation
     if isinstance(operation, Put | Get | Remove):
         state.record(

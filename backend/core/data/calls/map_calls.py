@@ -14,12 +14,12 @@ from quarterdeck.backend.core.data.calls import call_results, map_owner
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operation, Put, PutAll, Remove
 from quarterdeck.backend.core.data.messages import MapCall, MergeBatch
 from quarterdeck.backend.core.data.partition_store import partition_of
-from quarterdeck.backend.core.data.state import InFlightCall, PartitionQueue, PendingCall, SubOperation
-from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.data.state import Data, InFlightCall, PartitionQueue, PendingCall, SubOperation
 from quarterdeck.backend.core.membership.views.minimum_cluster_size import check_operation
 from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import data_members
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.core.timers import NEVER
 
 SILENCE_US = 1 * SECOND_US
@@ -37,7 +37,7 @@ OPERATION_BYTES = 40
 """About what an operation takes besides its key and value."""
 
 
-def call(state: Membership, now: int, number: int, operation: Operation, watched: bool) -> None:
+def call(state: MemberState, now: int, number: int, operation: Operation, watched: bool) -> None:
     """A client asks for `operation`; the effect `Answered` with its `number` comes when it has ended, perhaps at once.
 
     A call that is `watched`, if it is for one key, also leaves its beginning and its end in the journal.
@@ -52,40 +52,41 @@ def call(state: Membership, now: int, number: int, operation: Operation, watched
     state.data.pending[number] = pending
     call_results.wake_at(state, pending.deadline_us)
     if state.partitions.table is None:
-        state.data.waiting_for_table.append(pending)
+        state.data.waiting_for_table.append(number)
         ask_for_arrangement(state, now)
     else:
         _place(state, now, pending)
 
 
 def ask_for_merge(
-    state: Membership,
+    state: MemberState,
     now: int,
     partition: int,
     operation: MergeBatch,
     batch: int,
 ) -> None:
     """This member itself wants the entries of `batch` merged; it does not give up as long as it lives. There must be a table."""
-    pending = PendingCall(-1, operation, now, NEVER, merge_batch=batch, outstanding=1)
-    _enqueue(state, partition, SubOperation(pending, operation, MOST_BATCH_BYTES))
+    state.data.merging[-batch] = PendingCall(-batch, operation, now, NEVER, outstanding=1)
+    _enqueue(state, partition, SubOperation(-batch, operation, MOST_BATCH_BYTES))
     _depart(state, now, partition)
 
 
-def end_all(state: Membership, now: int, reason: str) -> None:
+def end_all(state: MemberState, now: int, reason: str) -> None:
     """This incarnation is about to end: so do all calls of clients."""
     for pending in list(state.data.pending.values()):
         _fail(state, now, pending, reason)
     state.data.waiting_for_table.clear()
 
 
-def on_table_changed(state: Membership, now: int) -> None:
+def on_table_changed(state: MemberState, now: int) -> None:
     """What waited for a table finds its partition; calls whose owner is another one now are sent there."""
     table = state.partitions.table
     if table is None:
         return
     waiting_for_table, state.data.waiting_for_table = state.data.waiting_for_table, []
-    for pending in waiting_for_table:
-        if not pending.ended:
+    for number in waiting_for_table:
+        pending = state.data.pending_call(number)
+        if pending is not None:
             _place(state, now, pending)
     for partition, queue in list(state.data.queues.items()):
         in_flight = queue.in_flight
@@ -95,14 +96,14 @@ def on_table_changed(state: Membership, now: int) -> None:
             _send(state, now, partition, in_flight)
 
 
-def on_ready_timer(state: Membership, now: int) -> None:
+def on_ready_timer(state: MemberState, now: int) -> None:
     """Send what waited for an answer to the call before."""
     ready, state.data.ready = state.data.ready, {}
     for partition in ready:
         _depart(state, now, partition)
 
 
-def on_calls_timer(state: Membership, now: int) -> None:
+def on_calls_timer(state: MemberState, now: int) -> None:
     """Give up what has taken too long, and send again what is due."""
     data = state.data
     expired = []
@@ -116,7 +117,7 @@ def on_calls_timer(state: Membership, now: int) -> None:
         in_flight = queue.in_flight
         if in_flight is None:
             continue
-        if all(sub_operation.pending.ended for sub_operation in in_flight.sub_operations):
+        if all(data.pending_call(sub_operation.call) is None for sub_operation in in_flight.sub_operations):
             queue.in_flight = None  # nobody waits for it any more; whether it is still done nobody was promised
             _depart(state, now, partition)
         elif in_flight.resend_us <= now:
@@ -126,7 +127,7 @@ def on_calls_timer(state: Membership, now: int) -> None:
     _set_timer(state)
 
 
-def _set_timer(state: Membership) -> None:
+def _set_timer(state: MemberState) -> None:
     data = state.data
     due = [queue.in_flight.resend_us for queue in data.queues.values() if queue.in_flight is not None]
     oldest = next(iter(data.pending.values()), None)
@@ -136,7 +137,7 @@ def _set_timer(state: Membership) -> None:
         call_results.wake_at(state, min(due))
 
 
-def _refusal(state: Membership, operation: Operation) -> str:
+def _refusal(state: MemberState, operation: Operation) -> str:
     """Why the operation cannot be begun; empty when it can."""
     try:
         check_operation(state)
@@ -173,7 +174,7 @@ def _sizes(operation: Operation) -> Iterator[tuple[str, int]]:
         yield operation.key, 0
 
 
-def _fail(state: Membership, now: int, pending: PendingCall, reason: str) -> None:
+def _fail(state: MemberState, now: int, pending: PendingCall, reason: str) -> None:
     known = "" if not pending.sent else "; the outcome is not known"
     call_results.end(state, now, pending, Answer(problem=f"{reason}{known}", untouched=not pending.sent))
 
@@ -181,7 +182,7 @@ def _fail(state: Membership, now: int, pending: PendingCall, reason: str) -> Non
 # From the call to the partitions
 
 
-def _place(state: Membership, now: int, pending: PendingCall) -> None:
+def _place(state: MemberState, now: int, pending: PendingCall) -> None:
     """Take the operation apart by partitions, and send what can go."""
     placed = list(_sub_operations(state, pending))
     pending.outstanding = len(placed)
@@ -193,18 +194,18 @@ def _place(state: Membership, now: int, pending: PendingCall) -> None:
         _depart(state, now, partition)
 
 
-def _sub_operations(state: Membership, pending: PendingCall) -> Iterator[tuple[int, SubOperation]]:
+def _sub_operations(state: MemberState, pending: PendingCall) -> Iterator[tuple[int, SubOperation]]:
     operation, count = pending.operation, call_results.partition_count(state)
     if isinstance(operation, Put | Get | Remove):
         size = len(operation.key) + OPERATION_BYTES + (len(operation.value) if isinstance(operation, Put) else 0)
-        yield partition_of(operation.map, operation.key, count), SubOperation(pending, operation, size)
+        yield partition_of(operation.map, operation.key, count), SubOperation(pending.call, operation, size)
     elif isinstance(operation, PutAll):
-        yield from _put_all_sub_operations(pending, operation, count)
+        yield from _put_all_sub_operations(pending.call, operation, count)
     elif not isinstance(operation, MergeBatch):
-        yield from ((partition, SubOperation(pending, operation, OPERATION_BYTES)) for partition in range(count))
+        yield from ((partition, SubOperation(pending.call, operation, OPERATION_BYTES)) for partition in range(count))
 
 
-def _put_all_sub_operations(pending: PendingCall, operation: PutAll, count: int) -> Iterator[tuple[int, SubOperation]]:
+def _put_all_sub_operations(call: int, operation: PutAll, count: int) -> Iterator[tuple[int, SubOperation]]:
     """One piece for each partition, or several if that has much to store."""
     parts: dict[int, list[tuple[str, bytes]]] = {}
     sizes: dict[int, int] = {}
@@ -212,16 +213,16 @@ def _put_all_sub_operations(pending: PendingCall, operation: PutAll, count: int)
         partition = partition_of(operation.map, key, count)
         part, size = parts.setdefault(partition, []), len(key) + len(value) + OPERATION_BYTES
         if part and (sizes[partition] + size > MOST_BATCH_BYTES or len(part) >= MOST_OPERATIONS):
-            yield partition, SubOperation(pending, PutAll(operation.map, tuple(part)), sizes[partition])
+            yield partition, SubOperation(call, PutAll(operation.map, tuple(part)), sizes[partition])
             part = parts[partition] = []
             sizes[partition] = 0
         part.append((key, value))
         sizes[partition] = sizes.get(partition, 0) + size
     for partition, part in parts.items():
-        yield partition, SubOperation(pending, PutAll(operation.map, tuple(part)), sizes[partition])
+        yield partition, SubOperation(call, PutAll(operation.map, tuple(part)), sizes[partition])
 
 
-def _enqueue(state: Membership, partition: int, sub_operation: SubOperation) -> None:
+def _enqueue(state: MemberState, partition: int, sub_operation: SubOperation) -> None:
     queue = state.data.queues.get(partition)
     if queue is None:
         queue = state.data.queues[partition] = PartitionQueue()
@@ -231,21 +232,19 @@ def _enqueue(state: Membership, partition: int, sub_operation: SubOperation) -> 
 # From the partitions to their owners
 
 
-def _depart(state: Membership, now: int, partition: int) -> None:
+def _depart(state: MemberState, now: int, partition: int) -> None:
     """Send what waits for the partition, as one call, unless one is under way or nobody owns the partition just now."""
     queue, table = state.data.queues.get(partition), state.partitions.table
     if queue is None or queue.in_flight is not None or table is None or table.owner(partition) is None:
         return
-    sub_operations = _next_batch(queue)
+    sub_operations = _next_batch(state.data, queue)
     if sub_operations:
         queue.number += 1
-        queue.in_flight = InFlightCall(
-            queue.number, sub_operations, tuple(sub_operation.operation for sub_operation in sub_operations), SILENCE_US
-        )
+        queue.in_flight = InFlightCall(queue.number, sub_operations, SILENCE_US)
         _send(state, now, partition, queue.in_flight)
 
 
-def _next_batch(queue: PartitionQueue) -> list[SubOperation]:
+def _next_batch(data: Data, queue: PartitionQueue) -> list[SubOperation]:
     sub_operations: list[SubOperation] = []
     size = 0
     while queue.waiting and len(sub_operations) < MOST_OPERATIONS:
@@ -253,13 +252,13 @@ def _next_batch(queue: PartitionQueue) -> list[SubOperation]:
         if sub_operations and size + sub_operation.bytes > MOST_BATCH_BYTES:
             break
         queue.waiting.popleft()
-        if not sub_operation.pending.ended:
+        if data.pending_call(sub_operation.call) is not None:
             sub_operations.append(sub_operation)
             size += sub_operation.bytes
     return sub_operations
 
 
-def _send(state: Membership, now: int, partition: int, in_flight: InFlightCall) -> None:
+def _send(state: MemberState, now: int, partition: int, in_flight: InFlightCall) -> None:
     """Send the call to the owner that this member knows; to itself directly."""
     table = state.partitions.table
     owner = None if table is None else table.owner(partition)
@@ -269,8 +268,11 @@ def _send(state: Membership, now: int, partition: int, in_flight: InFlightCall) 
     if owner is None:
         return  # the table will change
     for sub_operation in in_flight.sub_operations:
-        sub_operation.pending.sent = True
-    message = MapCall(state.uuid, partition, in_flight.number, in_flight.operations)
+        pending = state.data.pending_call(sub_operation.call)
+        if pending is not None:
+            pending.sent = True
+    operations = tuple(sub_operation.operation for sub_operation in in_flight.sub_operations)
+    message = MapCall(state.uuid, partition, in_flight.number, operations)
     if owner.uuid == state.uuid:
         map_owner.on_map_call(state, now, state.address, message)
     else:

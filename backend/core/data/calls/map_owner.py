@@ -9,8 +9,8 @@ from quarterdeck.backend.core.data.merge_policies import merged
 from quarterdeck.backend.core.data.messages import MapAnswer, MapCall, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore
 from quarterdeck.backend.core.data.replication import backups, replica_sending
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.minimum_cluster_size import check_operation
+from quarterdeck.backend.core.state.member_state import MemberState
 
 MOST_ANSWER_BYTES = 64 * 1024
 """When the answers of a call have grown so long, the rest of it is left for another call: every replica keeps the answers of the
@@ -25,7 +25,7 @@ Changed = dict[tuple[str, str], None]
 """Maps and keys that a call has written, each once."""
 
 
-def on_map_call(state: Membership, now: int, sender: Address, call: MapCall) -> None:
+def on_map_call(state: MemberState, now: int, sender: Address, call: MapCall) -> None:
     """Do the call, or only answer it again when it is done already. One that cannot be done here now is to be sent again."""
     owner_state = state.data.owner_states.get(call.partition)
     if owner_state is not None and owner_state.delivered.get(call.caller) == call.number:
@@ -44,7 +44,7 @@ def on_map_call(state: Membership, now: int, sender: Address, call: MapCall) -> 
     backups.answer_when_safe(state, now, call.partition, sender, answer)
 
 
-def _why_not(state: Membership, sender: Address, call: MapCall) -> str:
+def _why_not(state: MemberState, sender: Address, call: MapCall) -> str:
     """Why the call is not done here now; empty when it is."""
     try:
         check_operation(state)
@@ -64,13 +64,13 @@ def _why_not(state: Membership, sender: Address, call: MapCall) -> str:
     return ""
 
 
-def _owns(state: Membership, partition: int) -> bool:
+def _owns(state: MemberState, partition: int) -> bool:
     table = state.partitions.table
     owner = None if table is None else table.owner(partition)
     return owner is not None and owner.uuid == state.uuid
 
 
-def _do(state: Membership, now: int, store: PartitionStore, call: MapCall) -> tuple[Answer, ...]:
+def _do(state: MemberState, now: int, store: PartitionStore, call: MapCall) -> tuple[Answer, ...]:
     """Do the operations in order, as long as their answers fit into one message; a call that writes gets a stamp."""
     changed: Changed = {}
     answers: list[Answer] = []

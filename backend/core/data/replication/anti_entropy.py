@@ -5,19 +5,19 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.messages import CheckedReplica
 from quarterdeck.backend.core.data.replication import backups
-from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.state.member_state import MemberState
 
 ANTI_ENTROPY = "anti-entropy"
 """Name of the timer of the comparison."""
 
 
-def begin(state: Membership, now: int) -> None:
+def begin(state: MemberState, now: int) -> None:
     """This member holds a replica now."""
     if not state.timers.is_set(ANTI_ENTROPY):
         state.timers.set(ANTI_ENTROPY, now + state.settings.backup_sync_interval_us)
 
 
-def on_list_changed(state: Membership, now: int) -> None:
+def on_list_changed(state: MemberState, now: int) -> None:
     """Remember who has left. Its calls may still be on their way, so what is known of them goes some time later."""
     if state.members is None:
         return
@@ -30,7 +30,7 @@ def on_list_changed(state: Membership, now: int) -> None:
     data.incarnations = incarnations
 
 
-def on_anti_entropy_timer(state: Membership, now: int) -> None:
+def on_anti_entropy_timer(state: MemberState, now: int) -> None:
     """Ask the backups of all owned partitions whether they have the same; forget the calls of those who left long ago."""
     _forget_sessions(state, now)
     checks: dict[Address, list[CheckedReplica]] = {}
@@ -45,7 +45,7 @@ def on_anti_entropy_timer(state: Membership, now: int) -> None:
         begin(state, now)
 
 
-def _forget_sessions(state: Membership, now: int) -> None:
+def _forget_sessions(state: MemberState, now: int) -> None:
     data = state.data
     # Copies of partitions bring sessions along of lives that left before this member came.
     for uuid in sorted(

@@ -25,9 +25,9 @@ from quarterdeck.backend.core.data.messages import (
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp
 from quarterdeck.backend.core.data.replication import replica_sync
 from quarterdeck.backend.core.data.state import OwnerState
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 BACKUPS = "map-backups"
 """Name of the timer that looks after writes that are not safe."""
@@ -48,7 +48,7 @@ CHECKS_IN_A_MESSAGE = 500
 # The owner
 
 
-def begin_owning(state: Membership, now: int, partition: int) -> None:
+def begin_owning(state: MemberState, now: int, partition: int) -> None:
     """This member owns the partition from now on. What it holds is not safe before the backups have said that they hold it."""
     assert state.partitions.table is not None
     row = state.partitions.table.rows[partition]
@@ -58,7 +58,7 @@ def begin_owning(state: Membership, now: int, partition: int) -> None:
         _look_at(state, partition, now)
 
 
-def end_owning(state: Membership, now: int, partition: int) -> None:
+def end_owning(state: MemberState, now: int, partition: int) -> None:
     """This member owns the partition no more. Callers that wait are sent to the new owner, which knows what is done."""
     owner_state = state.data.owner_states.pop(partition, None)
     state.data.unsafe.pop(partition, None)
@@ -69,7 +69,7 @@ def end_owning(state: Membership, now: int, partition: int) -> None:
 
 
 def write(
-    state: Membership,
+    state: MemberState,
     now: int,
     partition: int,
     changed: tuple[tuple[str, str], ...],
@@ -93,7 +93,7 @@ def write(
     _settle(state, now, partition, owner_state)
 
 
-def answer_when_safe(state: Membership, now: int, partition: int, to: Address, answer: MapAnswer) -> None:
+def answer_when_safe(state: MemberState, now: int, partition: int, to: Address, answer: MapAnswer) -> None:
     """Answer as soon as all that the replica has now is in every backup."""
     owner_state = state.data.owner_states[partition]
     owner_state.waiting.append((state.data.last_stamp(partition).number, to, answer))
@@ -101,7 +101,7 @@ def answer_when_safe(state: Membership, now: int, partition: int, to: Address, a
     _settle(state, now, partition, owner_state)
 
 
-def reply(state: Membership, now: int, to: Address, answer: MapAnswer) -> None:
+def reply(state: MemberState, now: int, to: Address, answer: MapAnswer) -> None:
     """Answer a caller, which may be this member itself."""
     if to == state.address:
         call_results.on_map_answer(state, now, to, answer)
@@ -109,7 +109,7 @@ def reply(state: Membership, now: int, to: Address, answer: MapAnswer) -> None:
         state.send(to, answer)
 
 
-def on_backup_ack(state: Membership, now: int, sender: Address, ack: BackupAck) -> None:
+def on_backup_ack(state: MemberState, now: int, sender: Address, ack: BackupAck) -> None:
     """A backup says where it stands."""
     data = state.data
     for partition, position in ack.positions:
@@ -129,7 +129,7 @@ def on_backup_ack(state: Membership, now: int, sender: Address, ack: BackupAck) 
             _look_at(state, partition, min(data.unsafe[partition], now + NOT_YET_US))
 
 
-def on_rows_changed(state: Membership, now: int, changed: Iterable[int]) -> None:
+def on_rows_changed(state: MemberState, now: int, changed: Iterable[int]) -> None:
     """Rows of partitions that stay with this owner may have other backups now: fewer to wait for, or new ones to ask."""
     table = state.partitions.table
     assert table is not None
@@ -145,7 +145,7 @@ def on_rows_changed(state: Membership, now: int, changed: Iterable[int]) -> None
             _look_at(state, partition, now)
 
 
-def on_backups_timer(state: Membership, now: int) -> None:
+def on_backups_timer(state: MemberState, now: int) -> None:
     """Send again what backups have not confirmed; ask those of whom nothing is known."""
     unsafe = state.data.unsafe
     checks: dict[Address, list[CheckedReplica]] = {}
@@ -168,32 +168,32 @@ def on_backups_timer(state: Membership, now: int) -> None:
         _wake_at(state, min(unsafe.values()))
 
 
-def checked(state: Membership, partition: int) -> CheckedReplica:
+def checked(state: MemberState, partition: int) -> CheckedReplica:
     """What a backup is asked to compare with its own replica."""
     store = state.data.stores[partition]
     return CheckedReplica(partition, store.stamp, store.digest)
 
 
-def send_checks(state: Membership, checks: dict[Address, list[CheckedReplica]]) -> None:
+def send_checks(state: MemberState, checks: dict[Address, list[CheckedReplica]]) -> None:
     """Ask each backup about all its partitions, in as few messages as may be."""
     for address, ones in checks.items():
         for start in range(0, len(ones), CHECKS_IN_A_MESSAGE):
             state.send(address, BackupCheck(state.uuid, tuple(ones[start : start + CHECKS_IN_A_MESSAGE])))
 
 
-def backup_addresses(state: Membership, owner_state: OwnerState) -> tuple[Address, ...]:
+def backup_addresses(state: MemberState, owner_state: OwnerState) -> tuple[Address, ...]:
     """The addresses of the backups of a partition that is owned here."""
     return tuple(backup.address for backup in _backups(state, owner_state.row))
 
 
-def mark_out_of_step(state: Membership, now: int, partition: int, backup: str) -> None:
+def mark_out_of_step(state: MemberState, now: int, partition: int, backup: str) -> None:
     """A backup that was in step is not any more: nothing is safe with it."""
     owner_state = state.data.owner_states[partition]
     owner_state.confirmed.pop(backup, None)
     _settle(state, now, partition, owner_state)
 
 
-def _backups(state: Membership, row: Replicas) -> Iterator[Replica]:
+def _backups(state: MemberState, row: Replicas) -> Iterator[Replica]:
     """Those whose word counts.
 
     While the state of the cluster keeps the names of those who left in the rows, lives off the list are not waited for: they
@@ -205,7 +205,7 @@ def _backups(state: Membership, row: Replicas) -> Iterator[Replica]:
     return (one for one in backups if (peer := state.peers.get(one.address)) is not None and peer.uuid == one.uuid)
 
 
-def _settle(state: Membership, now: int, partition: int, owner_state: OwnerState) -> None:
+def _settle(state: MemberState, now: int, partition: int, owner_state: OwnerState) -> None:
     """See what is safe now: forget it in the log, answer those who waited for it."""
     last = state.data.last_stamp(partition).number
     safe = min((owner_state.confirmed.get(backup.uuid, 0) for backup in _backups(state, owner_state.row)), default=last)
@@ -222,18 +222,18 @@ def _settle(state: Membership, now: int, partition: int, owner_state: OwnerState
         _look_at(state, partition, now + RESEND_US)
 
 
-def _look_at(state: Membership, partition: int, at_us: int) -> None:
+def _look_at(state: MemberState, partition: int, at_us: int) -> None:
     state.data.unsafe[partition] = at_us
     _wake_at(state, at_us)
 
 
-def _wake_at(state: Membership, at_us: int) -> None:
+def _wake_at(state: MemberState, at_us: int) -> None:
     if not state.timers.is_set(BACKUPS) or at_us < state.data.backups_due_us:
         state.data.backups_due_us = at_us
         state.timers.set(BACKUPS, at_us)
 
 
-def _send_rest(state: Membership, owner_state: OwnerState, backup: Replica) -> bool:
+def _send_rest(state: MemberState, owner_state: OwnerState, backup: Replica) -> bool:
     """Send the writes that the backup is not known to have. False when there are none, and yet it is not known to be in step."""
     confirmed = owner_state.confirmed.get(backup.uuid)
     for message in owner_state.log:
@@ -249,7 +249,7 @@ def _is_of_this_ownership(owner_state: OwnerState, position: Stamp) -> bool:
 # The backup
 
 
-def on_backup_write(state: Membership, now: int, sender: Address, message: BackupWrite) -> None:
+def on_backup_write(state: MemberState, now: int, sender: Address, message: BackupWrite) -> None:
     """Take the owner's write if it fits, and say where this replica stands."""
     partition = message.partition
     store = _replica_of(state, partition, Replica(sender, message.stamp.writer))
@@ -260,7 +260,7 @@ def on_backup_write(state: Membership, now: int, sender: Address, message: Backu
     state.send(sender, BackupAck(state.uuid, ((partition, store.stamp),)))
 
 
-def _take_in_order(state: Membership, store: PartitionStore, message: BackupWrite) -> None:
+def _take_in_order(state: MemberState, store: PartitionStore, message: BackupWrite) -> None:
     """Take the write, and those that wait for it. One that has overtaken others waits for them, but for no other owner's."""
     early = state.data.early.setdefault(message.partition, {})
     for stamp, one in list(early.items()):
@@ -282,7 +282,7 @@ def _take(store: PartitionStore, message: BackupWrite) -> None:
     store.stamp = message.stamp
 
 
-def on_backup_check(state: Membership, now: int, sender: Address, message: BackupCheck) -> None:
+def on_backup_check(state: MemberState, now: int, sender: Address, message: BackupCheck) -> None:
     """Say where these replicas stand. One that has the owner's stamp and other data is dirty, and wants a copy."""
     positions: list[tuple[int, Stamp]] = []
     not_yet: list[int] = []
@@ -300,7 +300,7 @@ def on_backup_check(state: Membership, now: int, sender: Address, message: Backu
         state.send(sender, BackupAck(state.uuid, tuple(positions), tuple(not_yet)))
 
 
-def on_backup_stale(state: Membership, now: int, sender: Address, message: BackupStale) -> None:
+def on_backup_stale(state: MemberState, now: int, sender: Address, message: BackupStale) -> None:
     """The owner cannot go on from what is here: take everything over, unless it was brought in step meanwhile."""
     store = _replica_of(state, message.partition, Replica(sender, message.owner))
     if store is not None and store.stamp == message.position:
@@ -309,7 +309,7 @@ def on_backup_stale(state: Membership, now: int, sender: Address, message: Backu
         )
 
 
-def _replica_of(state: Membership, partition: int, owner: Replica) -> PartitionStore | None:
+def _replica_of(state: MemberState, partition: int, owner: Replica) -> PartitionStore | None:
     """The replica that this member holds for `owner`; None when it knows nothing of that, or is just sending it elsewhere."""
     table = state.partitions.table
     if table is None or not 0 <= partition < len(table):

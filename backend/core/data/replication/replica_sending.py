@@ -11,9 +11,9 @@ from quarterdeck.backend.core.data.messages import SyncAck, SyncChunk, SyncReque
 from quarterdeck.backend.core.data.replication import backups
 from quarterdeck.backend.core.data.replication.store_transfer import StoreCursor, next_chunk
 from quarterdeck.backend.core.data.state import Outgoing
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.table.replica import Replica
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 SENDING = "replica-sending"
 """Name of the timer that sends chunks again."""
@@ -23,12 +23,12 @@ GIVE_UP_US = 5 * SECOND_US
 """After so long without a word from the backup."""
 
 
-def is_sending(state: Membership, partition: int) -> bool:
+def is_sending(state: MemberState, partition: int) -> bool:
     """Whether a copy of the partition is under way, so that it takes no writes."""
     return any(one == partition for one, _ in state.data.outgoing)
 
 
-def on_sync_request(state: Membership, now: int, sender: Address, request: SyncRequest) -> None:
+def on_sync_request(state: MemberState, now: int, sender: Address, request: SyncRequest) -> None:
     """Begin the copy. A backup that may not have it now asks again."""
     owner_state = state.data.owner_states.get(request.partition)
     receiver = Replica(sender, request.backup)
@@ -43,7 +43,7 @@ def on_sync_request(state: Membership, now: int, sender: Address, request: SyncR
     _send_some(state, now, request.partition, outgoing)
 
 
-def on_sync_ack(state: Membership, now: int, sender: Address, ack: SyncAck) -> None:
+def on_sync_ack(state: MemberState, now: int, sender: Address, ack: SyncAck) -> None:
     """The backup has taken chunks in; send the next ones."""
     found = [one for one in state.data.outgoing.items() if one[1].token == ack.token]
     if not found:
@@ -60,13 +60,13 @@ def on_sync_ack(state: Membership, now: int, sender: Address, ack: SyncAck) -> N
         _send_some(state, now, ack.partition, outgoing)
 
 
-def stop(state: Membership, partition: int) -> None:
+def stop(state: MemberState, partition: int) -> None:
     """The partition migrates, or is not owned here any more."""
     for one in [one for one in state.data.outgoing if one[0] == partition]:
         del state.data.outgoing[one]
 
 
-def on_table_changed(state: Membership, now: int) -> None:
+def on_table_changed(state: MemberState, now: int) -> None:
     """Whoever is no backup any more gets nothing."""
     table = state.partitions.table
     assert table is not None
@@ -75,7 +75,7 @@ def on_table_changed(state: Membership, now: int) -> None:
             del state.data.outgoing[partition, backup]
 
 
-def on_sending_timer(state: Membership, now: int) -> None:
+def on_sending_timer(state: MemberState, now: int) -> None:
     """Send again what was not acknowledged; give up on those who are silent."""
     for (partition, backup), outgoing in list(state.data.outgoing.items()):
         if outgoing.give_up_us <= now:
@@ -87,7 +87,7 @@ def on_sending_timer(state: Membership, now: int) -> None:
     _set_timer(state)
 
 
-def _send_some(state: Membership, now: int, partition: int, outgoing: Outgoing) -> None:
+def _send_some(state: MemberState, now: int, partition: int, outgoing: Outgoing) -> None:
     """Send until the window is full or all is sent."""
     store = state.data.stores[partition]
     while not outgoing.exhausted and len(outgoing.unacknowledged) < state.settings.transfer_window_chunks:
@@ -102,7 +102,7 @@ def _send_some(state: Membership, now: int, partition: int, outgoing: Outgoing) 
     _set_timer(state)
 
 
-def _set_timer(state: Membership) -> None:
+def _set_timer(state: MemberState) -> None:
     due = [min(outgoing.resend_us, outgoing.give_up_us) for outgoing in state.data.outgoing.values()]
     if due:
         state.timers.set(SENDING, min(due))

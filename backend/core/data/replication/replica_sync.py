@@ -14,9 +14,9 @@ from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, 
 from quarterdeck.backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
 from quarterdeck.backend.core.data.state import Incoming
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.table.replica import Replica, index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 SYNC = "replica-sync"
 """Name of the timer that asks again."""
@@ -28,7 +28,7 @@ LOOK_AGAIN_US = 200 * MILLISECOND_US
 """While what is wanted cannot be begun."""
 
 
-def request_copy(state: Membership, now: int, partition: int, cause: OutOfStepCause, reason: str) -> None:
+def request_copy(state: MemberState, now: int, partition: int, cause: OutOfStepCause, reason: str) -> None:
     """This backup needs the partition from its owner, whom it knows."""
     owner = _owner(state, partition)
     if owner is None or partition in state.data.stale or partition in state.data.incoming:
@@ -38,13 +38,13 @@ def request_copy(state: Membership, now: int, partition: int, cause: OutOfStepCa
     _begin_some(state, now)
 
 
-def forget(state: Membership, now: int, partition: int) -> None:
+def forget(state: MemberState, now: int, partition: int) -> None:
     """The partition migrates, or is no backup here any more: nothing of it is wanted now."""
     state.data.stale.pop(partition, None)
     state.data.incoming.pop(partition, None)
 
 
-def on_table_changed(state: Membership, now: int) -> None:
+def on_table_changed(state: MemberState, now: int) -> None:
     """Copies from somebody who is no owner any more have come to nothing; the new owner will look after its backups."""
     for partition, incoming in list(state.data.incoming.items()):
         if _owner(state, partition) != incoming.owner:
@@ -52,7 +52,7 @@ def on_table_changed(state: Membership, now: int) -> None:
     _begin_some(state, now)
 
 
-def on_sync_chunk(state: Membership, now: int, sender: Address, chunk: SyncChunk) -> None:
+def on_sync_chunk(state: MemberState, now: int, sender: Address, chunk: SyncChunk) -> None:
     """Take the next chunk in. A copy that is not wanted any more is told to end."""
     incoming = state.data.incoming.get(chunk.partition)
     if incoming is None or incoming.token != chunk.token:
@@ -73,7 +73,7 @@ def on_sync_chunk(state: Membership, now: int, sender: Address, chunk: SyncChunk
     state.send(sender, SyncAck(chunk.partition, chunk.token, incoming.received - 1, done))
 
 
-def on_sync_timer(state: Membership, now: int) -> None:
+def on_sync_timer(state: MemberState, now: int) -> None:
     """Where nothing comes, ask again under a new token, after those that wait; begin what can begin now."""
     for partition, incoming in list(state.data.incoming.items()):
         if incoming.ask_again_us <= now:
@@ -82,7 +82,7 @@ def on_sync_timer(state: Membership, now: int) -> None:
     _begin_some(state, now)
 
 
-def _finish(state: Membership, now: int, partition: int, incoming: Incoming) -> None:
+def _finish(state: MemberState, now: int, partition: int, incoming: Incoming) -> None:
     data, staged = state.data, incoming.staging.store
     del data.incoming[partition]
     if data.last_stamp(partition) == incoming.began_with:
@@ -94,7 +94,7 @@ def _finish(state: Membership, now: int, partition: int, incoming: Incoming) -> 
     _begin_some(state, now)
 
 
-def _begin_some(state: Membership, now: int) -> None:
+def _begin_some(state: MemberState, now: int) -> None:
     data = state.data
     for partition in list(data.stale):
         owner = _owner(state, partition)
@@ -110,14 +110,14 @@ def _begin_some(state: Membership, now: int) -> None:
         state.timers.set(SYNC, min(due))
 
 
-def _ask(state: Membership, now: int, partition: int, owner: Replica) -> None:
+def _ask(state: MemberState, now: int, partition: int, owner: Replica) -> None:
     token = state.next_token()
     began_with = state.data.last_stamp(partition)
     state.data.incoming[partition] = Incoming(owner, token, began_with, Staging(), ask_again_us=now + ASK_AGAIN_US)
     state.send(owner.address, SyncRequest(state.uuid, partition, token))
 
 
-def _owner(state: Membership, partition: int) -> Replica | None:
+def _owner(state: MemberState, partition: int) -> Replica | None:
     """Whose backup this member is; None when it is no backup."""
     table = state.partitions.table
     if table is None or partition not in state.data.stores:

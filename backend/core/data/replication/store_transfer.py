@@ -6,6 +6,8 @@ not be written meanwhile: its owner sees to that.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 from msgspec import Struct
 
@@ -90,15 +92,13 @@ def _take_entries(entries: dict[str, Entry], keys: list[str], chunk_bytes: int) 
     return taken
 
 
+@dataclass(slots=True)
 class Staging:
     """A store that is being taken over, beside the one that is there. `store` stays None if that one is just as good."""
 
-    __slots__ = ("_head", "complete", "store")
-
-    def __init__(self) -> None:
-        self.store: PartitionStore | None = None
-        self.complete = False
-        self._head: StoreHead | None = None
+    store: PartitionStore | None = None
+    complete: bool = False
+    head: StoreHead | None = None
 
     def take(self, chunk: bytes, present: PartitionStore | None) -> bool:
         """Take the next chunk in. True when nothing more is needed.
@@ -120,7 +120,7 @@ class Staging:
         return self.complete
 
     def _begin(self, head: StoreHead, present: PartitionStore | None) -> None:
-        self._head = head
+        self.head = head
         if present is not None and present.stamp == head.stamp and present.digest == head.digest:
             self.store, self.complete = None, True
             return
@@ -128,7 +128,7 @@ class Staging:
         self.store.stamp = head.stamp
 
     def _check_complete(self) -> None:
-        head, store = self._head, self.store
+        head, store = self.head, self.store
         if head is None or store is None or self.complete:
             return
         if store.entries == head.entries and len(store.sessions) == head.sessions:

@@ -25,15 +25,16 @@ def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
         chosen = [*_next_unsuspected(state, forward=True)]
         chosen += [master for master in _known_master(state) if master not in chosen and master not in state.suspicions]
         chosen += [address for address in state.suspicions if address in state.first_hand_suspects]
-        before, state.watched = state.watched, {address: state.peers[address] for address in chosen}
-        for address, peer in state.watched.items():
-            if before.get(address) is not peer:
-                peer.detector.restart(now)
-        for address, peer in before.items():
-            if peer.late and state.peers.get(address) is peer and address not in state.watched:
+        before, state.watched = state.watched, {address: state.peers[address].uuid for address in chosen}
+        for address, uuid in state.watched.items():
+            if before.get(address) != uuid:
+                state.peers[address].detector.restart(now)
+        for address, uuid in before.items():
+            peer = state.peers.get(address)
+            if peer is not None and peer.uuid == uuid and peer.late and address not in state.watched:
                 heartbeat_lateness.end_lateness(state, now, address, peer, silence_us=0)
         state.watch_is_current = True
-    return state.watched
+    return {address: state.peers[address] for address in state.watched}
 
 
 def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:

@@ -23,7 +23,7 @@ from quarterdeck.backend.core.membership.partial_disconnection import disconnect
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.messages import Heartbeat
-from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.core.timers import NEVER
 
 HEARTBEAT = "heartbeat"
@@ -49,12 +49,12 @@ def on_heartbeat_timer(state: Membership, now: int) -> None:
     state.timers.set(HEARTBEAT, now + state.settings.heartbeat_interval_us)
 
 
-def take_new_times(state: Membership, now: int) -> None:
+def take_settings(state: Membership, now: int, settings: Settings) -> None:
     """Settings have changed: every silence is judged by the present ones, and the next round is due no later than they say."""
     due_us = state.timers.deadline_us(HEARTBEAT)
     if due_us is not None:
         discount_own_pause(state, now)
-    state.take_heartbeat_times()
+    state.take_settings(settings)
     for peer in state.peers.values():
         peer.detector.adopt(state.settings)
     if due_us is not None:
@@ -82,10 +82,11 @@ def discount_own_pause(state: Membership, now: int) -> None:
 
 def send_round(state: Membership) -> None:
     """A heartbeat to every member that is not suspected."""
-    if state.heartbeat_round is None:
-        state.heartbeat_round = Transmit(_make_round(state))
-    if state.heartbeat_round.deliveries:
-        state.effects.append(state.heartbeat_round)
+    context = state.context
+    if context.heartbeat_round is None:
+        context.heartbeat_round = Transmit(_make_round(state))
+    if context.heartbeat_round.deliveries:
+        context.effects.append(context.heartbeat_round)
 
 
 def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) -> None:

@@ -89,7 +89,7 @@ def _know_each_other(state: Membership, one: Address, other: Address) -> bool:
 
 def _outer_guard(state: Membership) -> Callable[[], bool] | None:
     """The documented timeout, for members that live in real time. In simulations only the budget of work counts."""
-    stopwatch, limit_us = state.stopwatch, state.settings.disconnection_timeout_us
+    stopwatch, limit_us = state.context.stopwatch, state.settings.disconnection_timeout_us
     if stopwatch is None or not limit_us:
         return None
     until = stopwatch() + limit_us

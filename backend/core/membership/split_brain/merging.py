@@ -25,7 +25,6 @@ from quarterdeck.backend.core.membership.split_brain.merge_decision import decid
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Merge, MergePhase
 from quarterdeck.backend.core.membership.views import joining, readmission
-from quarterdeck.backend.core.membership.views.identity import fresh_uuid
 from quarterdeck.backend.core.messages import (
     LinksReport,
     MergeClusters,
@@ -222,7 +221,7 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, b
     It may have entries of that cluster to offer.
     """
     mastership_claim.abandon(state, now, "merging", "it merges into another cluster")
-    old_uuid, uuid = state.uuid, fresh_uuid(state.randomness)
+    old_uuid, uuid = state.uuid, state.draw_uuid()
     left = [address for address in state.peers if address in state.remembered]
     state.record(now, MemberMerging(target, uuid, brings_entries))
     leaves = state.latest_record

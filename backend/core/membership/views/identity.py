@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Protocol
 
 from msgspec import Struct
@@ -43,9 +44,19 @@ class ListMetadata(Struct, frozen=True, gc=False, array_like=True):
     version: int
 
 
-def fresh_uuid(randomness: Randomness) -> str:
-    """A version-4 uuid drawn from the member's own generator, so that a simulated run repeats it."""
-    bits = randomness.getrandbits(128)
+def drawn_from(randomness: Randomness) -> bytes:
+    """What all draws of a member follow from, in a form that can be stored."""
+    return randomness.getrandbits(128).to_bytes(16, "big")
+
+
+def next_draw(randomness: bytes) -> tuple[int, bytes]:
+    """128 bits that follow from `randomness`, and what the draw after this one follows from."""
+    drawn = blake2b(randomness, digest_size=32).digest()
+    return int.from_bytes(drawn[:16], "big"), drawn[16:]
+
+
+def fresh_uuid(bits: int) -> str:
+    """The version-4 uuid of 128 bits drawn from the member's own randomness, so that a simulated run repeats it."""
     bits = (bits & ~(0xF000 << 64)) | (0x4000 << 64)
     bits = (bits & ~(0xC000 << 48)) | (0x8000 << 48)
     text = f"{bits:032x}"

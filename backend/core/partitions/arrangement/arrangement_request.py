@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 ARRANGE = "first arrangement"
 """Name of the timer that asks the master again."""
@@ -13,7 +13,7 @@ ARRANGE = "first arrangement"
 ASK_AGAIN_US = 1 * SECOND_US
 
 
-def ask_for_arrangement(state: Membership, now: int) -> None:
+def ask_for_arrangement(state: MemberState, now: int) -> None:
     """See to it that there will be a table. A member that has not joined yet asks once it has a master."""
     partitions = state.partitions
     if partitions.table is None and not partitions.wants_arrangement:
@@ -21,20 +21,20 @@ def ask_for_arrangement(state: Membership, now: int) -> None:
         _ask(state, now)
 
 
-def on_arrange_request(state: Membership, now: int, sender: Address, request: ArrangeRequest) -> None:
+def on_arrange_request(state: MemberState, now: int, sender: Address, request: ArrangeRequest) -> None:
     """A member needs partitions. The master makes them as soon as it may; see `master_role`."""
     if state.is_master and sender in state.peers and state.partitions.table is None:
         ask_for_arrangement(state, now)
         state.timers.set(ARRANGE, now)  # nothing is sent yet, but there is something to do
 
 
-def on_arrange_timer(state: Membership, now: int) -> None:
+def on_arrange_timer(state: MemberState, now: int) -> None:
     """Ask again while there is no table."""
     if state.partitions.wants_arrangement:
         _ask(state, now)
 
 
-def _ask(state: Membership, now: int) -> None:
+def _ask(state: MemberState, now: int) -> None:
     if state.members is not None and state.master is not None and state.master != state.address:
         state.send(state.master, ArrangeRequest())
     state.timers.set(ARRANGE, now + ASK_AGAIN_US)

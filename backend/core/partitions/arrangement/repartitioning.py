@@ -12,25 +12,25 @@ from collections.abc import Container, Sequence
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import allows_migrations, allows_promotions
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange
 from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
 from quarterdeck.backend.core.partitions.events import MigrationsPlanned, PlannedMigration
 from quarterdeck.backend.core.partitions.migration.migration_planner import Step, exchanges, plan_migrations
 from quarterdeck.backend.core.partitions.state import MasterRole
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, empty_table
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, Row, VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
+from quarterdeck.backend.core.state.member_state import MemberState
 
 
-def data_members(state: Membership) -> tuple[Member, ...]:
+def data_members(state: MemberState) -> tuple[Member, ...]:
     """The members that may hold data, in order of age."""
     assert state.members is not None
     return tuple(member for member in state.members.members if not member.lite)
 
 
-def arrange_first(state: Membership, now: int, master_role: MasterRole) -> bool:
+def arrange_first(state: MemberState, now: int, master_role: MasterRole) -> bool:
     """Make the first table, if that is allowed and there is anybody to hold it."""
     if not allows_migrations(state.standing.state):
         return False
@@ -39,7 +39,7 @@ def arrange_first(state: Membership, now: int, master_role: MasterRole) -> bool:
         return False
     members = _replicas(state)
     partitions = state.partitions
-    partitions.table = PartitionTable(state.settings.partition_count, state.settings.backups + 1)
+    partitions.table = empty_table(state.settings.partition_count, state.settings.backups + 1)
     rows = [VersionedRow(partition, 1, _full_row(state, row, members)) for partition, row in enumerate(wanted.table)]
     partitions.wants_arrangement = False
     master_role.plan_reason = Reason("arranged", "the partitions are arranged")
@@ -48,7 +48,7 @@ def arrange_first(state: Membership, now: int, master_role: MasterRole) -> bool:
     return True
 
 
-def plan(state: Membership, now: int, master_role: MasterRole) -> None:
+def plan(state: MemberState, now: int, master_role: MasterRole) -> None:
     """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be.
 
     The partitions with the fewest replicas come first, as copies come first within each (seed 004, 3.2.3).
@@ -83,7 +83,7 @@ def plan(state: Membership, now: int, master_role: MasterRole) -> None:
     master_role.planned = state.latest_record
 
 
-def _arranged(state: Membership, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:
+def _arranged(state: MemberState, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:
     """The table that there should be; None when nobody is there to hold it."""
     leaving = list(master_role.shutting_down)
     groups, custom = state.settings.partition_groups, state.settings.custom_groups
@@ -100,11 +100,11 @@ def _arranged(state: Membership, current: Sequence[Row] | None, master_role: Mas
     return arrange(current, members, partitions, backups, leaving=leaving)
 
 
-def _replicas(state: Membership) -> dict[str | None, Replica]:
+def _replicas(state: MemberState) -> dict[str | None, Replica]:
     return {member.uuid: Replica(member.address, member.uuid) for member in data_members(state)}
 
 
-def _full_row(state: Membership, row: Row, members: dict[str | None, Replica]) -> Replicas:
+def _full_row(state: MemberState, row: Row, members: dict[str | None, Replica]) -> Replicas:
     """The row as wide as every row of the table, whatever the number of members."""
     width = state.settings.backups + 1
     return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
@@ -132,7 +132,7 @@ def _replicas_in(row: Replicas) -> int:
     return len(row) - row.count(None)
 
 
-def _give_lost_partitions_owners(state: Membership, now: int, table: PartitionTable, wanted: Arrangement) -> None:
+def _give_lost_partitions_owners(state: MemberState, now: int, table: PartitionTable, wanted: Arrangement) -> None:
     """Of a partition of which nobody is left there is nothing to copy: its new owner begins with nothing (1.1)."""
     members = _replicas(state)
     rows = []
@@ -144,7 +144,7 @@ def _give_lost_partitions_owners(state: Membership, now: int, table: PartitionTa
         publish(state, now)
 
 
-def _shown(state: Membership, master_role: MasterRole, table: PartitionTable) -> tuple[PlannedMigration, ...]:
+def _shown(state: MemberState, master_role: MasterRole, table: PartitionTable) -> tuple[PlannedMigration, ...]:
     addresses: dict[str | None, Address] = {uuid: one.address for uuid, one in table.holders().items()}
     addresses |= {name: one.address for name, one in _replicas(state).items()}
     return tuple(

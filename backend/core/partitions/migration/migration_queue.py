@@ -14,7 +14,6 @@ from itertools import islice
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import allows_migrations
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import FailureCause, MigrationsCancelled, MigrationStarted, PlanCause
 from quarterdeck.backend.core.partitions.messages import MigrationCommitAck, MigrationReport, MigrationRequest
@@ -26,6 +25,7 @@ from quarterdeck.backend.core.partitions.state import MasterRole, RunningMigrati
 from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish_to
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 MIGRATIONS = "migrations"
 """Name of the timer that asks again, gives up, and begins what had to wait."""
@@ -39,7 +39,7 @@ LOOK_AHEAD = 256
 """So many partitions of the queue are looked at for one whose members are not busy."""
 
 
-def cancel(state: Membership, now: int, reason: Reason[PlanCause]) -> None:
+def cancel(state: MemberState, now: int, reason: Reason[PlanCause]) -> None:
     """Drop what has not begun, and plan anew when nothing runs any more."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -51,7 +51,7 @@ def cancel(state: Membership, now: int, reason: Reason[PlanCause]) -> None:
         state.record(now, MigrationsCancelled(remaining, reason.text, reason.cause), reason.because)
 
 
-def start_next(state: Membership, now: int) -> None:
+def start_next(state: MemberState, now: int) -> None:
     """Begin whatever may begin now."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -86,21 +86,21 @@ def start_next(state: Membership, now: int) -> None:
             _start(state, now, master_role, partition, owner, holders)
 
 
-def on_report(state: Membership, now: int, sender: Address, report: MigrationReport) -> None:
+def on_report(state: MemberState, now: int, sender: Address, report: MigrationReport) -> None:
     """The owner has copied, or cannot."""
     running = _running_of(state, report.migration_id)
     if running is not None and running.owner == sender and running.phase == "copying":
         _take_report(state, now, running, report)
 
 
-def on_commit_ack(state: Membership, now: int, sender: Address, ack: MigrationCommitAck) -> None:
+def on_commit_ack(state: MemberState, now: int, sender: Address, ack: MigrationCommitAck) -> None:
     """The destination has committed, or never will."""
     running = _running_of(state, ack.migration_id)
     if running is not None and running.phase == "committing" and running.migration.destination.address == sender:
         conclude(state, now, running, ack.committed, "commit-refused", f"{sender} could not commit")
 
 
-def look_at_own_copies(state: Membership, now: int) -> None:
+def look_at_own_copies(state: MemberState, now: int) -> None:
     """A master that is owner itself gets no reports: it looks at its own copies."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -112,7 +112,7 @@ def look_at_own_copies(state: Membership, now: int) -> None:
             _take_report(state, now, running, MigrationReport(running.migration.id, active.sending.problem))
 
 
-def on_migrations_timer(state: Membership, now: int) -> None:
+def on_migrations_timer(state: MemberState, now: int) -> None:
     """Ask again whoever has not answered; end copies that take too long."""
     master_role = state.partitions.master_role
     if master_role is None:
@@ -127,7 +127,7 @@ def on_migrations_timer(state: Membership, now: int) -> None:
                 _ask_to_commit(state, now, running)
 
 
-def give_up_on(state: Membership, now: int, present: Set[str]) -> None:
+def give_up_on(state: MemberState, now: int, present: Set[str]) -> None:
     """After a change of the list: end the migrations whose participants are gone, as far as that decides them (2.1).
 
     One that is being committed is decided by its destination alone.
@@ -143,7 +143,7 @@ def give_up_on(state: Membership, now: int, present: Set[str]) -> None:
 
 
 def conclude(
-    state: Membership, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
+    state: MemberState, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
 ) -> None:
     """Decide, and after a failure plan anew in a moment."""
     master_role = state.partitions.master_role
@@ -158,7 +158,7 @@ def conclude(
     decide(state, now, running, committed, cause, reason)
 
 
-def plan_timer(state: Membership, now: int) -> None:
+def plan_timer(state: MemberState, now: int) -> None:
     """Set the timer to what comes first."""
     master_role = state.partitions.master_role
     due: list[int] = []
@@ -177,23 +177,23 @@ def plan_timer(state: Membership, now: int) -> None:
         state.timers.clear(MIGRATIONS)
 
 
-def _may_begin(state: Membership) -> bool:
+def _may_begin(state: MemberState) -> bool:
     """Not while somebody is let in who does not know it yet, nor in a state of the cluster that forbids migrations."""
     return state.admission is None and allows_migrations(state.standing.state)
 
 
-def _members(state: Membership) -> tuple[Member, ...]:
+def _members(state: MemberState) -> tuple[Member, ...]:
     return state.members.members if state.members is not None else ()
 
 
-def _running_of(state: Membership, migration_id: str) -> RunningMigration | None:
+def _running_of(state: MemberState, migration_id: str) -> RunningMigration | None:
     master_role = state.partitions.master_role
     if master_role is None or master_role.recovery is not None:
         return None
     return next((one for one in master_role.running.values() if one.migration.id == migration_id), None)
 
 
-def _owner_of(state: Membership, partition: int) -> Replica | None:
+def _owner_of(state: MemberState, partition: int) -> Replica | None:
     assert state.partitions.table is not None
     return state.partitions.table.owner(partition)
 
@@ -202,7 +202,7 @@ def _busy_members(master_role: MasterRole) -> list[str]:
     return [uuid for one in master_role.running.values() for uuid in {one.owner_uuid, one.migration.destination.uuid}]
 
 
-def _clear_places(state: Membership, now: int, master_role: MasterRole, partition: int) -> bool:
+def _clear_places(state: MemberState, now: int, master_role: MasterRole, partition: int) -> bool:
     """Places that are to be empty need no migration: the table says so, and whoever stood there clears its data.
 
     Whether anything of the partition is left to be done.
@@ -230,7 +230,12 @@ def _next_step(master_role: MasterRole, partition: int) -> Step:
 
 
 def _start(
-    state: Membership, now: int, master_role: MasterRole, partition: int, owner: Replica, holders: Mapping[str, Replica]
+    state: MemberState,
+    now: int,
+    master_role: MasterRole,
+    partition: int,
+    owner: Replica,
+    holders: Mapping[str, Replica],
 ) -> None:
     table = state.partitions.table
     assert table is not None
@@ -258,7 +263,7 @@ def _start(
 
 
 def _record_start(
-    state: Membership, now: int, running: RunningMigration, available: int, master_role: MasterRole
+    state: MemberState, now: int, running: RunningMigration, available: int, master_role: MasterRole
 ) -> None:
     one = running.migration
     state.record(
@@ -283,7 +288,7 @@ def _record_start(
     )
 
 
-def _ask_to_copy(state: Membership, now: int, running: RunningMigration) -> None:
+def _ask_to_copy(state: MemberState, now: int, running: RunningMigration) -> None:
     running.ask_again_us = now + ASK_AGAIN_US
     if running.owner_uuid != state.uuid:
         state.send(running.owner, MigrationRequest(running.migration))
@@ -293,7 +298,7 @@ def _ask_to_copy(state: Membership, now: int, running: RunningMigration) -> None
         _take_report(state, now, running, report)
 
 
-def _take_report(state: Membership, now: int, running: RunningMigration, report: MigrationReport) -> None:
+def _take_report(state: MemberState, now: int, running: RunningMigration, report: MigrationReport) -> None:
     if report.retry and allows_migrations(state.standing.state):
         running.ask_again_us = now + SOON_US
         plan_timer(state, now)
@@ -304,7 +309,7 @@ def _take_report(state: Membership, now: int, running: RunningMigration, report:
         _ask_to_commit(state, now, running)
 
 
-def _ask_to_commit(state: Membership, now: int, running: RunningMigration) -> None:
+def _ask_to_commit(state: MemberState, now: int, running: RunningMigration) -> None:
     committed = ask_to_commit(state, now, running)
     if committed is not None:
         conclude(state, now, running, committed, "commit-refused", "this master could not commit as destination")

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_migrations
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.events import (
     MigrationAccepted,
     MigrationCopied,
@@ -29,6 +28,7 @@ from quarterdeck.backend.core.partitions.migration.migration_service import Endp
 from quarterdeck.backend.core.partitions.state import ActiveMigration, OutgoingCopy
 from quarterdeck.backend.core.partitions.table.replica import index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 TRANSFER = "migration transfer"
 """Name of the timer that sends again what is not acknowledged."""
@@ -51,14 +51,14 @@ class Objection(NamedTuple):
 # The owner
 
 
-def on_request(state: Membership, now: int, sender: Address, request: MigrationRequest) -> None:
+def on_request(state: MemberState, now: int, sender: Address, request: MigrationRequest) -> None:
     """The master asks for a copy."""
     report = begin_copy(state, now, sender, request.migration)
     if report is not None:
         state.send(sender, report)
 
 
-def begin_copy(state: Membership, now: int, master: Address, migration: Migration) -> MigrationReport | None:
+def begin_copy(state: MemberState, now: int, master: Address, migration: Migration) -> MigrationReport | None:
     """Begin to copy, unless that is done or under way; what the master is to be told now, if anything."""
     if migration.id in state.partitions.completed:
         return None
@@ -78,7 +78,7 @@ def begin_copy(state: Membership, now: int, master: Address, migration: Migratio
     return None
 
 
-def on_chunk_ack(state: Membership, now: int, sender: Address, ack: MigrationChunkAck) -> None:
+def on_chunk_ack(state: MemberState, now: int, sender: Address, ack: MigrationChunkAck) -> None:
     """The destination has taken chunks in, or will not."""
     active = _sending_of(state, ack.migration_id)
     if active is None or active.sending is None or active.migration.destination.address != sender:
@@ -106,7 +106,7 @@ def on_chunk_ack(state: Membership, now: int, sender: Address, ack: MigrationChu
         _send_more(state, now, active, sending)
 
 
-def on_transfer_timer(state: Membership, now: int) -> None:
+def on_transfer_timer(state: MemberState, now: int) -> None:
     """Send again what was not acknowledged in time."""
     for active in state.partitions.active.values():
         sending = active.sending
@@ -117,10 +117,10 @@ def on_transfer_timer(state: Membership, now: int) -> None:
     _plan_timer(state)
 
 
-def _next_chunk(state: Membership, sending: OutgoingCopy, partition: int) -> tuple[str, bytes, bool]:
+def _next_chunk(state: MemberState, sending: OutgoingCopy, partition: int) -> tuple[str, bytes, bool]:
     """The name of the service whose turn it is, its next chunk, and whether that is its first one. The last has no service."""
-    while sending.service < len(state.services):
-        service = state.services[sending.service]
+    while sending.service < len(state.context.services):
+        service = state.context.services[sending.service]
         opens = sending.cursor is None
         if opens:
             sending.cursor = service.begin_copy(partition)
@@ -132,7 +132,7 @@ def _next_chunk(state: Membership, sending: OutgoingCopy, partition: int) -> tup
     return "", b"", False
 
 
-def _send_more(state: Membership, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
+def _send_more(state: MemberState, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
     """Fill the window. The first chunk of a service goes alone: it may be all that the destination needs."""
     window = state.settings.transfer_window_chunks
     while not sending.ended and sending.opening < 0 and len(sending.in_flight) < window:
@@ -149,7 +149,7 @@ def _send_more(state: Membership, now: int, active: ActiveMigration, sending: Ou
     _plan_timer(state)
 
 
-def _finish_copy(state: Membership, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
+def _finish_copy(state: MemberState, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
     sending.finished = True
     sending.in_flight.clear()
     migration = active.migration
@@ -158,7 +158,7 @@ def _finish_copy(state: Membership, now: int, active: ActiveMigration, sending: 
     _report(state, migration, sending, "")
 
 
-def _report(state: Membership, migration: Migration, sending: OutgoingCopy, problem: str) -> None:
+def _report(state: MemberState, migration: Migration, sending: OutgoingCopy, problem: str) -> None:
     """Tell the master. One that is the owner itself looks at its own copies (chapter `migration_queue`)."""
     sending.problem = problem
     if problem:
@@ -167,14 +167,14 @@ def _report(state: Membership, migration: Migration, sending: OutgoingCopy, prob
         state.send(migration.master.address, MigrationReport(migration.id, problem))
 
 
-def _sending_of(state: Membership, migration_id: str) -> ActiveMigration | None:
+def _sending_of(state: MemberState, migration_id: str) -> ActiveMigration | None:
     for active in state.partitions.active.values():
         if active.migration.id == migration_id:
             return active
     return None
 
 
-def _plan_timer(state: Membership) -> None:
+def _plan_timer(state: MemberState) -> None:
     due = [
         active.sending.resend_us
         for active in state.partitions.active.values()
@@ -189,7 +189,7 @@ def _plan_timer(state: Membership) -> None:
 # The destination
 
 
-def on_chunk(state: Membership, now: int, sender: Address, chunk: MigrationChunk) -> None:
+def on_chunk(state: MemberState, now: int, sender: Address, chunk: MigrationChunk) -> None:
     """Data comes. Chunks are taken in order; those that overtake others wait, those taken before are only acknowledged."""
     migration = chunk.migration
     active = state.partitions.active.get(migration.partition)
@@ -212,10 +212,10 @@ def on_chunk(state: Membership, now: int, sender: Address, chunk: MigrationChunk
     state.send(sender, MigrationChunkAck(migration.id, active.received - 1, enough, active.complete))
 
 
-def _take(state: Membership, now: int, active: ActiveMigration, chunk: MigrationChunk) -> None:
+def _take(state: MemberState, now: int, active: ActiveMigration, chunk: MigrationChunk) -> None:
     """Give the chunk to its service, unless that needs no more."""
     active.received += 1
-    services = {service.name: service for service in state.services}
+    services = {service.name: service for service in state.context.services}
     if chunk.service in services and chunk.service not in active.satisfied:
         if services[chunk.service].receive(now, active.event, chunk.payload):
             active.satisfied.add(chunk.service)
@@ -225,7 +225,7 @@ def _take(state: Membership, now: int, active: ActiveMigration, chunk: Migration
 # Both
 
 
-def _objection(state: Membership, master: Address, migration: Migration) -> Objection | None:
+def _objection(state: MemberState, master: Address, migration: Migration) -> Objection | None:
     """What both sides check: who leads, where the table stands, and whether the end of another migration is awaited (2.1)."""
     table = state.partitions.table
     if state.members is None:
@@ -250,7 +250,7 @@ def _objection(state: Membership, master: Address, migration: Migration) -> Obje
     return None
 
 
-def _objection_of_owner(state: Membership, migration: Migration) -> Objection | None:
+def _objection_of_owner(state: MemberState, migration: Migration) -> Objection | None:
     table, destination = state.partitions.table, migration.destination
     assert table is not None
     if index_of(state.uuid, table.rows[migration.partition]) != 0:
@@ -261,7 +261,7 @@ def _objection_of_owner(state: Membership, migration: Migration) -> Objection | 
     return None
 
 
-def _objection_of_destination(state: Membership, sender: Address, chunk: MigrationChunk) -> Objection | None:
+def _objection_of_destination(state: MemberState, sender: Address, chunk: MigrationChunk) -> Objection | None:
     migration = chunk.migration
     if migration.id in state.partitions.completed:
         return Objection("over", "the migration is over", False)
@@ -277,7 +277,7 @@ def _objection_of_destination(state: Membership, sender: Address, chunk: Migrati
     return Objection("beginning-missing", "the beginning of the copy has not come yet", True) if chunk.number else None
 
 
-def _accept(state: Membership, now: int, migration: Migration, endpoint: Endpoint) -> ActiveMigration:
+def _accept(state: MemberState, now: int, migration: Migration, endpoint: Endpoint) -> ActiveMigration:
     """Take part from now on until the end is known."""
     table = state.partitions.table
     assert table is not None
@@ -288,12 +288,12 @@ def _accept(state: Membership, now: int, migration: Migration, endpoint: Endpoin
     state.partitions.active[migration.partition] = active
     state.partitions.rejected.pop(migration.partition, None)
     state.record(now, MigrationAccepted(migration.id, migration.partition, endpoint, current, new))
-    for service in state.services:
+    for service in state.context.services:
         service.before(now, event)
     return active
 
 
-def _reject(state: Membership, now: int, migration: Migration, endpoint: Endpoint, objection: Objection) -> None:
+def _reject(state: MemberState, now: int, migration: Migration, endpoint: Endpoint, objection: Objection) -> None:
     rejected = state.partitions.rejected
     if rejected.get(migration.partition) != migration.id:
         rejected[migration.partition] = migration.id

@@ -8,7 +8,6 @@ goes up by 2, so that a table which the destination may have taken with it can n
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.events import FailureCause, MigrationCommitting, MigrationDecided
 from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
@@ -17,6 +16,7 @@ from quarterdeck.backend.core.partitions.table.learning import learn
 from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish_to
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 ASK_AGAIN_US = 1 * SECOND_US
 
@@ -24,13 +24,13 @@ ASK_AGAIN_US = 1 * SECOND_US
 # The master
 
 
-def begin_commit(state: Membership, now: int, running: RunningMigration) -> None:
+def begin_commit(state: MemberState, now: int, running: RunningMigration) -> None:
     """The copy is made: let the destination commit before anybody else."""
     running.phase = "committing"
     state.record(now, MigrationCommitting(running.migration.id, running.migration.partition))
 
 
-def ask_to_commit(state: Membership, now: int, running: RunningMigration) -> bool | None:
+def ask_to_commit(state: MemberState, now: int, running: RunningMigration) -> bool | None:
     """Ask the destination, maybe once more; the answer when it is this master itself.
 
     There is no limit: only an answer or the destination's departure ends this.
@@ -44,7 +44,7 @@ def ask_to_commit(state: Membership, now: int, running: RunningMigration) -> boo
 
 
 def decide(
-    state: Membership, now: int, running: RunningMigration, committed: bool, cause: FailureCause = "", reason: str = ""
+    state: MemberState, now: int, running: RunningMigration, committed: bool, cause: FailureCause = "", reason: str = ""
 ) -> None:
     """The one decision about a migration: change the table, tell those who take part at once and the others soon."""
     master_role, table = state.partitions.master_role, state.partitions.table
@@ -68,7 +68,7 @@ def decide(
     publish_to(state, now, participants)
 
 
-def _row_after(state: Membership, decided: CompletedMigration) -> VersionedRow:
+def _row_after(state: MemberState, decided: CompletedMigration) -> VersionedRow:
     table, migration = state.partitions.table, decided.migration
     assert table is not None
     replicas = table.rows[migration.partition]
@@ -78,14 +78,14 @@ def _row_after(state: Membership, decided: CompletedMigration) -> VersionedRow:
     return VersionedRow(migration.partition, decided.final_version, replicas)
 
 
-def _is_member(state: Membership, replica: Replica) -> bool:
+def _is_member(state: MemberState, replica: Replica) -> bool:
     return state.members is not None and state.members.holds(replica.address, replica.uuid)
 
 
 # The destination
 
 
-def on_commit(state: Membership, now: int, sender: Address, order: MigrationCommit) -> None:
+def on_commit(state: MemberState, now: int, sender: Address, order: MigrationCommit) -> None:
     """The master lets this destination commit. Without the data it refuses, and then can never commit."""
     if sender != state.master or order.migration.master.uuid != _uuid_of(state, sender):
         return
@@ -93,7 +93,7 @@ def on_commit(state: Membership, now: int, sender: Address, order: MigrationComm
     state.send(sender, MigrationCommitAck(order.migration.id, committed))
 
 
-def _commit_here(state: Membership, now: int, migration: Migration) -> bool:
+def _commit_here(state: MemberState, now: int, migration: Migration) -> bool:
     """Commit as destination, if this member waits for just that; whether it is committed, now or before."""
     partitions = state.partitions
     known = partitions.completed.get(migration.id)
@@ -111,6 +111,6 @@ def _commit_here(state: Membership, now: int, migration: Migration) -> bool:
     return True
 
 
-def _uuid_of(state: Membership, address: Address) -> str:
+def _uuid_of(state: MemberState, address: Address) -> str:
     peer = state.peers.get(address)
     return peer.uuid if peer is not None else ""

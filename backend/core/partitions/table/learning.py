@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.events import Holder, MigrationFinished, TableCause, TableChanged
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow, index_of, packed
+from quarterdeck.backend.core.state.member_state import MemberState
 
 
 def learn(
-    state: Membership,
+    state: MemberState,
     now: int,
     rows: Iterable[VersionedRow],
     decided: Iterable[CompletedMigration],
@@ -44,13 +44,13 @@ def learn(
     for partition, before in places:
         after = index_of(state.uuid, table.rows[partition])
         if after != before:
-            for service in state.services:
+            for service in state.context.services:
                 service.placed(now, partition, before, after)
     if newer:
         _record_change(state, now, table, newer, author, cause)
 
 
-def _without_decision(state: Membership, newer: Sequence[VersionedRow], known: set[str]) -> list[CompletedMigration]:
+def _without_decision(state: MemberState, newer: Sequence[VersionedRow], known: set[str]) -> list[CompletedMigration]:
     """The ends of own migrations that nobody tells any more, but that the newer rows show."""
     active = state.partitions.active
     found = []
@@ -62,10 +62,10 @@ def _without_decision(state: Membership, newer: Sequence[VersionedRow], known: s
     return found
 
 
-def _finish(state: Membership, now: int, decided: CompletedMigration, *, is_late: bool) -> None:
+def _finish(state: MemberState, now: int, decided: CompletedMigration, *, is_late: bool) -> None:
     """Act on the end of a migration, if this member has a part in it; `is_late` if its row already held before."""
     migration = decided.migration
-    services = state.services
+    services = state.context.services
     active = state.partitions.active.get(migration.partition)
     if active is not None and active.migration.id == migration.id:
         del state.partitions.active[migration.partition]
@@ -101,7 +101,7 @@ def _backup_gives_up(decided: CompletedMigration) -> MigrationEvent:
 
 
 def _record_change(
-    state: Membership, now: int, table: PartitionTable, rows: Sequence[VersionedRow], author: str, cause: TableCause
+    state: MemberState, now: int, table: PartitionTable, rows: Sequence[VersionedRow], author: str, cause: TableCause
 ) -> None:
     compact = packed(rows)
     holders = tuple(Holder(one.address, one.uuid) for one in compact.holders)

@@ -7,6 +7,7 @@ comparing rows; it is kept up to date with every change, and is the same whateve
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
@@ -18,17 +19,15 @@ DIGEST_BYTES = 8
 _encode = msgspec.msgpack.Encoder().encode
 
 
+@dataclass(slots=True)
 class PartitionTable:
-    """One member's table. `width` is the number of replica indices; a new table has nobody anywhere, at version 0."""
+    """One member's table. `width` is the number of replica indices."""
 
-    __slots__ = ("digest", "rows", "version", "versions", "width")
-
-    def __init__(self, partitions: int, width: int) -> None:
-        self.width = width
-        self.rows: list[Replicas] = [(None,) * width] * partitions
-        self.versions = [0] * partitions
-        self.version = 0
-        self.digest = 0
+    width: int
+    rows: list[Replicas]
+    versions: list[int]
+    version: int = 0
+    digest: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -65,9 +64,14 @@ def row_digest(row: VersionedRow) -> int:
     return int.from_bytes(blake2b(_encode(row), digest_size=DIGEST_BYTES).digest(), "big")
 
 
+def empty_table(partitions: int, width: int) -> PartitionTable:
+    """A table that has nobody anywhere, at version 0."""
+    return PartitionTable(width, [(None,) * width] * partitions, [0] * partitions)
+
+
 def table_of(rows: Iterable[VersionedRow], partitions: int, width: int) -> PartitionTable:
     """The table that has these rows."""
-    table = PartitionTable(partitions, width)
+    table = empty_table(partitions, width)
     for row in rows:
         table.put(row)
     return table

@@ -14,15 +14,15 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.events import CompletedEvicted, TableCause
 from quarterdeck.backend.core.partitions.messages import TableAck, TableUpdate
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
 from quarterdeck.backend.core.partitions.state import Follower, MasterRole
 from quarterdeck.backend.core.partitions.table.learning import learn
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.partition_table import empty_table
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow, packed, unpacked
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 TABLE = "partition table"
 """Name of the timer of everything that the master has to tell again, or later."""
@@ -47,7 +47,7 @@ Made = dict[int, TableUpdate]
 
 
 def change(
-    state: Membership, now: int, rows: Iterable[VersionedRow], decided: Iterable[CompletedMigration], cause: TableCause
+    state: MemberState, now: int, rows: Iterable[VersionedRow], decided: Iterable[CompletedMigration], cause: TableCause
 ) -> None:
     """The master makes a change of its table and its completed migrations list."""
     master_role = state.partitions.master_role
@@ -62,7 +62,7 @@ def change(
     learn(state, now, rows, decided, author=state.uuid, cause=cause)
 
 
-def publish(state: Membership, now: int) -> None:
+def publish(state: MemberState, now: int) -> None:
     """Tell everybody who lacks a change."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -74,7 +74,7 @@ def publish(state: Membership, now: int) -> None:
     plan_timer(state, now)
 
 
-def publish_to(state: Membership, now: int, first: Iterable[str]) -> None:
+def publish_to(state: MemberState, now: int, first: Iterable[str]) -> None:
     """Tell the incarnations `first` at once, and everybody else soon: those have no part in the change."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -91,7 +91,7 @@ def publish_to(state: Membership, now: int, first: Iterable[str]) -> None:
         plan_timer(state, now)
 
 
-def on_ack(state: Membership, now: int, sender: Address, ack: TableAck) -> None:
+def on_ack(state: MemberState, now: int, sender: Address, ack: TableAck) -> None:
     """A follower has taken a publication in, or misses one."""
     master_role = state.partitions.master_role
     follower = master_role.followers.get(sender) if master_role is not None else None
@@ -112,7 +112,7 @@ def on_ack(state: Membership, now: int, sender: Address, ack: TableAck) -> None:
         plan_timer(state, now)
 
 
-def on_table_timer(state: Membership, now: int) -> None:
+def on_table_timer(state: MemberState, now: int) -> None:
     """Tell again whoever has not acknowledged, tell those who could wait, and compare tables when it is time."""
     master_role = state.partitions.master_role
     if master_role is None or state.partitions.table is None or master_role.recovery is not None:
@@ -132,7 +132,7 @@ def on_table_timer(state: Membership, now: int) -> None:
     plan_timer(state, now)
 
 
-def follow_list(state: Membership, master_role: MasterRole) -> None:
+def follow_list(state: MemberState, master_role: MasterRole) -> None:
     """Publish to exactly those who are on the list now; who is new needs the whole table."""
     before = master_role.followers
     master_role.followers = {}
@@ -144,7 +144,7 @@ def follow_list(state: Membership, master_role: MasterRole) -> None:
         master_role.followers[address] = follower
 
 
-def plan_timer(state: Membership, now: int) -> None:
+def plan_timer(state: MemberState, now: int) -> None:
     """Set the timer to what comes first."""
     master_role = state.partitions.master_role
     if master_role is None or state.partitions.table is None or master_role.recovery is not None:
@@ -160,7 +160,7 @@ def plan_timer(state: Membership, now: int) -> None:
 
 
 def _tell(
-    state: Membership, now: int, master_role: MasterRole, address: Address, follower: Follower, since: int, made: Made
+    state: MemberState, now: int, master_role: MasterRole, address: Address, follower: Follower, since: int, made: Made
 ) -> None:
     """Send what is new since the change `since`, and wait for an acknowledgement."""
     if since not in made:
@@ -172,7 +172,7 @@ def _tell(
 
 
 def _tell_again(
-    state: Membership, now: int, master_role: MasterRole, address: Address, follower: Follower, made: Made
+    state: MemberState, now: int, master_role: MasterRole, address: Address, follower: Follower, made: Made
 ) -> None:
     """Send all that the follower is not known to have, and wait twice as long as the last time."""
     _tell(state, now, master_role, address, follower, follower.acknowledged, made)
@@ -182,7 +182,7 @@ def _tell_again(
     follower.resend_us = now + (first_us << follower.unanswered)
 
 
-def _update(state: Membership, master_role: MasterRole, since: int) -> TableUpdate:
+def _update(state: MemberState, master_role: MasterRole, since: int) -> TableUpdate:
     """What came after the change of number `since`; -1 for the whole table and all completed migrations."""
     table = state.partitions.table
     assert table is not None
@@ -211,7 +211,7 @@ def _is_ahead(master_role: MasterRole, address: Address) -> bool:
     return any(one.phase == "committing" and one.migration.destination.address == address for one in running)
 
 
-def _forget_what_all_know(state: Membership, now: int, master_role: MasterRole) -> None:
+def _forget_what_all_know(state: MemberState, now: int, master_role: MasterRole) -> None:
     """Evict completed migrations only when every member has acknowledged a publication that lists them (2.1)."""
     known = min((one.acknowledged for one in master_role.followers.values()), default=master_role.changes)
     for partition in [one for one, number in takewhile(lambda one: one[1] <= known, master_role.changed_at.items())]:
@@ -229,7 +229,7 @@ def _forget_what_all_know(state: Membership, now: int, master_role: MasterRole) 
 # Everybody else
 
 
-def on_table_update(state: Membership, now: int, sender: Address, update: TableUpdate) -> None:
+def on_table_update(state: MemberState, now: int, sender: Address, update: TableUpdate) -> None:
     """The master publishes. What does not follow on what this member has waits until it does."""
     partitions = state.partitions
     master = state.peers.get(sender)
@@ -251,14 +251,14 @@ def on_table_update(state: Membership, now: int, sender: Address, update: TableU
     state.send(sender, TableAck(state.uuid, partitions.heard[1], partitions.table.digest == update.digest))
 
 
-def _take_in(state: Membership, now: int, update: TableUpdate) -> TableUpdate:
+def _take_in(state: MemberState, now: int, update: TableUpdate) -> TableUpdate:
     """Learn what is new, and what came early and follows on it. Returns the last publication that was taken in.
 
     Rows and decisions are never learned out of order: a row without the decisions before it would tell nothing of them.
     """
     partitions = state.partitions
     if partitions.table is None:
-        partitions.table = PartitionTable(update.partitions, state.settings.backups + 1)
+        partitions.table = empty_table(update.partitions, state.settings.backups + 1)
         partitions.wants_arrangement = False
     following: TableUpdate | None = update
     while following is not None:
@@ -273,7 +273,7 @@ def _take_in(state: Membership, now: int, update: TableUpdate) -> TableUpdate:
     return update
 
 
-def _keep_listed(state: Membership, update: TableUpdate) -> None:
+def _keep_listed(state: MemberState, update: TableUpdate) -> None:
     """Forget the completed migrations that the master has forgotten; one that it never listed waits until it does."""
     partitions = state.partitions
     news = OrderedDict((one.migration.id, number) for number, one in update.completed)

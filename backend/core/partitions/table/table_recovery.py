@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.partitions.events import TableRecovered, TableRecoveryStarted
 from quarterdeck.backend.core.partitions.messages import TableAnswer, TableFetch
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
 from quarterdeck.backend.core.partitions.state import MasterRole, Partitions, TableRecovery
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.partitions.table.partition_table import empty_table
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow, index_of, packed, unpacked
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
 
 RECOVERY = "table recovery"
 """Name of the timer that asks again."""
@@ -29,7 +29,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 # The new master
 
 
-def begin_recovery(state: Membership, now: int, master_role: MasterRole) -> None:
+def begin_recovery(state: MemberState, now: int, master_role: MasterRole) -> None:
     """Ask everybody. `is_settled` tells when the answers are complete."""
     waiting = {address: peer.uuid for address, peer in state.peers.items()}
     master_role.recovery = TableRecovery(state.next_token(), waiting)
@@ -41,7 +41,7 @@ def begin_recovery(state: Membership, now: int, master_role: MasterRole) -> None
     _ask(state, now, master_role.recovery)
 
 
-def is_settled(state: Membership, recovery: TableRecovery) -> bool:
+def is_settled(state: MemberState, recovery: TableRecovery) -> bool:
     """Whether each of those asked has answered or left."""
     for address, uuid in list(recovery.waiting.items()):
         peer = state.peers.get(address)
@@ -50,7 +50,7 @@ def is_settled(state: Membership, recovery: TableRecovery) -> bool:
     return not recovery.waiting
 
 
-def on_table_answer(state: Membership, now: int, sender: Address, answer: TableAnswer) -> None:
+def on_table_answer(state: MemberState, now: int, sender: Address, answer: TableAnswer) -> None:
     """What one member knows."""
     master_role = state.partitions.master_role
     recovery = master_role.recovery if master_role is not None else None
@@ -69,14 +69,14 @@ def on_table_answer(state: Membership, now: int, sender: Address, answer: TableA
         state.timers.set(RECOVERY, now)  # nothing is sent yet, but there is something to do
 
 
-def on_recovery_timer(state: Membership, now: int) -> None:
+def on_recovery_timer(state: MemberState, now: int) -> None:
     """Ask those again who have not answered."""
     master_role = state.partitions.master_role
     if master_role is not None and master_role.recovery is not None:
         _ask(state, now, master_role.recovery)
 
 
-def conclude_recovery(state: Membership, now: int, master_role: MasterRole, recovery: TableRecovery) -> None:
+def conclude_recovery(state: MemberState, now: int, master_role: MasterRole, recovery: TableRecovery) -> None:
     """Decide on the table and on every migration under way, and publish."""
     partitions = state.partitions
     master_role.recovery = None
@@ -85,7 +85,7 @@ def conclude_recovery(state: Membership, now: int, master_role: MasterRole, reco
         return  # nobody has used partitions so far
     if partitions.table is None:
         width = len(next(iter(recovery.rows.values())).replicas)
-        partitions.table = PartitionTable(max(recovery.rows) + 1, width)
+        partitions.table = empty_table(max(recovery.rows) + 1, width)
         partitions.wants_arrangement = False
     known = recovery.completed | partitions.completed
     active = recovery.active | {one.migration.id: one.migration for one in partitions.active.values()}
@@ -117,7 +117,7 @@ def _raise_version(rows: dict[int, VersionedRow], decided: CompletedMigration) -
         rows[row.partition] = VersionedRow(row.partition, decided.final_version, row.replicas)
 
 
-def _ask(state: Membership, now: int, recovery: TableRecovery) -> None:
+def _ask(state: MemberState, now: int, recovery: TableRecovery) -> None:
     if recovery.waiting:
         state.send_all(tuple(recovery.waiting), TableFetch(recovery.token))
         state.timers.set(RECOVERY, now + ASK_AGAIN_US)
@@ -126,7 +126,7 @@ def _ask(state: Membership, now: int, recovery: TableRecovery) -> None:
 # Everybody else
 
 
-def on_table_fetch(state: Membership, now: int, sender: Address, fetch: TableFetch) -> None:
+def on_table_fetch(state: MemberState, now: int, sender: Address, fetch: TableFetch) -> None:
     """The master asks. From now on nothing of an earlier master is heard any more, for it is not this member's master."""
     partitions = state.partitions
     if sender != state.master or state.members is None:

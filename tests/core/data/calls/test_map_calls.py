@@ -228,9 +228,9 @@ def test_names_that_are_no_text_are_refused_and_leave_no_trace_in_the_journal() 
     state = network.states["A"]
     for number, bad in enumerate((Put("m", "\udcff", b""), Get("\udcff", "k"), PutAll("m", (("\udcff", b""),)))):
         map_calls.call(state, 0, number, bad, watched=True)
-        answer = state.effects.pop()
+        answer = state.context.effects.pop()
         assert isinstance(answer, Answered) and answer.answer.untouched and "valid text" in answer.answer.problem
-        assert not state.effects and not state.data.pending
+        assert not state.context.effects and not state.data.pending
 
 
 def test_an_owner_that_sees_too_few_members_does_nothing() -> None:

@@ -42,12 +42,12 @@ def test_a_life_is_held_only_with_its_own_uuid() -> None:
 
 def test_two_clusters_have_two_lineages() -> None:
     draws = Random(1)
-    lists = [first_list(address_of("A"), fresh_uuid(draws), False) for _ in range(2)]
+    lists = [first_list(address_of("A"), fresh_uuid(draws.getrandbits(128)), False) for _ in range(2)]
     assert lists[0].lineage != lists[1].lineage
 
 
 def test_fresh_uuids_are_version_4_and_repeat_with_their_seed() -> None:
-    one, other = fresh_uuid(Random(7)), fresh_uuid(Random(7))
+    one, other = fresh_uuid(Random(7).getrandbits(128)), fresh_uuid(Random(7).getrandbits(128))
     assert one == other
     assert one[14] == "4" and one[19] in "89ab" and len(one) == 36
 

@@ -17,7 +17,7 @@ def two_services(
     world.with_table(names, *rows)
     others = {name: FakeService("other", judges=judges) for name in names}
     for name in names:
-        state_of(world.machines[name]).services = (world.ghosts[name], others[name])
+        state_of(world.machines[name]).context.services = (world.ghosts[name], others[name])
         others[name].held = dict.fromkeys(world.ghosts[name].held, (b"1", b"2", b"3"))
     return world, others
 
@@ -73,7 +73,7 @@ def test_a_member_without_any_service_takes_part_all_the_same() -> None:
     world = SteppedPartitions(1, 1)
     world.with_table("ABCD", "BC")
     for name in "ABCD":
-        state_of(world.machines[name]).services = ()
+        state_of(world.machines[name]).context.services = ()
     world.migrate("A", "DC")
     world.run(3)
     assert world.rows("A") == ["DC"] and world.holders(0) == "BC"

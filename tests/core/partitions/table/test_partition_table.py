@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import make_address
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, table_of
+from quarterdeck.backend.core.partitions.table.partition_table import empty_table, table_of
 from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow, index_of, packed, unpacked
 
 PARTITIONS, WIDTH = 6, 3
@@ -15,7 +15,7 @@ rows = st.builds(VersionedRow, st.integers(0, PARTITIONS - 1), st.integers(1, 9)
 
 
 def test_a_new_table_has_nobody_anywhere_at_version_0() -> None:
-    table = PartitionTable(PARTITIONS, WIDTH)
+    table = empty_table(PARTITIONS, WIDTH)
     assert (table.version, table.digest, len(table)) == (0, 0, PARTITIONS)
     assert table.rows == [(None,) * WIDTH] * PARTITIONS
     assert not list(table.all_rows()) and not table.holders()
