@@ -34,6 +34,7 @@ ALARMING = (
 )
 WORRYING = (
     events.AddressUnusable,
+    events.JournalChanged,
     events.SuspicionRaised,
     events.ClaimStarted,
     events.ClaimAbandoned,

@@ -36,8 +36,21 @@ def header_parts(session: Session, connections: ConnectionSummary, view: ViewNam
         *connections.problems(),
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
         TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
+        TableCell(_journal_text(session), "bad"),
         TableCell(progress_text(picture)),
     ]
+
+
+def _journal_text(session: Session) -> str:
+    """Whose journal cannot be written, and why; empty when every one can."""
+    failing = {
+        belief.label: belief.journal_failure for belief in session.picture.members.values() if belief.journal_failure
+    }
+    if not failing:
+        return ""
+    first, reason = next(iter(failing.items()))
+    more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
+    return f"✕ no journal of {one_line(first)}{more}: {one_line(reason)}"
 
 
 def view_cells(in_sight: ViewName) -> list[TableCell]:

@@ -403,6 +403,15 @@ class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refus
     cause: causes.RefusalCause = "unknown"
 
 
+class JournalChanged(Struct, frozen=True, tag_field="kind", tag="journal-changed"):
+    """The journal of the member `target` cannot be written, for `failure`, or is written again when there is none; so many of its
+    records are `lost` for ever by then."""
+
+    target: str
+    failure: str
+    lost: int
+
+
 Event = (
     MemberStarted | JoinRequested | JoinFailed | AddressUnusable | MemberStopped | ListInstalled | ListRejected | MasterChanged |
     MemberAdmitted | MemberRemoved | SuspicionRaised | SuspicionCleared | ExplicitSuspicionSent |
@@ -410,7 +419,8 @@ Event = (
     ClaimFinished | ClaimAbandoned | DisconnectionReported | DisconnectionResolved | MemberHeldBack | JoinDelayed |
     MergeVerdict | NotMerging | MergeStarted | MergeAbandoned | MemberMerging | SearchPlanned | AddressesRemembered |
     JoinListChanged | ClusterStateChanged | ClusterStateRefused | ProtectionChanged | ProcessKilled | ProcessPaused |
-    ProcessResumed | LinkChanged | StrangerRefused | OperatorAsked | SettingsChanged | PartitionEvent | DataEvent
+    ProcessResumed | LinkChanged | StrangerRefused | OperatorAsked | SettingsChanged | JournalChanged |
+    PartitionEvent | DataEvent
 )  # fmt: skip
 
 EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}

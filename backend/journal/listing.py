@@ -22,6 +22,8 @@ class RunListing(Struct, frozen=True):
     members: tuple[str, ...]
     first_utc: int | None
     last_utc: int | None
+    missing: int
+    """Records of which only the numbers are known, for those before and after them are here."""
     problems: tuple[JournalProblem, ...]
 
 
@@ -33,11 +35,15 @@ class _Tally:
     members: dict[str, None] = field(default_factory=dict)
     utcs: tuple[int, int] | None = None
     problems: list[JournalProblem] = field(default_factory=list)
+    numbers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """By incarnation: the lowest and the highest number of a record, and how many there are."""
 
     def count(self, record: Record) -> None:
         self.records += 1
         if record.uuid != record.run:  # what the operator and the network did stands under the cluster's name
             self.members[record.member] = None
+        lowest, highest, count = self.numbers.get(record.uuid, (record.seq, record.seq, 0))
+        self.numbers[record.uuid] = (min(lowest, record.seq), max(highest, record.seq), count + 1)
         first, last = self.utcs or (record.utc, record.utc)
         self.utcs = min(first, record.utc), max(last, record.utc)
 
@@ -71,5 +77,6 @@ def _listing(run: str, tally: _Tally) -> RunListing:
         members=tuple(tally.members),
         first_utc=first_utc,
         last_utc=last_utc,
+        missing=sum(max(0, high - low + 1 - count) for low, high, count in tally.numbers.values()),
         problems=tuple(tally.problems),
     )

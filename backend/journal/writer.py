@@ -2,18 +2,24 @@
 
 `append` only puts the line into memory; one background thread writes, so nobody waits for a disk. A kill of the process
 loses only what was appended in the last few milliseconds, and nothing that was appended before a `flush`.
+
+When the disk is full or fails, writing is tried again every second, and goes on behind the last whole line. Meanwhile records
+wait in memory, as many as there is room for; what comes after that is lost, and counted.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import msgspec
+from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import (
@@ -32,35 +38,64 @@ WRITE_RECORDS = 256
 """So many waiting lines are written at once, without waiting longer."""
 MOST_WAITING_RECORDS = 100_000
 """A disk that falls this far behind makes `append` wait: memory stays bounded."""
+RETRY_SECONDS = 1.0
+"""How often a disk that has failed is tried again."""
+MOST_KEPT_RECORDS = 10_000
+"""So many records wait for such a disk at most."""
 ROTATE_SECONDS = 1.0
 ROTATE_BYTES = 8 * 1024 * 1024
 
 
+_LOG = logging.getLogger(__name__)
+
+
 class JournalFailed(OSError):
-    """The journal could not be written; nothing appended since the last `flush` is sure to be in it."""
+    """The journal cannot be written, or is not complete; nothing appended since the last `flush` is sure to be in it."""
+
+
+class JournalInUse(OSError):
+    """A living process writes under the same name into the same run."""
+
+
+class JournalCondition(Struct, frozen=True):
+    """How the writing goes."""
+
+    failure: str = ""
+    """Why nothing can be written just now; empty when all is well."""
+    waiting: int = 0
+    """Records that are not written yet."""
+    lost: int = 0
+    """Records that are missing from the journal for ever."""
 
 
 class JournalWriter:
     """Appends the records of one run under `root`; `writer` names this process among the writers of the run.
 
     Files that dead processes left open under `root` are finished first; `recovered` says what became of them.
-    Raises `NoJournal` for a name that cannot be a file name, OSError when the directories cannot be made.
+    `on_change` is told, in the background thread, when writing begins to fail and when it goes on.
+    Raises `NoJournal` for a name that cannot be a file name, OSError when the directories cannot be made, and `JournalInUse`
+    when the writer is to be `alone` under its name and is not.
     """
 
     recovered: tuple[Recovered, ...]
 
-    def __init__(self, root: Path, run: str, writer: str) -> None:
+    def __init__(self, root: Path, run: str, writer: str, *, alone: bool = False) -> None:
+        self.on_change: Callable[[JournalCondition], None] | None = None
         self._root, self._run, self._writer = root, checked_name("run", run), checked_name("writer", writer)
-        (root / OPEN_DIRECTORY).mkdir(parents=True, exist_ok=True)
-        run_directory(root, run).mkdir(exist_ok=True)
+        self._make_directories()
+        self._name_lock = _lock_name(root, run, writer) if alone else None
         self.recovered = recover_open_files(root)
         self._number = next_number(root, run, writer)
         self._encoder = msgspec.json.Encoder()
         self._waiting: list[bytes] = []
-        self._changed = threading.Condition()  # guards _waiting, _closing, _failure
+        self._changed = threading.Condition()  # guards _waiting, _closing, _failure, _lost
         self._closing = False
         self._failure: OSError | None = None
+        self._lost = 0
         self._file = threading.Lock()  # guards what follows; taken before _changed, never after it
+        self._unwritten = b""
+        """Lines that were taken from those that wait, and are not on disk yet."""
+        self._unwritten_records = 0
         self._descriptor: int | None = None
         self._path = root
         self._size = 0
@@ -78,16 +113,26 @@ class JournalWriter:
         """Where the finished files of the run are."""
         return run_directory(self._root, self._run)
 
+    @property
+    def condition(self) -> JournalCondition:
+        """How the writing goes just now."""
+        with self._changed:
+            failure = _reason(self._failure) if self._failure is not None else ""
+            return JournalCondition(failure, len(self._waiting) + self._unwritten_records, self._lost)
+
     def append(self, record: Record) -> None:
-        """Take one record. Raises `JournalFailed` after a failed write or `close`, ValueError for another run."""
+        """Take one record. Raises `JournalFailed` after `close`, ValueError for another run."""
         if record.run != self._run:
             raise ValueError(f"a record of run {record.run!r} does not belong into the journal of run {self._run!r}")
         line = self._encoder.encode(record) + b"\n"
         with self._changed:
-            self._raise_failure()
-            while len(self._waiting) >= MOST_WAITING_RECORDS:
+            while len(self._waiting) >= MOST_WAITING_RECORDS and self._failure is None and not self._closing:
                 self._changed.wait()
-                self._raise_failure()
+            if self._closing:
+                raise JournalFailed(f"the journal of {self._writer} is closed")
+            if self._failure is not None and len(self._waiting) >= MOST_KEPT_RECORDS:
+                self._lost += 1
+                return
             self._waiting.append(line)
             if len(self._waiting) in (1, WRITE_RECORDS):
                 self._changed.notify_all()
@@ -98,12 +143,10 @@ class JournalWriter:
             self._write_waiting()
         except OSError as failure:
             self._fail(failure)
-        with self._changed:
-            if self._failure is not None:
-                self._raise_failure()
+            raise JournalFailed(f"{self._path}: {failure}") from failure
 
     def close(self) -> None:
-        """Write what waits and finish the file. Closing twice is harmless. Raises `JournalFailed`."""
+        """Write what waits and finish the file. Closing twice is harmless. Raises `JournalFailed` when something is missing."""
         with self._changed:
             if self._closing:
                 return
@@ -111,15 +154,17 @@ class JournalWriter:
             self._changed.notify_all()
         self._thread.join()
         try:
-            if self._failure is None:
-                self._write_waiting()
-                self._rotate()
+            self._write_waiting()
+            self._rotate()
         except OSError as failure:
-            self._fail(failure)
+            raise JournalFailed(f"{self._path}: {failure}") from failure
         finally:
             self._close_file()
-        if self._failure is not None:
-            raise JournalFailed(f"{self._path}: {self._failure}") from self._failure
+            if self._name_lock is not None:
+                self._lock_path.unlink(missing_ok=True)
+                os.close(self._name_lock)
+        if self._lost:
+            raise JournalFailed(f"{self._path}: {self._lost} records are missing, for the disk did not take them")
 
     def __enter__(self) -> Self:
         return self
@@ -134,13 +179,15 @@ class JournalWriter:
     def _write_loop(self) -> None:
         while True:
             with self._changed:
-                if not self._waiting and not self._closing:
+                if self._failure is not None:
+                    self._changed.wait_for(lambda: self._closing, RETRY_SECONDS)
+                elif not self._waiting and not self._closing:
                     self._changed.wait(self._seconds_to_rotation())
-                if self._waiting and not self._closing:
+                if self._waiting and not self._closing and self._failure is None:
                     self._changed.wait_for(
                         lambda: self._closing or len(self._waiting) >= WRITE_RECORDS, WRITE_DELAY_SECONDS
                     )
-                if self._closing or self._failure is not None:
+                if self._closing:
                     return
             try:
                 self._write_waiting()
@@ -148,6 +195,8 @@ class JournalWriter:
                     self._rotate()
             except OSError as failure:
                 self._fail(failure)
+            else:
+                self._go_on()
 
     def _seconds_to_rotation(self) -> float | None:
         """None while no file is open."""
@@ -161,19 +210,35 @@ class JournalWriter:
         with self._file:
             with self._changed:
                 lines, self._waiting = self._waiting, []
+                self._unwritten_records += len(lines)
                 self._changed.notify_all()
-            if not lines:
+            self._unwritten += b"".join(lines)
+            if not self._unwritten:
                 return
             if self._descriptor is None:
                 self._open()
             assert self._descriptor is not None
-            rest = memoryview(b"".join(lines))
-            while rest:
-                written = os.write(self._descriptor, rest)
-                self._size += written
-                rest = rest[written:]
+            written, rest = 0, memoryview(self._unwritten)
+            try:
+                while rest:
+                    written += os.write(self._descriptor, rest)
+                    rest = memoryview(self._unwritten)[written:]
+            except OSError:
+                self._keep_whole_lines(self._descriptor, written)
+                raise
+            self._size += written
+            self._unwritten, self._unwritten_records = b"", 0
+
+    def _keep_whole_lines(self, descriptor: int, written: int) -> None:
+        """After a failure in the middle of a line: cut off its beginning, so that it can be written again."""
+        whole = self._unwritten[:written].rfind(b"\n") + 1
+        os.ftruncate(descriptor, self._size + whole)
+        self._size += whole
+        self._unwritten_records -= self._unwritten[:whole].count(b"\n")
+        self._unwritten = self._unwritten[whole:]
 
     def _open(self) -> None:
+        self._make_directories()
         while True:
             path = self._root / OPEN_DIRECTORY / f"{file_stem(self._writer, self._number)}{OPEN_SUFFIX}"
             self._number += 1
@@ -189,8 +254,21 @@ class JournalWriter:
     def _rotate(self) -> None:
         with self._file:
             if self._descriptor is not None:
-                seal(self._descriptor, self._path, run_directory(self._root, self._run))
+                try:
+                    seal(self._descriptor, self._path, run_directory(self._root, self._run))
+                except FileNotFoundError:  # somebody has removed the file: what was in it is gone
+                    os.close(self._descriptor)
+                    self._descriptor = None
+                    raise
         self._close_file()
+
+    def _make_directories(self) -> None:
+        (self._root / OPEN_DIRECTORY).mkdir(parents=True, exist_ok=True)
+        run_directory(self._root, self._run).mkdir(exist_ok=True)
+
+    @property
+    def _lock_path(self) -> Path:
+        return _lock_path(self._root, self._run, self._writer)
 
     def _close_file(self) -> None:
         with self._file:
@@ -198,15 +276,44 @@ class JournalWriter:
                 os.close(self._descriptor)
                 self._descriptor = None
 
+    # How it goes
+
     def _fail(self, failure: OSError) -> None:
         with self._changed:
-            if self._failure is None:
-                self._failure = failure
+            is_new, self._failure = self._failure is None, failure
             self._changed.notify_all()
+        if is_new:
+            _LOG.error("the journal of run %s cannot be written, and is tried again: %s", self._run, _reason(failure))
+            self._tell()
 
-    def _raise_failure(self) -> None:
-        """With `_changed` held."""
-        if self._failure is not None:
-            raise JournalFailed(f"{self._path}: {self._failure}") from self._failure
-        if self._closing:
-            raise JournalFailed(f"the journal of {self._writer} is closed")
+    def _go_on(self) -> None:
+        with self._changed:
+            had_failed, self._failure = self._failure is not None, None
+        if had_failed:
+            _LOG.warning("the journal of run %s is written again; %d records are lost", self._run, self._lost)
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.on_change is not None:
+            self.on_change(self.condition)
+
+
+def _reason(failure: OSError) -> str:
+    return (failure.strerror or str(failure)) + (f": {failure.filename}" if failure.filename else "")
+
+
+def _lock_path(root: Path, run: str, writer: str) -> Path:
+    return root / OPEN_DIRECTORY / f"{run}.{writer}.lock"
+
+
+def _lock_name(root: Path, run: str, writer: str) -> int:
+    """The descriptor of the file whose lock stands for the name, as long as it is open. Raises `JournalInUse`."""
+    path = _lock_path(root, run, writer)
+    while True:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+        if not lock_if_free(descriptor):
+            os.close(descriptor)
+            raise JournalInUse(f"a process that runs writes the records of {writer} in run {run} into {root} already")
+        if is_same_file(descriptor, path):
+            return descriptor
+        os.close(descriptor)  # whoever had the name has just removed the file

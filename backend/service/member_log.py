@@ -42,6 +42,7 @@ LEVELS: dict[type[Event], int] = {
             events.ClaimAbandoned,
             events.ClusterStateRefused,
             events.StrangerRefused,
+            events.JournalChanged,
             events.LinkChanged,
             partition_events.PartitionLost,
         ),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.picture.fold.picture import Belief, Picture
 
 
-RUN_COLUMNS = ("run", "members", "records", "files", "size_bytes", "first", "last", "problems")
+RUN_COLUMNS = ("run", "members", "records", "files", "size_bytes", "first", "last", "missing", "problems")
 RECORD_COLUMNS = ("utc", "at_us", "run", "member", "uuid", "seq", "kind", "event")
 
 group = typer.Typer(help="List and print recorded runs.", rich_markup_mode=None)
@@ -43,6 +43,7 @@ def list_runs(
             "size_bytes": listing.size_bytes,
             "first": _utc_text(listing.first_utc),
             "last": _utc_text(listing.last_utc),
+            "missing": listing.missing,
             "problems": len(listing.problems),
         }
 

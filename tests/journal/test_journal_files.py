@@ -1,6 +1,7 @@
 """Journals are written by the real writer to real files, and by a process that is really killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from quarterdeck.backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJ
 from quarterdeck.backend.journal.listing import list_runs
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.journal.recovery import recover_open_files
-from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.journal.writer import JournalCondition, JournalFailed, JournalInUse, JournalWriter
 from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
@@ -253,20 +254,98 @@ def test_misuse_is_told(tmp_path: Path) -> None:
         journal.append(record(1))
 
 
-def test_a_failed_write_is_told_to_whoever_appends_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class FullDisk:
+    """In the place of `os.write`: takes `room` bytes, then there is no more space until `room` is raised."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int = 0) -> None:
+        self.room = room
+        self._write = os.write
+        monkeypatch.setattr(writer_module.os, "write", self)
+
+    def __call__(self, descriptor: int, data: bytes) -> int:
+        taken = min(self.room, len(data))
+        if not taken:
+            raise OSError(28, "No space left on device")
+        self.room -= taken
+        return self._write(descriptor, bytes(data[:taken]))
+
+
+def test_a_full_disk_is_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 0.01)
+    disk = FullDisk(monkeypatch, room=len(as_line(record(1))) + 20)
     journal = JournalWriter(tmp_path, "r1", "console")
-
-    def no_space(descriptor: int, data: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(writer_module.os, "write", no_space)
-    journal.append(record(1))
+    told: list[JournalCondition] = []
+    journal.on_change = told.append
+    for seq in (1, 2, 3):
+        journal.append(record(seq))
+    wait_until(lambda: told)
+    assert told == [JournalCondition("No space left on device", waiting=2)] == [journal.condition]
     with pytest.raises(JournalFailed, match="No space left"):
         journal.flush()
-    with pytest.raises(JournalFailed, match="No space left"):
-        journal.append(record(2))
+    assert list(read_journal(tmp_path)) == [record(1)] and not read_journal(tmp_path).problems
+    journal.append(record(4))
+    disk.room = 1_000_000
+    wait_until(lambda: len(told) == 2)
+    assert told[1] == JournalCondition() == journal.condition
+    journal.close()
+    found = read_journal(tmp_path)
+    assert list(found) == [record(seq) for seq in (1, 2, 3, 4)] and not found.problems
+
+
+def test_what_there_is_no_room_for_is_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(writer_module, "MOST_KEPT_RECORDS", 5)
+    disk = FullDisk(monkeypatch)
+    journal = JournalWriter(tmp_path, "r1", "console")
+    journal.append(record(1))
+    wait_until(lambda: journal.condition.failure)
+    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 60)
+    wait_until(lambda: journal.condition.waiting == 1)
+    for seq in range(2, 21):
+        journal.append(record(seq))
+    lost = journal.condition.lost
+    assert lost >= 10
+    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 0.01)
+    disk.room = 1_000_000
+    journal.flush()
+    journal.append(record(21))
+    with pytest.raises(JournalFailed, match=f"{lost} records are missing"):
+        journal.close()
+    (listing,) = list_runs(tmp_path)
+    assert listing.missing == lost and listing.records == 21 - lost and not listing.problems
+
+
+def test_a_journal_that_never_gets_room_is_not_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FullDisk(monkeypatch)
+    journal = JournalWriter(tmp_path, "r1", "console")
+    journal.append(record(1))
     with pytest.raises(JournalFailed, match="No space left"):
         journal.close()
+
+
+def test_a_journal_that_was_removed_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(writer_module, "ROTATE_SECONDS", 0.1)
+    root = tmp_path / "journal"
+    told: list[JournalCondition] = []
+    with JournalWriter(root, "r1", "console") as journal:
+        journal.on_change = told.append
+        journal.append(record(1))
+        journal.flush()
+        shutil.rmtree(root)
+        wait_until(lambda: len(told) == 2)
+        journal.append(record(2))
+    assert list(read_journal(root)) == [record(2)]
+
+
+def test_one_name_belongs_to_one_process(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path, "r1", "athens", alone=True):
+        with pytest.raises(JournalInUse, match="athens in run r1"):
+            JournalWriter(tmp_path, "r1", "athens", alone=True)
+        JournalWriter(tmp_path, "r2", "athens", alone=True).close()
+        JournalWriter(tmp_path, "r1", "delphi", alone=True).close()
+    JournalWriter(tmp_path, "r1", "athens", alone=True).close()
+    assert not list((tmp_path / OPEN_DIRECTORY).iterdir())
 
 
 def test_listing_of_runs(tmp_path: Path) -> None:

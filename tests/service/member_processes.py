@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,10 @@ CLIENT = httpx.Client(timeout=TIMEOUT_SECONDS, verify=False, limits=httpx.Limits
 class MemberProcess:
     """One process of ``quarterdeck member start``."""
 
-    def __init__(self, folder: Path, name: str, *arguments: str, port: int = BASE_PORT) -> None:
+    def __init__(
+        self, folder: Path, name: str, *arguments: str, port: int = BASE_PORT, within: Sequence[str] = ()
+    ) -> None:
+        """`within` is a command that runs the rest of its words in another place, such as a namespace."""
         self.ready_file = folder / f"{name}.ready"
         self._log = folder / f"{name}.log"
         self.port = port
@@ -42,6 +45,7 @@ class MemberProcess:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 [
+                    *within,
                     *(sys.executable, "-c", "from quarterdeck.cli.main import run; run()", "member", "start"),
                     *(f"--name={name}", f"--port={port}", f"--ready-file={self.ready_file}", *QUICK, *arguments),
                 ],

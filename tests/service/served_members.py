@@ -25,6 +25,7 @@ from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreac
 from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.application import application
@@ -80,6 +81,7 @@ class ServedMember:
         self.shutdowns: list[tuple[Caller, bool]] = []
         self.connections = 0
         self.faults: Sequence[LinkChanged] = ()
+        self.journal: JournalCondition | None = None
         self.halted = False
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}

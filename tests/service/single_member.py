@@ -34,6 +34,7 @@ from quarterdeck.backend.core.inputs import START, TICK, Call, Input
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
@@ -73,6 +74,7 @@ class SingleMemberFace:
         self.member = self.machine.inspect()
         self.picture = Picture()
         self.connections = 0
+        self.journal_condition: JournalCondition | None = None
         self.asked: list[Command] = []
         self.refusals: list[str] = []
         self.stopped: list[bool] = []
@@ -94,6 +96,10 @@ class SingleMemberFace:
     @property
     def node_state(self) -> NodeState:
         return "ACTIVE" if self.member.members else "STARTING"
+
+    @property
+    def journal(self) -> JournalCondition | None:
+        return self.journal_condition
 
     @property
     def faults(self) -> Sequence[LinkChanged]:

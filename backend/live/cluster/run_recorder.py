@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 
 from quarterdeck.backend.core.events import FORM, Event, Record
-from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.member_log import log_record
 from quarterdeck.backend.live.member.run_clock import RunClock
-
-_LOG = logging.getLogger(__name__)
 
 
 class RunRecorder:
@@ -24,21 +21,16 @@ class RunRecorder:
         self._name = name
         self._clock = clock
         self._journal = journal
-        self._failure: JournalFailed | None = None
         self._legacy_lists = legacy_lists
         self._own_seq = 0
         self._records: deque[Record] = deque()
 
     def append(self, record: Record) -> None:
-        """A member made an event. A journal that cannot be written any more is left alone from then on."""
+        """A member made an event."""
         self._records.append(record)
         log_record(record, legacy=self._legacy_lists)
         if self._journal is not None:
-            try:
-                self._journal.append(record)
-            except JournalFailed as failure:
-                _LOG.exception("the journal of run %s ends here; the cluster goes on without it", self._run)
-                self._journal, self._failure = None, failure
+            self._journal.append(record)
 
     def record(self, event: Event) -> None:
         """Record what the operator or the network did, under the name of the cluster."""
@@ -53,8 +45,6 @@ class RunRecorder:
         return [records.popleft() for _ in range(len(records))]
 
     def flush(self) -> None:
-        """Have the journal on disk. Raises `JournalFailed` when it could not be written, now or before."""
-        if self._failure is not None:
-            raise self._failure
+        """Have the journal on disk. Raises `JournalFailed` when it cannot be written."""
         if self._journal is not None:
             self._journal.flush()

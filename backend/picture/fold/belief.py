@@ -160,6 +160,8 @@ class Belief:
     """Its partition table; None until it has one."""
     taking_part: dict[str, MigrationAccepted] = field(default_factory=dict)
     """The migrations, by id, that it takes part in and whose end it does not know."""
+    journal_failure: str = ""
+    """Why the journal of its process cannot be written; empty as long as it can."""
     out_of_step: dict[int, OutOfStep] = field(default_factory=dict)
     """By partition, its backups that do not have what their owners have."""
     leading: MigrationsLed = field(default_factory=MigrationsLed)

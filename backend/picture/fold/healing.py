@@ -156,6 +156,7 @@ def settle_with_list(belief: Belief) -> None:
 
 
 def inherit(belief: Belief, before: Belief) -> None:
-    """What outlives a merge: the edits of the join list, and what is remembered."""
+    """What outlives a merge: the edits of the join list, what is remembered, and the trouble of the journal."""
+    belief.journal_failure = before.journal_failure
     belief.join_list_edition, belief.join_list_author = before.join_list_edition, before.join_list_author
     belief.remembered = dict(before.remembered)

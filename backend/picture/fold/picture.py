@@ -134,6 +134,11 @@ class Picture:
         if belief is not None and belief.status == "paused":
             belief.status = "member" if belief.version else "joining"
 
+    def _journal(self, event: events.JournalChanged) -> None:
+        belief = self._belief_to_change(event.target)
+        if belief is not None:
+            belief.journal_failure = event.failure
+
     def _only_told(self, event: events.StrangerRefused | events.OperatorAsked) -> None:
         """Told in the event tail; changes no belief, and the label it is recorded under may be no member's."""
 
@@ -265,6 +270,7 @@ FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
     events.ProcessPaused: Picture._pause,
     events.ProcessResumed: Picture._resume,
     LinkChanged: Picture._change_link,
+    events.JournalChanged: Picture._journal,
     events.StrangerRefused: Picture._only_told,
     events.OperatorAsked: Picture._only_told,
 }

@@ -9,7 +9,7 @@ from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, names_text, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import NameOf, counted, duration_text, names_text, one_line, with_names
 from quarterdeck.backend.picture.text.partition_event_description import describe_partition_or_data
 
 PartitionOrDataEvent = PartitionEvent | DataEvent
@@ -175,6 +175,10 @@ def _describe_fault(event: events.Event) -> str:
             return f"{remote}, as {role}, asks for {command}" + ("" if granted else f"; refused: {reason}")
         case events.SettingsChanged(properties):
             return f"has other settings: {', '.join(f'{name} {value}' for name, value in properties.items())}"
+        case events.JournalChanged(target, failure, lost):
+            missing = f"; {counted(lost, 'record')} lost so far" if lost else ""
+            said = f"cannot be written: {failure}" if failure else "is written again"
+            return f"the journal of {target} {said}{missing}"
         case events.StrangerRefused(remote, reason):
             return f"refuses the stranger {remote}: {reason}"
         case _:

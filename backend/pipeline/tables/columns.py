@@ -32,6 +32,7 @@ CLUSTER_EVENT_KINDS = (
     "process-killed",
     "process-paused",
     "process-resumed",
+    "journal-changed",
     "link-changed",
     "operator-asked",
     "stranger-refused",

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.inspection import Inspection
+from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -75,6 +76,11 @@ class Face(Protocol):
     @property
     def connections(self) -> int:
         """How many connections to other members are open."""
+        ...
+
+    @property
+    def journal(self) -> JournalCondition | None:
+        """How the writing of its journal goes; None when it has none."""
         ...
 
     @property

@@ -25,7 +25,7 @@ from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address
 from quarterdeck.backend.core.events import JoinFailed, Record
 from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.member import MemberConfiguration
-from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.journal.writer import JournalFailed, JournalInUse, JournalWriter
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import BadCertificate
 from quarterdeck.backend.live.transport.network import Network
@@ -209,7 +209,10 @@ def _journal(configuration: ProcessConfiguration, run: str, label: str) -> Journ
     if configuration.journal is None:
         return None
     try:
-        writer = JournalWriter(configuration.journal, run, _file_name(label))
+        writer = JournalWriter(configuration.journal, run, _file_name(label), alone=True)
+    except JournalInUse as problem:
+        hint = "give one of the two another name, or another journal"
+        raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"{problem}; {hint}") from problem
     except (OSError, ValueError) as problem:
         raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"the journal cannot be written: {problem}") from problem
     for leftover in writer.recovered:

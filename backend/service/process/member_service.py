@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -37,6 +36,7 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import (
     FORM,
     Event,
+    JournalChanged,
     LinkChanged,
     ListInstalled,
     OperatorAsked,
@@ -48,7 +48,7 @@ from quarterdeck.backend.core.events import (
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import BadProperty
-from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
+from quarterdeck.backend.journal.writer import JournalCondition, JournalWriter
 from quarterdeck.backend.live.member.host import Host, MemberCommand
 from quarterdeck.backend.live.member.member_host import MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
@@ -72,8 +72,6 @@ LONGEST_COMMAND_TEXT = 300
 """Characters of a command in its audit event."""
 
 RecordConsumer = Callable[[Record], None]
-
-_LOG = logging.getLogger(__name__)
 
 
 class MemberService:
@@ -111,6 +109,8 @@ class MemberService:
         self._clock = clock
         self._buffer = RecordBuffer()
         self._journal = journal
+        if journal is not None:
+            journal.on_change = self._journal_changed
         self._record_consumers = record_consumers
         self._own_records_uuid = uuid4().hex
         self._own_records = 0
@@ -171,6 +171,10 @@ class MemberService:
     @property
     def connections(self) -> int:
         return len(self.host.connected)
+
+    @property
+    def journal(self) -> JournalCondition | None:
+        return self._journal.condition if self._journal is not None else None
 
     @property
     def faults(self) -> Sequence[LinkChanged]:
@@ -317,15 +321,17 @@ class MemberService:
         self._buffer.append(record)
         self.picture.apply(record)
         if self._journal is not None:
-            try:
-                self._journal.append(record)
-            except JournalFailed:
-                _LOG.exception("the journal of run %s ends here; the member goes on without it", self.run)
-                self._journal = None
+            self._journal.append(record)
         for take in self._record_consumers:
             take(record)
         if isinstance(record.event, ListInstalled):
             self.joined.set()
+
+    def _journal_changed(self, condition: JournalCondition) -> None:
+        """Called in the thread of the journal, which may outlive the loop."""
+        event = JournalChanged(self.label, condition.failure, condition.lost)
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.record, event)
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         self.record(StrangerRefused(remote, reason, cause))

@@ -23,6 +23,8 @@ class Health(Struct, frozen=True, rename="camel"):
     cluster_size: int
     reason: str
     """Why it is not ready or not safe; empty when it is both."""
+    journal_failure: str
+    """Why its journal cannot be written just now; empty when it can, or when there is none."""
 
 
 def health_of(face: Face) -> Health:
@@ -37,6 +39,7 @@ def health_of(face: Face) -> Health:
         migration_queue_size=migration_queue_size(face),
         cluster_size=_size(face),
         reason=why_not_ready(face) or unsafe,
+        journal_failure=face.journal.failure if face.journal is not None else "",
     )
 
 

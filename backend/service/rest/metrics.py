@@ -73,6 +73,12 @@ class MemberCollector(Collector):
         yield _one_of(
             "quarterdeck_cluster_state", "The state of the cluster.", CLUSTER_STATES, face.member.cluster_state
         )
+        lost = face.journal.lost if face.journal is not None else 0
+        yield CounterMetricFamily(
+            "quarterdeck_journal_lost_records",
+            "Records that its journal lacks, for the disk did not take them.",
+            value=lost,
+        )
         yield from self._migrations()
         yield self._events_by_kind()
 
@@ -149,6 +155,14 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
     "backups_out_of_step": (
         "Its backups that lack what their owners have.",
         lambda face: len(own_belief(face).out_of_step),
+    ),
+    "journal_failing": (
+        "1 while its journal cannot be written.",
+        lambda face: face.journal is not None and bool(face.journal.failure),
+    ),
+    "journal_waiting_records": (
+        "Records that wait to be written into its journal.",
+        lambda face: face.journal.waiting if face.journal is not None else 0,
     ),
     "join_list_addresses": ("Addresses on its join list.", lambda face: len(face.member.join_list)),
 }

@@ -26,6 +26,7 @@ BEGINNINGS = (
     events.ProcessResumed,
     events.LinkChanged,
     events.StrangerRefused,
+    events.JournalChanged,
     events.OperatorAsked,
     partition_events.DrainStarted,
     CallStarted,

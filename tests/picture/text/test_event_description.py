@@ -88,6 +88,7 @@ SAMPLES: list[Event] = [
     LinkChanged("n1", "n2", "blackhole", 1_500, 0.25, 0.5, ("heartbeat",)),
     events.OperatorAsked("change-state FROZEN", "write", "10.0.0.9:51234", True, ""),
     events.SettingsChanged({"hazelcast.merge.next.run.delay.seconds": "5"}),
+    events.JournalChanged("n1", "No space left on device", 0),
     events.StrangerRefused("1.2.3.4:9", "no handshake"),
 ]
 

@@ -28,6 +28,7 @@ def test_a_member_that_has_not_joined_is_neither_healthy_nor_ready_nor_safe() ->
             "migrationQueueSize": 0,
             "clusterSize": 0,
             "reason": "it has not joined a cluster",
+            "journalFailure": "",
         }
         head = member.ask("HEAD", HEALTH)
         assert (head.status_code, "Hazelcast-ClusterState" in head.headers) == (503, False)
@@ -53,6 +54,7 @@ def test_a_joined_member_is_healthy() -> None:
             "migrationQueueSize": 0,
             "clusterSize": 1,
             "reason": "",
+            "journalFailure": "",
         }
         values = [member.get(f"{HEALTH}/{path}").text for path in ("node-state", "cluster-state", "cluster-size")]
         assert values == ['"ACTIVE"', '"ACTIVE"', "1"]
