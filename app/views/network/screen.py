@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from textual.containers import Horizontal
 from textual.message import Message
@@ -28,6 +28,7 @@ from quarterdeck.backend.picture.network.network_board import (
     zones_of,
 )
 from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.picture.what_if.fault_presets import (
     MEANINGS,
     MOST_SIDES,
@@ -38,12 +39,14 @@ from quarterdeck.backend.picture.what_if.fault_presets import (
     custom_fault,
     preset,
 )
-from quarterdeck.backend.picture.what_if.fault_preview import preview, preview_facts
-from quarterdeck.backend.picture.what_if.timing import timing_of
+from quarterdeck.backend.picture.what_if.prediction import Prediction, prediction_facts, with_present_table
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.topology import Topology
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.predictor import Predictor
 
 Layout = Literal["both", "matrix", "drawing"]
 
@@ -84,7 +87,10 @@ class NetworkScreen(ViewScreen):
         """Whether the plan was asked for and has not come about yet."""
         self._layout: Layout | None = None
         """None: both as long as the members are few."""
-        self._previewed: object = None
+        self._predictor: Predictor | None = None
+        """Made when a fault is planned first: until then nothing of the simulator is imported."""
+        self._predicted_for: object = None
+        self._shown_prediction: Prediction | None = None
         self._counted: object = None
         self._sentence = ""
         """All links in words."""
@@ -151,7 +157,11 @@ class NetworkScreen(ViewScreen):
         self.faults.show()
         if self.faults.display != bool(faults):
             self.faults.display = bool(faults)
-        self._preview_plan()
+        self._predict()
+
+    def tick(self, *, news: bool) -> None:
+        predictor = self._predictor
+        super().tick(news=news or (predictor is not None and predictor.prediction is not self._shown_prediction))
 
     def sentence(self) -> Sequence[TableCell]:
         if self.faults.has_focus:
@@ -213,26 +223,39 @@ class NetworkScreen(ViewScreen):
             )
             self.topology.show(shown)
 
-    def _preview_plan(self) -> None:
-        """Compute the consequences of the plan again when the plan, or what it is applied to, has changed."""
+    def _predict(self) -> None:
+        """Have it predicted what the plan would do, again when the plan, or what it is applied to, has changed."""
         if self.plan_sheet.display != (self._plan is not None):
             self.plan_sheet.display = self._plan is not None
         if self._plan is None:
-            self._previewed = None
+            self._predicted_for = None
+            if self._predictor is not None:
+                self._predictor.drop()
             return
-        picture = self.session.picture
-        masters = [picture.members[label] for label in picture.masters()]
-        tables = [(one.table.version, one.table.digest) for one in masters if one.table is not None]
-        lists = [(one.label, one.version, one.lineage) for one in masters]
-        depends_on = (self._plan, self._ledger.revision, self._epoch, lists, tables)
-        if depends_on == self._previewed:
-            return
-        self._previewed = depends_on
-        someone = next((one for one in picture.members.values() if one.running), None)
-        timing = timing_of(self.session.recent, someone)
+        if self._predictor is None:
+            from quarterdeck.backend.clusters.predictor import Predictor
+
+            self._predictor = Predictor()
+        session, picture = self.session, self.session.picture
+        lists = [(label, picture.members[label].version, picture.members[label].lineage) for label in picture.masters()]
+        depends_on = (self._plan, self._ledger.revision, self._epoch, lists)
+        if depends_on != self._predicted_for:
+            self._predicted_for = depends_on
+            self._predictor.ask(session.cluster, picture, self._plan.commands, live=session.live)
+        self._show_prediction(self._predictor)
+
+    def _show_prediction(self, predictor: Predictor) -> None:
+        assert self._plan is not None
         meaning = MEANINGS[self._preset] if self._preset else "sides put together by hand"
-        head = Fact("planned", f"{self._plan.title}: {meaning}; b builds it, C drops it", "strong")
-        self.plan_sheet.show((head, *preview_facts(preview(picture, self._plan.commands, timing), timing)))
+        facts = [Fact("planned", f"{self._plan.title}: {meaning}; b builds it, C drops it", "strong")]
+        found = self._shown_prediction = predictor.prediction
+        if found is not None:
+            facts += prediction_facts(with_present_table(found, self.session.picture))
+        elif predictor.problem:
+            facts.append(Fact("predicted", f"nothing: {one_line(predictor.problem)}", "warning"))
+        else:
+            facts.append(Fact("predicted", "the members are run forward in a copy …", "faint"))
+        self.plan_sheet.show(tuple(facts))
 
     # Planning
 

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from quarterdeck.backend.core.events import (
     DisconnectionReported,
     DisconnectionResolved,
-    MemberRemoved,
     Record,
     SettingsChanged,
-    SuspicionRaised,
 )
 from quarterdeck.backend.core.properties import DOCUMENTED, SECOND_US
 from quarterdeck.backend.picture.fold.belief import Belief
 
-TIMEOUT = "hazelcast.max.no.heartbeat.seconds"
 INTERVAL = "hazelcast.heartbeat.interval.seconds"
 QUIET_HEARTBEATS = "hazelcast.partial.member.disconnection.resolution.heartbeat.count"
 
@@ -25,10 +22,6 @@ QUIET_HEARTBEATS = "hazelcast.partial.member.disconnection.resolution.heartbeat.
 class Timing:
     """Lengths of time in microseconds; None for what nobody has told or shown."""
 
-    timeout_us: int | None = None
-    """After how much silence a member is suspected, or removed by the master."""
-    timeout_seen: bool = False
-    """Whether that is only the shortest silence that was ever punished, and not what is set."""
     interval_us: int | None = None
     """Between two heartbeats."""
     quiet_heartbeats: int | None = None
@@ -49,7 +42,6 @@ class Timing:
 def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing:
     """What `records`, in order, tell of timing; the latest change counts. A member whose settings are known goes before."""
     told = _told_by(belief)
-    shortest_us: int | None = None
     changed_us: dict[str, int] = {}
     quiet_seen_us: int | None = None
     reported = False
@@ -58,10 +50,6 @@ def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing
             case SettingsChanged(properties):
                 if belief is None or belief.settings is None:
                     told.update(properties)
-            case SuspicionRaised() | MemberRemoved() as found:
-                silence_us = found.silence
-                if found.cause == "no-heartbeat" and silence_us is not None:
-                    shortest_us = silence_us if shortest_us is None else min(shortest_us, silence_us)
             case DisconnectionReported():
                 reported = True
                 changed_us[record.uuid] = record.at
@@ -71,11 +59,9 @@ def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing
                     quiet_seen_us = record.at - changed_us.pop(record.uuid)
             case _:
                 pass
-    timeout_us, heartbeats = _seconds(told.get(TIMEOUT)), told.get(QUIET_HEARTBEATS)
+    heartbeats = told.get(QUIET_HEARTBEATS)
     quiet_heartbeats = int(float(heartbeats)) if heartbeats is not None else None
     return Timing(
-        timeout_us=shortest_us if timeout_us is None else timeout_us,
-        timeout_seen=timeout_us is None and shortest_us is not None,
         interval_us=_seconds(told.get(INTERVAL)),
         quiet_heartbeats=quiet_heartbeats,
         quiet_seen_us=quiet_seen_us,
@@ -103,7 +89,7 @@ def _told_by(belief: Belief | None) -> dict[str, str]:
     """The settings of a member: what it told, and the documented defaults for the rest."""
     if belief is None or belief.settings is None:
         return {}
-    return {name: belief.settings.get(name, str(DOCUMENTED[name])) for name in (TIMEOUT, INTERVAL, QUIET_HEARTBEATS)}
+    return {name: belief.settings.get(name, str(DOCUMENTED[name])) for name in (INTERVAL, QUIET_HEARTBEATS)}
 
 
 def _seconds(text: str | None) -> int | None:

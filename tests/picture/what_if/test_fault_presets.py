@@ -19,7 +19,6 @@ from quarterdeck.backend.picture.what_if.fault_presets import (
     majority_reach,
     preset,
 )
-from quarterdeck.backend.picture.what_if.reachability import Reachability
 
 SIX = ("a", "b", "c", "d", "e", "f")
 
@@ -90,32 +89,3 @@ def test_bad_wishes_are_told() -> None:
         with pytest.raises(NoSuchFault):
             wish()
     assert custom_fault([["a"], [], ["b", "c"]]).commands == (Partition((("a",), ("b", "c"))),)
-
-
-links = st.lists(
-    st.one_of(
-        st.builds(
-            CutLink, st.lists(st.sampled_from(SIX), max_size=3).map(tuple), st.lists(st.sampled_from(SIX), max_size=3).map(tuple),
-            st.booleans(),
-        ),
-        st.permutations(SIX).map(lambda order: Partition((tuple(order[:2]), tuple(order[2:5])))),
-    ),
-    max_size=4,
-)  # fmt: skip
-
-
-@given(links, links)
-def test_hearing_is_what_links_let_through(before: list[CutLink | Partition], after: list[CutLink | Partition]) -> None:
-    conditions, reachability = LinkConditions(), Reachability(SIX)
-    for command in before:
-        conditions.apply(command)
-    reachability.take(conditions.conditions.values())
-    for command in after:
-        conditions.apply(command)
-        reachability.do(command)
-    for one, label in enumerate(SIX):
-        for other, heard in enumerate(SIX):
-            cut = (heard, label) in conditions.conditions
-            assert reachability.hears(one, other) != cut
-            apart = cut or (label, heard) in conditions.conditions
-            assert bool(reachability.unlinked_from(one) >> other & 1) == apart

@@ -1,0 +1,98 @@
+"""Predictions for whoever must not wait for them: computed in a thread, and given up when another one is wanted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import replace
+
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.what_if.prediction import Prediction
+from quarterdeck.backend.simulation.prediction.founding import Foundation, NotFounded, foundation_of, founded
+from quarterdeck.backend.simulation.prediction.future import Superseded, predictions
+
+SNAPSHOT_SECONDS = 10.0
+"""How long is waited for the members to tell what they know."""
+
+
+class Predictor:
+    """Predicts what comes of commands, one plan at a time. All but the computing is done in the thread of whoever asks."""
+
+    def __init__(self) -> None:
+        self._wanted: object = None
+        """Stands for the plan that was asked about last; None when nothing is wanted."""
+        self._found: Prediction | None = None
+        self._problem = ""
+        self._thread: threading.Thread | None = None
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """As much as is known so far; it may be told more exactly at the next look."""
+        return self._found
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be predicted; empty while nothing is in the way."""
+        return self._problem
+
+    def ask(self, cluster: Cluster, picture: Picture, commands: Sequence[Command], *, live: bool) -> None:
+        """Predict what comes of `commands`, and nothing else any more.
+
+        The members themselves are run forward where they tell what they know now; else, and when the moment that is shown is not
+        the present one (`live`), clusters like those of the `picture`.
+        """
+        wanted = self._wanted = object()
+        self._found, self._problem = None, ""
+        snapshot = cluster.snapshot() if live and isinstance(cluster, SnapshotSource) else None
+        arguments = (wanted, snapshot, foundation_of(picture), tuple(commands))
+        self._thread = threading.Thread(target=self._predict, args=arguments, name="prediction", daemon=True)
+        self._thread.start()
+
+    def drop(self) -> None:
+        """Want nothing any more."""
+        self._wanted = self._found = None
+        self._problem = ""
+
+    def join(self) -> None:
+        """Wait until the prediction that was asked for last is complete, or given up."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _predict(
+        self,
+        wanted: object,
+        asked: Future[ClusterSnapshot] | None,
+        foundation: Foundation,
+        commands: Sequence[Command],
+    ) -> None:
+        try:
+            for found in self._predictions(wanted, asked, foundation, commands):
+                if self._wanted is wanted:
+                    self._found = found
+        except Superseded:
+            return
+        except (CommandRefused, NotFounded) as problem:
+            if self._wanted is wanted:
+                self._problem = str(problem)
+
+    def _predictions(
+        self,
+        wanted: object,
+        asked: Future[ClusterSnapshot] | None,
+        foundation: Foundation,
+        commands: Sequence[Command],
+    ) -> Iterator[Prediction]:
+        snapshot, why = None, ""
+        if asked is not None:
+            try:
+                snapshot = asked.result(SNAPSHOT_SECONDS)
+            except (CommandRefused, CancelledError, TimeoutError) as refusal:
+                why = str(refusal) or "the members did not tell it in time"
+        assumed = () if snapshot is not None else (*([why] if why else []), *foundation.assumed)
+        for found in predictions(snapshot or founded(foundation), commands, is_wanted=lambda: self._wanted is wanted):
+            yield replace(found, assumed=(*found.assumed, *assumed))

@@ -1,0 +1,20 @@
+"""Clusters whose members tell all that they know, so that a simulated copy can go on from there."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Protocol, runtime_checkable
+
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
+
+
+@runtime_checkable
+class SnapshotSource(Protocol):
+    """A cluster of which snapshots can be taken."""
+
+    def snapshot(self) -> Future[ClusterSnapshot]:
+        """What its members are now; those that do not answer are in it as untold. Never waits.
+
+        The future fails with `CommandRefused` when nobody tells anything, or nobody may be asked.
+        """
+        ...

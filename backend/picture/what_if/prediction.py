@@ -1,0 +1,167 @@
+"""What is predicted to come of commands that are not given yet, and how it is told.
+
+Nothing is reckoned here: `backend.simulation.prediction` runs the members themselves forward in a copy, and this is what it saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
+
+NAMES_SHOWN = 8
+STEPS_SHOWN = 8
+PLAIN_ASSUMPTION = "nothing else happens, and messages take as long as between neighbours"
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedCluster:
+    """One cluster as it stands at the end."""
+
+    members: tuple[str, ...]
+    """In order of age, the master first."""
+    led_before: bool
+    """Whether its master is one already."""
+    partitions: int | None = None
+    """How many its table has; None when there is no table."""
+    lost: int = 0
+    """Those of which none of its members held a replica any more."""
+    refuses: str = ""
+    """Why it would not serve clients; empty when it would."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedStep:
+    """Something decisive that one member does on the way, and how long after the commands."""
+
+    after_us: int
+    member: str
+    kind: Literal["removes", "claims", "merges"]
+    others: tuple[str, ...]
+    """Whom it removes; whom it suspects as it claims the mastership; into whose cluster it merges."""
+    cause: str = ""
+    """Of a removal, as a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What was seen in the copy until `followed_us` after the commands."""
+
+    clusters: tuple[PredictedCluster, ...]
+    alone: tuple[str, ...]
+    """Members that run and belong to no cluster."""
+    suspicions: tuple[tuple[str, tuple[str, ...]], ...]
+    """Whom a member still suspects and has on its list, at the end."""
+    steps: tuple[PredictedStep, ...]
+    followed_us: int
+    settled: bool
+    """Whether nothing changed any more for so long that nothing is to be expected."""
+    orders: int
+    """In how many orders of the messages it was tried."""
+    agreeing: int
+    """In how many of these it came out so."""
+    assumed: tuple[str, ...]
+
+    @property
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """The list of each cluster by its master."""
+        return {one.members[0]: one.members for one in self.clusters}
+
+    @property
+    def outcome(self) -> tuple[object, ...]:
+        """What is compared with the outcome in another order of the messages, which may let members join in another order."""
+        return (
+            {(one.members[0], frozenset(one.members), one.partitions, one.lost, one.refuses) for one in self.clusters},
+            self.alone,
+        )
+
+
+def with_present_table(found: Prediction, picture: Picture) -> Prediction:
+    """The same where nothing was told of partitions: what each cluster would lack goes by the table that its master has now."""
+    return replace(
+        found,
+        clusters=tuple(one if one.partitions is not None else _with_table(one, picture) for one in found.clusters),
+    )
+
+
+def _with_table(cluster: PredictedCluster, picture: Picture) -> PredictedCluster:
+    beliefs = [picture.members[label] for label in cluster.members if label in picture.members]
+    master = picture.master_of(cluster.members[0])
+    table = master.table if master is not None and master.table is not None else beliefs[0].table if beliefs else None
+    if table is None:
+        return cluster
+    inside = {belief.uuid for belief in beliefs}
+    everybody = inside | {belief.uuid for belief in picture.members.values()}
+    return replace(cluster, partitions=len(table), lost=len(table.loss_without(everybody - inside, everybody).lost))
+
+
+def prediction_facts(found: Prediction) -> tuple[Fact, ...]:
+    """The prediction in words: what it comes to first, as there may be room for a few lines only."""
+    facts = [*_cluster_facts(found), *_step_facts(found), *_limits(found)]
+    return tuple(Fact(fact.heading, one_line(fact.text), fact.tone) for fact in facts)
+
+
+def _cluster_facts(found: Prediction) -> Iterator[Fact]:
+    for place, cluster in enumerate(found.clusters):
+        how = "stays master" if cluster.led_before else "is master then"
+        with_whom = f" with {_names(cluster.members[1:])}" if len(cluster.members) > 1 else " alone"
+        tone: Tone = "warning" if cluster.refuses or cluster.lost else "plain"
+        heading = "" if place else counted(len(found.clusters), "cluster")
+        yield Fact(heading, f"{cluster.members[0]} {how}{with_whom}: {_data(cluster)}", tone)
+    if found.alone:
+        yield Fact("" if found.clusters else "no cluster", f"in no cluster: {_names(found.alone)}", "warning")
+
+
+def _data(cluster: PredictedCluster) -> str:
+    words = []
+    if cluster.partitions is None:
+        words.append("no partitions yet")
+    elif cluster.lost:
+        words.append(f"✕ loses {cluster.lost} of {counted(cluster.partitions, 'partition')}")
+    else:
+        words.append(f"keeps all {cluster.partitions} partitions")
+    if cluster.refuses:
+        words.append(f"✕ refuses operations, {cluster.refuses}")
+    return ", ".join(words)
+
+
+def _step_facts(found: Prediction) -> Iterator[Fact]:
+    if not found.steps:
+        yield Fact("on the way", "no list changes and nobody claims the mastership", "good")
+    for place, step in enumerate(found.steps[:STEPS_SHOWN]):
+        yield Fact(
+            "" if place else "on the way", f"after {step.after_us / SECOND_US:.1f} s {_step_text(step)}", "warning"
+        )
+    if len(found.steps) > STEPS_SHOWN:
+        yield Fact("", f"and {len(found.steps) - STEPS_SHOWN} steps more", "faint")
+    for member, suspects in found.suspicions[:STEPS_SHOWN]:
+        yield Fact("", f"{member} still suspects {_names(suspects)} at the end", "warning")
+
+
+def _step_text(step: PredictedStep) -> str:
+    match step.kind:
+        case "removes":
+            return f"{step.member} removes {_names(step.others)}: {step.cause.replace('-', ' ')}"
+        case "claims":
+            return f"{step.member} claims the mastership, suspecting {_names(step.others)}"
+        case "merges":
+            return f"{step.member} merges into the cluster of {_names(step.others)}"
+
+
+def _limits(found: Prediction) -> Iterator[Fact]:
+    followed = f"run forward for {found.followed_us / SECOND_US:.0f} s in a copy"
+    yield Fact("predicted", followed if found.settled else f"{followed}; it has not come to rest", "faint")
+    if found.orders > 1:
+        same = f"the same in {found.agreeing} of {found.orders} orders of the messages"
+        yield Fact("", same, "faint" if found.agreeing == found.orders else "warning")
+    for place, assumption in enumerate(found.assumed):
+        yield Fact("" if place else "assumed", assumption, "faint")
+
+
+def _names(labels: Sequence[str]) -> str:
+    return listed(labels, NAMES_SHOWN)

@@ -1,0 +1,235 @@
+"""The future of a cluster: the core's own members run forward, from a snapshot of them, until nothing changes any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused, Operate
+from quarterdeck.backend.core.events import (
+    ClaimStarted,
+    DisconnectionReported,
+    DisconnectionResolved,
+    ListInstalled,
+    MasterChanged,
+    MemberHeldBack,
+    MemberMerging,
+    MemberRemoved,
+    MergeStarted,
+    Record,
+    SuspicionCleared,
+    SuspicionRaised,
+)
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.picture.what_if.prediction import (
+    PLAIN_ASSUMPTION,
+    PredictedCluster,
+    PredictedStep,
+    Prediction,
+)
+from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
+from quarterdeck.backend.simulation.virtual_time.world import World
+
+CHANGES = (
+    ListInstalled,
+    MasterChanged,
+    SuspicionRaised,
+    SuspicionCleared,
+    MemberRemoved,
+    ClaimStarted,
+    DisconnectionReported,
+    DisconnectionResolved,
+    MemberHeldBack,
+    MergeStarted,
+    MemberMerging,
+)
+"""As long as one of these happens, a cluster has not come to rest."""
+
+SLICE_EVENTS = 300
+"""After so many events it is asked whether the prediction is still wanted; some milliseconds."""
+
+SEVERAL_ORDERS_UP_TO = 10
+"""So many members are tried in several orders of their messages; more would take too long."""
+
+ORDERS = 3
+
+SEARCHES = 5
+"""How many searches for other clusters may come to nothing before one leads to a merge: others are tried before, and back-offs
+pass."""
+
+LONGEST_RESTS = 4
+"""What has not come to rest after so many times the length of a rest is told as it is then."""
+
+
+class Superseded(Exception):
+    """Nobody wants the prediction any more."""
+
+
+def predictions(
+    snapshot: ClusterSnapshot, commands: Sequence[Command], *, is_wanted: Callable[[], bool] = lambda: True
+) -> Iterator[Prediction]:
+    """What comes of `commands`, told again and again: soon what came first, in the end what it comes to.
+
+    The last one is the outcome, tried in several orders of the messages where the members are few. Raises `CommandRefused` for
+    a command that the cluster refuses, and `Superseded` as soon as `is_wanted` says no.
+    """
+    orders = ORDERS if len(snapshot.members) <= SEVERAL_ORDERS_UP_TO else 1
+    first: Prediction | None = None
+    agreeing = 0
+    for order in range(1, orders + 1):
+        future = _Future(snapshot, commands, order, is_wanted)
+        for found in future.follow():
+            if order == 1:
+                first = found
+                yield found
+        assert first is not None
+        agreeing += found.outcome == first.outcome
+        yield replace(first, orders=order, agreeing=agreeing)
+
+
+class _Future:
+    """One copy of the cluster, in which the commands are given and time goes on."""
+
+    def __init__(
+        self, snapshot: ClusterSnapshot, commands: Sequence[Command], seed: int, is_wanted: Callable[[], bool]
+    ) -> None:
+        self._records: list[Record] = []
+        self._begin_us = self._changed_us = snapshot.at_us
+        self._snapshot = snapshot
+        self._is_wanted = is_wanted
+        self._world = forked_world(snapshot, seed=seed, run="prediction", on_record=self._take)
+        self._labels = {node.address: label for label, node in self._world.nodes.items()}
+        self._led_before = frozenset(label for label, _ in _masters(self._world))
+        self._lost: dict[str, set[int]] = {}
+        self._settings = _settings_of(self._world)
+        for command in commands:
+            self._world.execute(command)
+
+    def follow(self) -> Iterator[Prediction]:
+        """Run forward until nothing changes any more; what it has come to, whenever something has changed."""
+        world, told = self._world, 0
+        rest_us = max(map(rest_length_us, self._settings))
+        longest_us = self._begin_us + LONGEST_RESTS * rest_us
+        while world.now_us < (until_us := min(self._changed_us + rest_us, longest_us)):
+            if not self._is_wanted():
+                raise Superseded
+            world.run_until(until_us, world.events + SLICE_EVENTS)
+            if len(self._records) != told:
+                told = len(self._records)
+                yield self._prediction(settled=False)
+        yield self._prediction(settled=world.now_us >= self._changed_us + rest_us)
+
+    def _take(self, record: Record) -> None:
+        if isinstance(record.event, CHANGES):
+            self._changed_us = record.at
+            self._records.append(record)
+        elif isinstance(record.event, PartitionLost) and record.event.lost_backups >= ALL_LOST:
+            self._lost.setdefault(record.member, set()).add(record.event.partition)
+
+    def _prediction(self, *, settled: bool) -> Prediction:
+        world = self._world
+        clusters = tuple(self._cluster(label, view) for label, view in _masters(world))
+        listed = {label for cluster in clusters for label in cluster.members}
+        return Prediction(
+            clusters,
+            tuple(label for label, _ in _running(world) if label not in listed),
+            tuple(self._suspicions()),
+            tuple(_steps(self._records, self._begin_us, self._labels)),
+            world.now_us - self._begin_us,
+            settled,
+            orders=1,
+            agreeing=1,
+            assumed=(PLAIN_ASSUMPTION, *(f"{name} is silent: {why}" for name, why in _untold(self._snapshot))),
+        )
+
+    def _cluster(self, label: str, view: Sequence[Address]) -> PredictedCluster:
+        machine = self._world.machine(label)
+        assert machine is not None
+        table = machine.inspect().table
+        refuses = ""
+        try:
+            self._world.execute(Operate(label))
+        except CommandRefused as refusal:
+            refuses = str(refusal)
+        return PredictedCluster(
+            tuple(self._labels.get(address, address) for address in view),
+            label in self._led_before,
+            None if table is None else len(table),
+            len(self._lost.get(label, ())),
+            refuses,
+        )
+
+    def _suspicions(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for label, _ in _running(self._world):
+            machine = self._world.machine(label)
+            if machine is not None and (suspects := machine.inspect().suspicions):
+                yield label, tuple(self._labels.get(address, address) for address in suspects)
+
+
+def rest_length_us(settings: Settings) -> int:
+    """If nothing changes for so long, nothing is under way that was begun by something before."""
+    return max(
+        2 * settings.max_no_heartbeat_us,
+        settings.max_no_master_confirmation_us + settings.heartbeat_interval_us,
+        settings.merge_first_run_delay_us + settings.max_no_heartbeat_us,
+        SEARCHES * settings.merge_next_run_delay_us + settings.max_no_heartbeat_us,
+    )
+
+
+def _settings_of(world: World) -> tuple[Settings, ...]:
+    found = [machine.inspect().settings for label in world.labels if (machine := world.machine(label)) is not None]
+    return tuple(dict.fromkeys(found)) or (Settings(),)
+
+
+def _running(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
+    """The members that run and are not frozen, each with its list."""
+    for label, node in world.nodes.items():
+        if node.machine is not None and not node.paused:
+            yield label, node.machine.inspect().view or ()
+
+
+def _masters(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
+    for label, view in _running(world):
+        machine = world.machine(label)
+        if machine is not None and machine.inspect().is_master:
+            yield label, view
+
+
+def _untold(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
+    for one in snapshot.untold:
+        yield one.configuration.label, one.why
+
+
+def _steps(records: Sequence[Record], begin_us: int, labels: Mapping[Address, str]) -> list[PredictedStep]:
+    """The decisive ones among `records`; whom a member removes for one cause within a second is removed in one step."""
+    steps: list[PredictedStep] = []
+    latest_by: dict[str, int] = {}
+    for record in records:
+        match record.event:
+            case MemberRemoved(address=address, cause=cause):
+                step = PredictedStep(
+                    record.at - begin_us, record.member, "removes", (labels.get(address, address),), cause
+                )
+                place = latest_by.get(record.member)
+                before = None if place is None else steps[place]
+                if place is not None and before is not None and _is_one_step(before, step):
+                    steps[place] = replace(before, others=(*before.others, *step.others))
+                    continue
+            case ClaimStarted(suspected=suspected):
+                others = tuple(labels.get(address, address) for address in suspected)
+                step = PredictedStep(record.at - begin_us, record.member, "claims", others)
+            case MergeStarted(target=target):
+                step = PredictedStep(record.at - begin_us, record.member, "merges", (labels.get(target, target),))
+            case _:
+                continue
+        latest_by[record.member] = len(steps)
+        steps.append(step)
+    return steps
+
+
+def _is_one_step(before: PredictedStep, step: PredictedStep) -> bool:
+    soon = step.after_us - before.after_us <= SECOND_US
+    return soon and (before.kind, before.cause) == (step.kind, step.cause)
