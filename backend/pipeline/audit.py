@@ -1,35 +1,48 @@
 """The audit: journals, or the product's own logs, in; findings out, and tables on the way kept as Parquet when wanted.
 
-Importing this file imports no Spark; calling `audit` does.
+Each run is judged in one pass by the simulator's own checkers. What is small is judged in this process; what is great, by
+the same code in tasks of Spark's. Importing this file imports no Spark.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
-from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged
+from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
+from quarterdeck.backend.pipeline.judging.group_judge import MAX_QUARANTINED, judge_group
+from quarterdeck.backend.pipeline.judging.log_judge import judge_log_records
+from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
+from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, groups_of, judge_whole, together
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.rules.names import holds_for_incomplete_journals, wanted_rules
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 from quarterdeck.backend.pipeline.tables import commit
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
 
     from quarterdeck.backend.pipeline.audit_lines import InputLines
-    from quarterdeck.backend.pipeline.rules.evidence import Evidence
 
 MAX_FINDINGS = 100_000
+IN_PROCESS_BYTES = 64 << 20
+"""Up to here one core has judged a journal before Spark on two has begun with it."""
+
 TABLES = ("views", "suspicions", "findings")
 WRITER = "audit"
 FORMAT = "1"
 LOGS_TELL_LITTLE = "members' logs may begin in the middle, and tell nothing of faults, tables and calls"
+
+Then = Callable[[AuditResult, "InputLines"], None]
 
 
 class OutputRefused(ValueError):
@@ -45,78 +58,134 @@ def audit(
     master: str = "",
     remote: str = "",
     bound_us: int | None = None,
-    by_tables: bool = False,
-    then: Callable[[AuditResult, InputLines], None] = lambda result, lines: None,
+    then: Then | None = None,
 ) -> AuditResult:
     """Check what is at `paths`: journals (roots, directories of runs, single files), or logs; events that stand twice count once.
 
-    `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `by_tables`: judge little as
-    much is judged, wherever that can be done by transformations of tables; the verdict is the same. With `out_dir` the tables
+    `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. With `out_dir` the tables
     `views`, `suspicions` and `findings` are written there as Parquet, partitioned by run, replacing those of an earlier audit,
-    all of them or none. `then` is called with the result and the lines that were judged while Spark still has them. Raises
+    all of them or none. `then` is called with the result and the lines that were judged, while Spark has them. Spark is
+    started for either of these, for what is great, and where a `master` or a `remote` is named. Raises
     `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable` before anything
     is changed, and `OSError` for what cannot be read or written.
     """
     if out_dir is not None:
         _check_output(out_dir)
-    names = wanted_rules(rules)
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging:
+    wanted = wanted_rules(rules)
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging, ExitStack() as stack:
         found = resolve_input(paths, Path(staging), source)
-        with needing_packages():
+        judged, unjudged = _judged(wanted, found)
+        question = Question(tuple(sorted(judged)), bound_us)
+        wants_tables = out_dir is not None or then is not None
+        spark = None
+        if wants_tables or master or remote or found.size_bytes > IN_PROCESS_BYTES:
+            spark = stack.enter_context(_session(found, master, remote, wants_tables=wants_tables))
+        verdict = _verdict(found, question, spark)
+        findings = by_weight(
+            [linked(one, found.replayable_path(one.run)) for run in verdict.runs for one in run.findings]
+        )
+        result = _result(found, verdict, findings, judged, unjudged)
+        if spark is not None and wants_tables:
             from quarterdeck.backend.pipeline import audit_lines
-            from quarterdeck.backend.pipeline.spark import session, tuning
-        is_small = tuning.is_small(found.size_bytes)
-        profile: Literal["interactive", "throughput"] = "interactive" if is_small else "throughput"
-        conf = {} if is_small else audit_lines.THROUGHPUT_CONF
-        with (
-            session.spark_session(master, remote=remote, profile=profile, conf=conf) as spark,
-            audit_lines.reading(spark, found) as lines,
-        ):
-            result = _audited(lines, names, out_dir, bound_us, by_tables=by_tables)
-            then(result, lines)
+
+            lines = stack.enter_context(audit_lines.reading(spark, found))
+            if out_dir is not None:
+                _write_tables(_tables(lines.events(), findings), out_dir)
+            if then is not None:
+                then(result, lines)
     return result
 
 
-def _audited(
-    lines: InputLines, wanted: frozenset[str], out_dir: Path | None, bound_us: int | None, *, by_tables: bool
-) -> AuditResult:
-    from quarterdeck.backend.pipeline.audit_lines import counted
-    from quarterdeck.backend.pipeline.rules import all_rules
-    from quarterdeck.backend.pipeline.rules.evidence import OBLIGATION_TIMEOUT_US, Evidence
-
-    rules, unjudged = _judged(wanted, lines.source)
-    contents = counted(lines.lines)
-    counts = {"files": len(lines.source.files), **contents.counts, **lines.counts}
-    timeout_us = OBLIGATION_TIMEOUT_US if bound_us is None else bound_us
-    evidence = Evidence(lines.events(), obligation_timeout_us=timeout_us, bound_us=bound_us, one_part=lines.is_small)
-    try:
-        by_tables = by_tables or not lines.is_small
-        found, incomplete = all_rules.find(evidence, rules, contents.kinds, contents.calm_us, by_tables=by_tables)
-        findings = by_weight([linked(one, lines.source.replayable_path(one.run)) for one in found])
-        if out_dir is not None:
-            _write_tables(_tables(evidence, findings), out_dir)
-    finally:
-        evidence.release()
-    if len(findings) > MAX_FINDINGS:
-        counts["findings"] = len(findings)
-        del findings[MAX_FINDINGS:]
-    return AuditResult(
-        findings=tuple(findings),
-        counts=counts,
-        problems=tuple(lines.problems()) if counts["quarantined"] else (),
-        rules=tuple(sorted(rules)),
-        not_judged=unjudged,
-        incomplete={} if lines.source.kind == "logs" else incomplete,
-    )
+@contextmanager
+def _session(found: AuditInput, master: str, remote: str, *, wants_tables: bool) -> Iterator[SparkSession]:
+    with needing_packages():
+        from quarterdeck.backend.pipeline import audit_lines
+        from quarterdeck.backend.pipeline.spark import session, tuning
+    is_much = wants_tables and not tuning.is_small(found.size_bytes)
+    with session.spark_session(
+        master,
+        remote=remote,
+        profile="throughput" if is_much else "interactive",
+        conf=audit_lines.THROUGHPUT_CONF if is_much else {},
+    ) as spark:
+        yield spark
 
 
-def _judged(rules: frozenset[str], source: AuditInput) -> tuple[frozenset[str], tuple[NotJudged, ...]]:
+def _judged(rules: frozenset[str], found: AuditInput) -> tuple[frozenset[str], tuple[NotJudged, ...]]:
     """Those of `rules` that can be judged of such an input, and what has to be said of the others."""
-    if source.kind == "journal":
+    if found.kind == "journal":
         return rules, ()
     judged = frozenset(filter(holds_for_incomplete_journals, rules))
     others = tuple(sorted(rules - judged))
     return judged, (NotJudged(others, LOGS_TELL_LITTLE),) if others else ()
+
+
+def _result(
+    found: AuditInput,
+    verdict: WholeVerdict,
+    findings: Sequence[Finding],
+    judged: frozenset[str],
+    unjudged: tuple[NotJudged, ...],
+) -> AuditResult:
+    counts = {"files": len(found.files), **verdict.counts}
+    if len(findings) > MAX_FINDINGS:
+        counts["findings"] = len(findings)
+    return AuditResult(
+        findings=tuple(findings[:MAX_FINDINGS]),
+        counts=counts,
+        problems=verdict.problems,
+        rules=tuple(sorted(judged)),
+        not_judged=unjudged,
+        incomplete={} if found.kind == "logs" else {run.run: run.lacks for run in verdict.runs if run.lacks},
+    )
+
+
+# The verdict, here or on Spark
+
+
+def _verdict(found: AuditInput, question: Question, spark: SparkSession | None) -> WholeVerdict:
+    if found.kind == "logs":
+        return _of_logs(found, question) if spark is None else _of_logs_on_spark(found, question, spark)
+    if spark is None:
+        return judge_whole(
+            groups_of(found), lambda groups: ((n, judge_group(one, question)) for n, one in enumerate(groups))
+        )
+    from quarterdeck.backend.pipeline.judging.spark_judge import judge_on_spark
+
+    return judge_whole(groups_of(found), lambda groups: judge_on_spark(spark, groups, question))
+
+
+def _of_logs(found: AuditInput, question: Question) -> WholeVerdict:
+    told = read_logs(found.read)
+    problems = [QuarantinedLine(str(one.file), one.text, one.reason, one.line) for one in told.quarantine]
+    lines = sum(lines for kinds in told.counts.values() for _, lines in kinds.values())
+    return _of_log_runs(judge_log_records(told.records, question), problems, lines, len(problems))
+
+
+def _of_logs_on_spark(found: AuditInput, question: Question, spark: SparkSession) -> WholeVerdict:
+    from pyspark.sql import functions as F
+
+    from quarterdeck.backend.pipeline.judging.spark_judge import judge_logs_on_spark
+    from quarterdeck.backend.pipeline.logs.log_tables import read_product_logs
+    from quarterdeck.backend.pipeline.spark.tuning import tuned
+
+    with tuned(spark, found.size_bytes):
+        logs = read_product_logs(spark, found.read)
+        try:
+            lines = logs.coverage.agg(F.sum("lines").alias("lines")).collect()[0].lines or 0
+            first = logs.quarantine.orderBy("file", "line").limit(MAX_QUARANTINED).collect()
+            problems = [QuarantinedLine(row.file, row.raw, row.reason, row.line) for row in first]
+            verdicts = judge_logs_on_spark(logs.lines, question)
+            return _of_log_runs(verdicts, problems, lines, logs.quarantine.count())
+        finally:
+            logs.release()
+
+
+def _of_log_runs(
+    runs: Sequence[RunVerdict], problems: Sequence[QuarantinedLine], lines: int, quarantined: int
+) -> WholeVerdict:
+    counts = {"lines": lines, "duplicates": 0, "quarantined": quarantined, "contradicting": 0}
+    return together(runs, counts, problems)
 
 
 # Tables on disk
@@ -130,16 +199,15 @@ def _check_output(out_dir: Path) -> None:
         raise OutputRefused(str(refused)) from refused
 
 
-def _tables(evidence: Evidence, findings: Sequence[Finding]) -> dict[str, DataFrame]:
-    from quarterdeck.backend.pipeline.rules.registry import FINDINGS
+def _tables(events: DataFrame, findings: Sequence[Finding]) -> dict[str, DataFrame]:
+    from quarterdeck.backend.pipeline.schemas import columns_of
     from quarterdeck.backend.pipeline.tables.suspicions import suspicions
     from quarterdeck.backend.pipeline.tables.views import views
 
     # By way of JSON: Spark Connect takes lists for arrays, and no tuples.
     rows = [msgspec.json.decode(msgspec.json.encode(one)) for one in findings]
-    spark = evidence.events.sparkSession
-    found = spark.createDataFrame(rows, FINDINGS)
-    return {"views": views(evidence.events), "suspicions": suspicions(evidence.events), "findings": found}
+    found = events.sparkSession.createDataFrame(rows, columns_of(Finding))
+    return {"views": views(events), "suspicions": suspicions(events), "findings": found}
 
 
 def _write_tables(tables: Mapping[str, DataFrame], out_dir: Path) -> None:

@@ -13,6 +13,8 @@ class QuarantinedLine(Struct, frozen=True):
     file: str
     line: str
     reason: str
+    number: int = 0
+    """Which line of the file it is, from 1; 0 where that is not known."""
 
 
 class NotJudged(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Whether the audit on Spark, the audit of streams and the simulator's own invariant checker agree about random
+"""Whether the audit, the audit of streams and the simulator's own invariant checker agree about random
 journals, finding by finding.
 
 ``--journals`` says about how many; see `tests/pipeline/rules/broken_journals.py` for what they are.
@@ -41,7 +41,7 @@ def main() -> None:
                 for record in records:
                     journal.append(record)
         began_s = time.monotonic()
-        result = audit([Path(folder)], by_tables=True)
+        result = audit([Path(folder)])
         audit_s = time.monotonic() - began_s
         began_s = time.monotonic()
         streamed = by_stream(Path(folder), runs)

@@ -144,9 +144,7 @@ def test_an_unknown_rule_is_refused_with_a_hint(tmp_path: Path) -> None:
         audit([write(tmp_path, clean_story("clean"))], rules=["veiw order"])
 
 
-def test_what_needs_the_whole_journal_is_only_a_warning_where_something_is_missing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_needs_the_whole_journal_is_only_a_warning_where_something_is_missing(tmp_path: Path) -> None:
     story = JournalBuilder("gap")
     story.installs("a1", "one/1", 1, "a1")
     story.installs("a1", "one/1", 2, "a1 b1")
@@ -168,10 +166,13 @@ def test_importing_the_audit_imports_no_spark_and_a_missing_one_is_told(tmp_path
     program = f"""
 import sys
 from pathlib import Path
+from quarterdeck.backend.pipeline import audit as module
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
-assert not any(name.startswith(("pyspark", "pandas", "pyarrow")) for name in sys.modules)
 sys.modules["pyspark"] = None
+assert audit([Path({str(write(tmp_path, clean_story("clean")))!r})]).counts["runs"] == 1
+assert not any(name.startswith(("pyspark.", "pandas", "pyarrow")) for name in sys.modules)
+module.IN_PROCESS_BYTES = 0
 try:
     audit([Path({str(write(tmp_path, clean_story("clean")))!r})])
 except PipelineMissing as missing:
@@ -182,7 +183,7 @@ except PipelineMissing as missing:
     assert "quarterdeck[pipeline]" in done.stdout
 
 
-def test_a_member_that_never_joins_anybody_is_found(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_member_that_never_joins_anybody_is_found(tmp_path: Path) -> None:
     story = JournalBuilder("alone")
     story.happens("a1", MemberStarted(address("a"), False, (), ""))
     story.says("a1")
@@ -212,7 +213,7 @@ def test_what_keeps_the_command_from_auditing_is_no_violation(
     assert failed.value.exit_code == code
 
 
-def test_of_several_files_each_finding_is_linked_to_its_own(spark: SparkSession, tmp_path: Path) -> None:
+def test_of_several_files_each_finding_is_linked_to_its_own(tmp_path: Path) -> None:
     files = []
     for run in ("first", "second"):
         story = JournalBuilder(run)
@@ -224,20 +225,18 @@ def test_of_several_files_each_finding_is_linked_to_its_own(spark: SparkSession,
     assert [one.link.split()[3] for one in found] == [str(file) for file in files]
 
 
-@pytest.mark.parametrize("by_tables", [False, True], ids=["run by run", "by tables"])
-def test_a_change_of_the_table_without_rows_is_judged(spark: SparkSession, tmp_path: Path, by_tables: bool) -> None:
+def test_a_change_of_the_table_without_rows_is_judged(tmp_path: Path) -> None:
     story = JournalBuilder("empty")
     story.installs("a1", "one/1", 1, "a1")
     for version in (1, 2):
         story.happens("a1", TableChanged(version, "digest", 1, (), (), "uuid-a1", "arranged"))
-    found = audit([write(tmp_path, story)], rules=["table version"], by_tables=by_tables).findings
+    found = audit([write(tmp_path, story)], rules=["table version"]).findings
     assert [(one.uuid, one.seq, one.detail) for one in found] == [
         ("uuid-a1", seq, f"a has table version {seq - 1}, its partitions add up to 0") for seq in (2, 3)
     ]
 
 
-@pytest.mark.long
-def test_before_its_first_record_a_run_is_not_known_to_have_been_calm(spark: SparkSession, tmp_path: Path) -> None:
+def test_before_its_first_record_a_run_is_not_known_to_have_been_calm(tmp_path: Path) -> None:
     """Of a run that went on for hours the last second is there, in which two lists are on their way."""
     story = JournalBuilder("late")
     story.installs("a1 b1", "one/1", 1, "a1 b1")
@@ -246,13 +245,12 @@ def test_before_its_first_record_a_run_is_not_known_to_have_been_calm(spark: Spa
     late = [msgspec.structs.replace(one, at=one.at + 100_000 * SECOND_US) for one in story.records]
     (tmp_path / "late.jsonl").write_bytes(b"".join(map(line, late)))
     rules = ["convergence", "view agreement"]
-    for by_tables in (False, True):
-        assert audit([tmp_path / "late.jsonl"], rules=rules, by_tables=by_tables).findings == ()
-        found = audit([tmp_path / "late.jsonl"], rules=rules, bound_us=100, by_tables=by_tables).findings
-        assert sorted(one.rule for one in found) == rules
+    assert audit([tmp_path / "late.jsonl"], rules=rules).findings == ()
+    found = audit([tmp_path / "late.jsonl"], rules=rules, bound_us=100).findings
+    assert sorted(one.rule for one in found) == rules
 
 
-def test_an_event_that_no_checker_can_read_is_not_one_that_is_missing(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_event_that_no_checker_can_read_is_not_one_that_is_missing(tmp_path: Path) -> None:
     """It is made as it should be, but has a value that this version does not know."""
     story = JournalBuilder("strange")
     story.installs("a1", "one/1", 1, "a1")
@@ -263,6 +261,24 @@ def test_an_event_that_no_checker_can_read_is_not_one_that_is_missing(spark: Spa
     result = audit([tmp_path / "strange.jsonl"], rules=["numbering", "version"])
     assert [one.rule for one in result.findings] == ["version"]
     assert "not as this version knows it" in result.incomplete["strange"]
+
+
+def test_runs_whose_files_do_not_stand_together_are_judged_as_wholes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their records are mixed over files and directories, one of which has another run's name; here, and on Spark."""
+    one, other = clean_story("one"), clean_story("other")
+    lines = [line(record) for pair in zip(one.records, other.records, strict=True) for record in pair]
+    (tmp_path / "run=one").mkdir()
+    (tmp_path / "run=one" / "a-000001.jsonl").write_bytes(b"".join(lines[:11]))
+    (tmp_path / "b-000001.jsonl").write_bytes(b"".join(lines[11:30]))
+    (tmp_path / "c-000001.jsonl").write_bytes(b"".join(lines[30:]))
+    here = audit([tmp_path], rules=[*OF_LISTS, "numbering"])
+    monkeypatch.setattr(audit_module, "IN_PROCESS_BYTES", 0)
+    on_spark = audit([tmp_path], rules=[*OF_LISTS, "numbering"])
+    assert here == on_spark
+    assert (here.findings, here.incomplete) == ((), {})
+    assert (here.counts["runs"], here.counts["lives"], here.counts["records"]) == (2, 18, len(lines))
 
 
 def test_all_findings_are_in_the_table_however_many_are_listed(
@@ -289,7 +305,7 @@ def test_the_tables_of_an_audit_and_those_of_a_store_do_not_take_each_others_pla
 
 
 def test_lines_that_contradict_are_told_apart_from_those_that_are_no_records(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     story = clean_story("clean")
     file = tmp_path / "clean.jsonl"

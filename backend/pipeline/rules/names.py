@@ -8,18 +8,13 @@ from difflib import get_close_matches
 import msgspec
 
 from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.simulation.invariants import Incarnations, InvariantChecker
+from quarterdeck.backend.simulation.invariants.convergence import Convergence
+from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 
-CONVERGENCE = "convergence"
+_CONVERGENCE = Convergence(PartitionTables(Incarnations()))
 
-STATEMENTS: dict[str, str] = {
-    **{invariant.name: invariant.statement() for invariant in InvariantChecker().invariants},
-    # No checker of the simulator has it: there it is the expectation with which a swarm run ends.
-    CONVERGENCE: (
-        "Within a stated bound after the last fault heals there is one cluster, with one view and one table, "
-        "which is balanced and safe (design section 7)."
-    ),
-}
+STATEMENTS: dict[str, str] = {one.name: one.statement() for one in (*InvariantChecker().invariants, _CONVERGENCE)}
 """Every invariant by its name, in words."""
 
 NAMES = tuple(STATEMENTS)

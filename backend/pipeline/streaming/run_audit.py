@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.rules.evidence import OBLIGATION_TIMEOUT_US
+from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
-from quarterdeck.backend.pipeline.rules.names import downgraded
-from quarterdeck.backend.pipeline.rules.run_checker import RunChecker
+from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.simulation.invariants.convergence import Convergence
+
+QUESTION = Question(tuple(name for name in NAMES if name != Convergence.name))
+"""What can be asked of a run that goes on."""
 
 
 class RecordPosition(NamedTuple):
@@ -58,11 +61,10 @@ class RunAudit:
         """Records that the checkers have seen."""
         self.is_out_of_order = False
         """Whether a record came after a later one had been judged: everything has to be judged anew."""
-        self._checker = RunChecker()
+        self._judge = RunJudge(run, QUESTION)
         self._waiting: list[PendingRecord] = []
         self._numbers: dict[str, _Numbers] = {}
         self._last: RecordPosition | None = None
-        self._online: list[Finding] = []
 
     def take(self, records: Iterable[ReadRecord], arrived_s: float = -inf) -> list[ReadRecord]:
         """Let records wait until it is their turn; those that came before are left out.
@@ -101,10 +103,7 @@ class RunAudit:
 
     def findings(self, directory: Path) -> list[Finding]:
         """What is found by now, in the order of an audit. `directory` is where the run's files are."""
-        at_us = self._last.at_us if self._last is not None else 0
-        found = [*self._online, *self._checker.owed(at_us, OBLIGATION_TIMEOUT_US)]
-        lacks = self._checker.completeness.missing_part()
-        return by_weight([linked(downgraded(one, lacks), directory) for one in found])
+        return by_weight([linked(one, directory) for one in self._judge.verdict().findings])
 
     def __getstate__(self) -> dict[str, object]:
         """Another process has another clock: to it, what waits has been here for ever."""
@@ -112,8 +111,7 @@ class RunAudit:
 
     def _observe(self, record: Record) -> None:
         self.judged += 1
-        self._checker.completeness.number(record.uuid, record.member, record.seq)
-        self._online += self._checker.observe(record)
+        self._judge.take_in_order([(record.at, "", 0, record, b"")])
 
 
 class _Numbers:

@@ -33,6 +33,8 @@ class PendingObligation:
     violation: Violation
     since_us: int
     parties: tuple[Incarnation, ...]
+    bound_us: int | None = None
+    """How long it may be owed, where the invariant knows that better than whoever asks. The sentence then tells it."""
 
 
 class Invariant(ABC):

@@ -8,7 +8,9 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants.acknowledged_writes import NoLostWrite
+from quarterdeck.backend.simulation.invariants.convergence import Convergence
 from quarterdeck.backend.simulation.invariants.incarnations import Incarnations
 from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule, Violation
 from quarterdeck.backend.simulation.invariants.list_views import (
@@ -68,13 +70,16 @@ class Conclusion(Struct, frozen=True):
 class InvariantChecker:
     """All invariants over the records of one run. A record that no invariant asks for costs next to nothing."""
 
-    def __init__(self, names: Collection[str] | None = None) -> None:
-        """`names`: only the invariants of these names are checked."""
+    def __init__(self, names: Collection[str] | None = None, *, convergence_us: int | None = None) -> None:
+        """`names`: only the invariants of these names are checked; by default all but convergence, which a simulated run proves
+        while it goes on. `convergence_us`: see `Convergence`."""
         self._incarnations = Incarnations()
         self.tables = PartitionTables(self._incarnations)
         self.writes = NoLostWrite(self.tables)
         every = (*membership_invariants(self._incarnations), *partition_invariants(self.tables), self.writes)
-        self.invariants = tuple(one for one in every if names is None or one.name in names)
+        self.invariants: tuple[Invariant, ...] = tuple(one for one in every if names is None or one.name in names)
+        if names is not None and Convergence.name in names:
+            self.invariants += (Convergence(self.tables, convergence_us),)
         self.violations: list[Violation] = []
         rules: dict[type, list[Rule]] = {}
         # What is known of the incarnations comes first, then the tables: invariants rely on it.
@@ -108,13 +113,20 @@ class InvariantChecker:
             for pending in invariant.pending_obligations():
                 waited_us = at_us - max(pending.since_us, self._incarnations.disturbed_us)
                 why = self._incarnations.disturbance(pending.parties)
-                if not why and waited_us <= bound_us:
+                if not why and waited_us <= (bound_us if pending.bound_us is None else pending.bound_us):
                     why = f"only {waited_us} µs have passed undisturbed"
                 if why:
                     still_open.append(f"{pending.violation.text} ({why})")
                 else:
-                    violations.append(pending.violation)
+                    violations.append(
+                        pending.violation if pending.bound_us is None else _after(pending.violation, waited_us)
+                    )
         return Conclusion(tuple(violations), tuple(still_open))
+
+
+def _after(violation: Violation, calm_us: int) -> Violation:
+    text = f"{violation.text}, after {calm_us / SECOND_US:.1f} s in which nothing was done to the cluster"
+    return Violation(violation.invariant, text, violation.witnesses)
 
 
 def membership_invariants(incarnations: Incarnations) -> tuple[Invariant, ...]:

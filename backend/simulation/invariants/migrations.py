@@ -18,7 +18,7 @@ from quarterdeck.backend.simulation.invariants.partition_tables import Partition
 
 
 class OneDecision(Invariant):
-    """A migration is committed for everybody or for nobody: masters and participants (P8).
+    """A migration is committed for everybody or for nobody, masters and participants, and no master decides it twice (P8).
 
     What a destination did that is gone does not count: the others decided without it (seed 004, 2.1). Two halves of a split
     decide for themselves, so nothing is said once the members were divided.
@@ -29,11 +29,20 @@ class OneDecision(Invariant):
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
         self._decisions: dict[str, tuple[bool, Record]] = {}
+        self._decided: dict[tuple[str, str], Record] = {}
+        """By master and migration, the record of its decision."""
 
     def rules(self) -> Mapping[type, Rule]:
-        return {MigrationDecided: self._decide, MigrationFinished: self._decide, TableRecovered: self._recover}
+        return {MigrationDecided: self._decide, MigrationFinished: self._finish, TableRecovered: self._recover}
 
-    def _decide(self, record: Record, event: MigrationDecided | MigrationFinished) -> Violation | None:
+    def _decide(self, record: Record, event: MigrationDecided) -> Violation | None:
+        first = self._decided.setdefault((record.uuid, event.migration_id), record)
+        if first is not record:
+            text = f"{record.member} decided migration {event.migration_id} twice"
+            return Violation(self.name, text, (first, record))
+        return self._take_in(record, event.migration_id, event.committed)
+
+    def _finish(self, record: Record, event: MigrationFinished) -> Violation | None:
         return self._take_in(record, event.migration_id, event.committed)
 
     def _recover(self, record: Record, event: TableRecovered) -> Violation | None:

@@ -15,6 +15,7 @@ from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
+from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us
 from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
 from quarterdeck.backend.simulation.model_checking.model import Model
@@ -25,7 +26,6 @@ from quarterdeck.backend.simulation.model_checking.transitions import (
     State,
     Transitions,
 )
-from quarterdeck.backend.simulation.swarm_testing.convergence import convergence_bound_us
 
 FORMING_US = 5 * SECOND_US
 """So long after each start the cluster is left alone."""

@@ -27,6 +27,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants import Violation
 from quarterdeck.backend.simulation.invariants.acknowledged_writes import JudgedWrites
+from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us, table_bound_us
 from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.simulation.scenarios.data_expectations import why_not_balanced
 from quarterdeck.backend.simulation.scenarios.expectations import running
@@ -34,11 +35,7 @@ from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, re
 from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
 from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
-from quarterdeck.backend.simulation.swarm_testing.convergence import (
-    convergence_bound_us,
-    table_bound_us,
-    why_not_converged,
-)
+from quarterdeck.backend.simulation.swarm_testing.convergence import why_not_converged
 from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST, MOST, draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.proving import MOST_PROOFS, proving_steps
 from quarterdeck.backend.simulation.virtual_time.world import PLAIN_LATENCY, World

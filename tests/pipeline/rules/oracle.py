@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.rules.evidence import OBLIGATION_TIMEOUT_US
+from quarterdeck.backend.pipeline.judging.run_judge import OBLIGATION_TIMEOUT_US
 from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of
 from quarterdeck.backend.simulation.invariants import InvariantChecker
 

@@ -1,4 +1,4 @@
-"""Batch audit and simulator say the same about random journals, each finding with its sentence;
+"""The audit and the simulator say the same about random journals, each finding with its sentence;
 `tests/bench/audit_agreement.py` asks about a thousand."""
 
 from __future__ import annotations
@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.audit import audit
 from tests.pipeline.rules.broken_journals import broken
@@ -18,12 +17,9 @@ pytestmark = pytest.mark.long
 JOURNALS = 30
 
 
-@pytest.mark.parametrize("by_tables", [False, True], ids=["run by run", "by tables"])
-def test_the_audit_agrees_with_the_simulator_about_random_journals(
-    spark: SparkSession, tmp_path: Path, by_tables: bool
-) -> None:
+def test_the_audit_agrees_with_the_simulator_about_random_journals(tmp_path: Path) -> None:
     runs = {f"run-{seed}": write_run(tmp_path, f"run-{seed}", broken(seed)) for seed in range(JOURNALS)}
-    result = audit([tmp_path], by_tables=by_tables)
+    result = audit([tmp_path])
     found = {run: [one for one in of_run(result, run) if one.rule != "convergence"] for run in runs}
     expected = {run: watched(in_order(records)) for run, records in runs.items()}
     assert {run: told(one) for run, one in found.items()} == {run: told(one) for run, one in expected.items()}

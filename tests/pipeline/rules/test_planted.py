@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from pyspark.sql import SparkSession
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.rules.finding import Finding
 from quarterdeck.backend.pipeline.rules.names import LOCAL_INVARIANTS, NAMES
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
-from tests.thoroughness import long_after
 
 RUNS = {what: f"planted-{number}" for number, what in enumerate(PLANTED)}
 TWINS = {what: f"twin-{number}" for number, what in enumerate(PLANTED)}
@@ -39,10 +38,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module", params=long_after(1, ["run by run", "by tables"]))
-def result(request: pytest.FixtureRequest, spark: SparkSession, root: Path) -> AuditResult:
-    """Little is judged run by run; much, for which there is no time here, by transformations of tables."""
-    return audit([root], by_tables=request.param == "by tables")
+@pytest.fixture(scope="module", params=["here", "on Spark"])
+def result(request: pytest.FixtureRequest, root: Path) -> AuditResult:
+    """Little is judged in this process, much on Spark: by the same code."""
+    if request.param == "here":
+        return audit([root])
+    request.getfixturevalue("spark")
+    with pytest.MonkeyPatch.context() as little:
+        little.setattr(audit_module, "IN_PROCESS_BYTES", 0)
+        return audit([root])
 
 
 def of_run(result: AuditResult, run: str) -> list[Finding]:

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us, convergence_terms_us
 from quarterdeck.backend.simulation.scenarios.reading import read_scenario
 from quarterdeck.backend.simulation.scenarios.writing import scenario_of_tree, scenario_text, scenario_tree
-from quarterdeck.backend.simulation.swarm_testing.convergence import convergence_bound_us, convergence_terms_us
 from quarterdeck.backend.simulation.swarm_testing.drawing import LATENCY_FAULT, draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FAULTS
 from quarterdeck.backend.simulation.swarm_testing.migration_rounds import MIGRATION_POINTS

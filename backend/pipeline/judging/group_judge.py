@@ -1,0 +1,167 @@
+"""Judges a group of files that hold whole runs, most often the files of one run: everything about them is decided here.
+
+Where the times of its records bring them in order, a run streams past, and nothing is held but what the checkers remember. Where
+they do not, the group is read again as a whole and put in the order of causes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path, PurePath
+
+import msgspec
+from msgspec import Struct
+
+from quarterdeck.backend.journal.files import SEALED_SUFFIX
+from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
+from quarterdeck.backend.pipeline.judging.lines import Line, NoRecord, decode_record, strange_record
+from quarterdeck.backend.pipeline.judging.order import by_cause, by_time
+from quarterdeck.backend.pipeline.judging.run_judge import OutOfOrder, Question, RunJudge, RunVerdict
+
+MAX_QUARANTINED = 1_000
+MOST_WRITERS = 500
+"""Files of more writers than these are not read side by side."""
+
+
+class JournalFile(Struct, frozen=True):
+    """A file of lines: where it is read, and the name by which people know it."""
+
+    read: str
+    listed: str
+    size_bytes: int = 0
+
+
+ReadLines = Callable[[JournalFile], Iterable[bytes]]
+"""Gives the lines of a file, each with its line break or without."""
+
+
+class GroupVerdict(Struct, frozen=True):
+    """What is said of the runs in a group of files, and of the lines in it that are not judged."""
+
+    runs: tuple[RunVerdict, ...]
+    lines: int
+    duplicates: int
+    contradicting: int
+    quarantined: int
+    """Lines that are no records, and those that contradict one."""
+    problems: tuple[QuarantinedLine, ...]
+    """The first of these."""
+
+
+def lines_of_file(file: JournalFile) -> Iterator[bytes]:
+    """The lines of a file on this machine. Raises OSError."""
+    with Path(file.read).open("rb") as lines:
+        yield from lines
+
+
+def judge_group(files: Sequence[JournalFile], question: Question, read: ReadLines = lines_of_file) -> GroupVerdict:
+    """Judge all runs in `files`. Raises OSError for what cannot be read."""
+    chains = _writers(files)
+    if len(chains) <= MOST_WRITERS:
+        try:
+            return _Group(question, read).stream(chains)
+        except OutOfOrder:
+            pass
+    return _Group(question, read).put_in_order(files)
+
+
+def _writers(files: Sequence[JournalFile]) -> list[list[JournalFile]]:
+    """The files of each writer, in the order in which it wrote them."""
+    chains: dict[tuple[str, str], list[JournalFile]] = {}
+    for file in sorted(files, key=lambda one: _name(one)):
+        path = PurePath(file.listed)
+        chains.setdefault((str(path.parent), _name(file).rpartition("-")[0] or file.listed), []).append(file)
+    return list(chains.values())
+
+
+def _name(file: JournalFile) -> str:
+    return PurePath(file.read).name.removesuffix(SEALED_SUFFIX)
+
+
+class _Group:
+    """One reading of a group."""
+
+    def __init__(self, question: Question, read: ReadLines) -> None:
+        self._question, self._read = question, read
+        self._judges: dict[str, RunJudge] = {}
+        self._lines = self._duplicates = self._contradicting = self._quarantined = 0
+        self._problems: list[QuarantinedLine] = []
+
+    def stream(self, chains: Sequence[Sequence[JournalFile]]) -> GroupVerdict:
+        """Judge lines as their times bring them. Raises `OutOfOrder`."""
+        judges = self._judges
+        for line in by_time([chain.from_iterable(map(self._lines_of, files)) for files in chains]):
+            judge = judges.get(line[3].run) or self._judge(line[3].run)
+            is_same = judge.take(line)
+            if is_same is not None:
+                self._repeat(line, is_same=is_same)
+        return self._verdict()
+
+    def put_in_order(self, files: Iterable[JournalFile]) -> GroupVerdict:
+        """Hold all records, and judge those of each run in the order of causes."""
+        runs: dict[str, dict[tuple[str, int], Line]] = {}
+        for file in files:
+            for line in self._lines_of(file):
+                record = line[3]
+                stands = runs.setdefault(record.run, {}).setdefault((record.uuid, record.seq), line)
+                if stands is line:
+                    continue
+                first, second = (line, stands) if line[:3] < stands[:3] else (stands, line)
+                runs[record.run][record.uuid, record.seq] = first
+                self._repeat(second, is_same=first[4] == second[4])
+        for run, lines in runs.items():
+            ordered, found = by_cause(lines.values())
+            judge = self._judge(run)
+            judge.take_in_order(ordered)
+            judge.tell_leaps(found)
+        return self._verdict()
+
+    def _judge(self, run: str) -> RunJudge:
+        judge = self._judges.get(run)
+        if judge is None:
+            judge = self._judges[run] = RunJudge(run, self._question)
+        return judge
+
+    def _lines_of(self, file: JournalFile) -> Iterator[Line]:
+        place = f"{_name(file)}\0{file.listed}"
+        number = 0
+        for number, whole in enumerate(self._read(file), start=1):
+            raw = whole.rstrip(b"\n")
+            try:
+                record = decode_record(raw)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+                try:
+                    strange = strange_record(raw, problem)
+                except NoRecord as reason:
+                    self._quarantine(place, number, raw, str(reason))
+                    continue
+                self._judge(strange.run).tell_strange(strange.member, strange.seq, str(problem))
+                record = strange.stand_in()
+            yield record.at, place, number, record, raw
+        self._lines += number
+
+    def _repeat(self, line: Line, *, is_same: bool) -> None:
+        if is_same:
+            self._duplicates += 1
+            return
+        self._contradicting += 1
+        record = line[3]
+        reason = f"contradicts another event with the same identity, uuid {record.uuid} seq {record.seq}"
+        self._quarantine(line[1], line[2], line[4], reason)
+
+    def _quarantine(self, place: str, number: int, raw: bytes, reason: str) -> None:
+        self._quarantined += 1
+        if len(self._problems) < MAX_QUARANTINED:
+            listed = place.partition("\0")[2]
+            self._problems.append(QuarantinedLine(listed, raw.decode(errors="replace"), reason, number))
+
+    def _verdict(self) -> GroupVerdict:
+        return GroupVerdict(
+            tuple(judge.verdict() for judge in self._judges.values()),
+            self._lines,
+            self._duplicates,
+            self._contradicting,
+            self._quarantined,
+            tuple(self._problems),
+        )

@@ -1,0 +1,226 @@
+"""Judges one run: its records in order, each once, before the checkers; and what its journal lacks. Imports no Spark."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from zlib import crc32
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.events import ListInstalled, Record, SuspicionRaised
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.pipeline.judging.lines import Line
+from quarterdeck.backend.pipeline.judging.order import ClockLeap, leaps
+from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, severity_of
+from quarterdeck.backend.pipeline.rules.names import downgraded
+from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
+from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
+
+OBLIGATION_TIMEOUT_US = 60 * SECOND_US
+"""How long something may be owed while nothing disturbs the members: what it takes to be sure that somebody is gone."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MOST_SILENT_NAMED = 3
+
+
+class Question(Struct, frozen=True):
+    """What is asked of every run: which rules are kept, and how long members may take to agree when all is calm."""
+
+    rules: tuple[str, ...]
+    bound_us: int | None = None
+    """By default `OBLIGATION_TIMEOUT_US` for what is owed to one member, and the documented bound for convergence."""
+
+
+class RunVerdict(Struct, frozen=True):
+    """What is said of one run."""
+
+    run: str
+    findings: tuple[Finding, ...]
+    lacks: str
+    """What its journal lacks, in words; empty when nothing does."""
+    records: int
+    lives: int
+    views: int
+    suspicions: int
+
+
+class OutOfOrder(Exception):
+    """A record that the order of times did not bring in its turn: the whole run has to be put in order."""
+
+
+class Life:
+    """How far the records of one incarnation have come."""
+
+    __slots__ = ("at_us", "checksums", "next_seq", "starts", "utc_us")
+
+    def __init__(self, record: Record) -> None:
+        self.next_seq = record.seq
+        self.at_us, self.utc_us = record.at, record.utc
+        self.starts: list[tuple[int, int]] = [(record.seq, 0)]
+        """The numbers after gaps, and where their checksums are."""
+        self.checksums = array("I")
+
+    def checksum(self, seq: int) -> int | None:
+        """That of the line which had this number; None where there was none."""
+        for start, place in reversed(self.starts):
+            if seq >= start:
+                place += seq - start
+                ends = next((end for first, end in self.starts if first > start), len(self.checksums))
+                return self.checksums[place] if place < ends else None
+        return None
+
+
+class RunJudge:
+    """Takes the lines of one run in order. What it says of them can be asked for at any time."""
+
+    def __init__(self, run: str, question: Question) -> None:
+        self.run = run
+        self._question = question
+        self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us)
+        self._findings: list[Finding] = []
+        self._lives: dict[str, Life] = {}
+        self._awaited: set[tuple[str, int]] = set()
+        """Records that others named as their cause and that have not come."""
+        self._members: dict[str, str] = {}
+        self._lists: set[tuple[str, int]] = set()
+        self._gap = ""
+        self._ends_us = 0
+        self._records = self._views = self._suspicions = 0
+
+    def take(self, line: Line) -> bool | None:
+        """Judge the next line; None where nothing is to be said of it.
+
+        A record that came before is not judged again: whether it is the same is returned. Raises `OutOfOrder`.
+        """
+        record, raw = line[3], line[4]
+        uuid, seq = record.uuid, record.seq
+        life = self._lives.get(uuid)
+        if life is None:
+            life = self._lives[uuid] = Life(record)
+            if seq != 1:
+                self._miss(record)
+        elif seq < life.next_seq:
+            before = life.checksum(seq)
+            if before is None:
+                raise OutOfOrder
+            return before == crc32(raw)
+        elif leaps(record.at - life.at_us, record.utc - life.utc_us):
+            raise OutOfOrder
+        elif seq > life.next_seq:
+            self._miss(record)
+            life.starts.append((seq, len(life.checksums)))
+        if record.because is not None:
+            self._look_for_cause(record)
+        if self._awaited and (uuid, seq) in self._awaited:
+            raise OutOfOrder
+        life.next_seq, life.at_us, life.utc_us = seq + 1, record.at, record.utc
+        life.checksums.append(crc32(raw))
+        self._judge(record)
+        return None
+
+    def take_in_order(self, lines: Iterable[Line]) -> None:
+        """Judge lines of which each record is there once, in the order of causes."""
+        for line in lines:
+            record = line[3]
+            life = self._lives.get(record.uuid)
+            if life is None:
+                life = self._lives[record.uuid] = Life(record)
+                life.next_seq = 1
+            if record.seq != life.next_seq:
+                self._miss(record)
+            life.next_seq = record.seq + 1
+            self._judge(record)
+
+    def tell_leaps(self, found: Sequence[ClockLeap]) -> None:
+        """Warn of clocks that leap."""
+        if Numbering.name in self._question.rules:
+            self._findings += (
+                finding_of(Violation(Numbering.name, _sentence(one), (one.record,)), one.record, "warning")
+                for one in found
+            )
+
+    def tell_strange(self, member: str, seq: int, problem: str) -> None:
+        """A record is there and cannot be understood."""
+        self._gap = self._gap or f"event {seq} of {member} is not as this version knows it: {problem}"
+
+    def verdict(self) -> RunVerdict:
+        """What is to be said if nothing more comes."""
+        bound_us = OBLIGATION_TIMEOUT_US if self._question.bound_us is None else self._question.bound_us
+        known = len(self._checker.violations)
+        owed = self._checker.conclude(self._ends_us, bound_us).violations[known:]
+        lacks = self._missing_part()
+        findings = [*self._findings, *(finding_of(one, one.witnesses[0]) for one in owed)]
+        return RunVerdict(
+            self.run,
+            tuple(downgraded(one, lacks) for one in findings),
+            lacks,
+            self._records,
+            len(self._lives),
+            self._views,
+            self._suspicions,
+        )
+
+    def _judge(self, record: Record) -> None:
+        self._records += 1
+        if record.at > self._ends_us:
+            self._ends_us = record.at
+        event = record.event
+        kind = type(event)
+        if kind is ListInstalled:
+            self._views += 1
+            self._list(event)  # type: ignore[arg-type]
+        elif kind is SuspicionRaised:
+            self._suspicions += 1
+        violations = self._checker.violations
+        known = len(violations)
+        self._checker.observe(record)
+        if len(violations) > known:
+            self._findings += (finding_of(one, record, severity_of(one)) for one in violations[known:])
+
+    def _list(self, event: ListInstalled) -> None:
+        """A list names incarnations of which there must be records."""
+        if (event.lineage, event.version) not in self._lists:
+            self._lists.add((event.lineage, event.version))
+            self._members.update((member.uuid, member.address) for member in event.members)
+
+    def _look_for_cause(self, record: Record) -> None:
+        cause = record.because
+        assert cause is not None
+        life = self._lives.get(cause.uuid)
+        if life is None or cause.seq >= life.next_seq:
+            self._awaited.add((cause.uuid, cause.seq))
+
+    def _miss(self, record: Record) -> None:
+        if record.seq > 1 and not self._gap:
+            self._gap = f"events of {record.member} before its event {record.seq} are missing"
+
+    def _missing_part(self) -> str:
+        silent = sorted(address for uuid, address in self._members.items() if uuid not in self._lives)
+        return self._gap or (
+            f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else ""
+        )
+
+
+def _sentence(leap: ClockLeap) -> str:
+    record = leap.record
+    clock = "wall clock" if leap.is_wall_clock else "clock"
+    says, beside = (
+        (_date if leap.is_wall_clock else _seconds)(leap.says_us),
+        (_date if leap.is_wall_clock else _seconds)(leap.beside_us),
+    )
+    return (
+        f"the {clock} of {record.member} leaps: its record {record.seq} says {says}, by those beside it it is {beside}"
+    )
+
+
+def _seconds(time_us: int) -> str:
+    return f"{time_us / SECOND_US:.3f} s"
+
+
+def _date(time_us: int) -> str:
+    try:
+        return f"{EPOCH + timedelta(microseconds=time_us):%Y-%m-%d %H:%M:%S}"
+    except OverflowError:
+        return _seconds(time_us)

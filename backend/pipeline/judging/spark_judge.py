@@ -1,0 +1,90 @@
+"""Judges groups of files on Spark: each in one task, which reads its files itself."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group
+from quarterdeck.backend.pipeline.judging.log_judge import judge_log_lines
+from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
+from quarterdeck.backend.pipeline.judging.whole_judge import Group
+from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.spark.session import parallelism
+
+BYTES_A_TASK = 32 << 20
+"""About a second of work: a task costs some hundredths of one, and great ones at the end leave cores idle."""
+
+VERDICTS = StructType([StructField("place", LongType()), StructField("json", StringType())])
+_ARROW = pa.schema([("place", pa.int64()), ("json", pa.string())])
+_Placed = tuple[int, Group]
+
+
+def judge_on_spark(
+    spark: SparkSession, groups: Sequence[Group], question: Question
+) -> Iterator[tuple[int, GroupVerdict]]:
+    """What is said of each of `groups`, with its place. All executors have to find the files under the same paths."""
+    tasks = _tasks(groups, parallelism(spark))
+    judged = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(_judging(tasks, question), VERDICTS)
+    for row in judged.collect():
+        yield row.place, msgspec.json.decode(row.json, type=GroupVerdict)
+
+
+def judge_logs_on_spark(lines: DataFrame, question: Question) -> list[RunVerdict]:
+    """What is said of each run among `lines`: a column raw, records of members' logs."""
+    by_run = lines.select(F.get_json_object("raw", "$.run").alias("run"), "raw").repartition("run")
+    judged = by_run.sortWithinPartitions("run").mapInArrow(_judging_logs(question), VERDICTS)
+    return [msgspec.json.decode(row.json, type=RunVerdict) for row in judged.collect()]
+
+
+def _tasks(groups: Sequence[Group], cores: int) -> list[list[_Placed]]:
+    """The groups, the greatest first, each given to the task that has least to do."""
+    sizes = [sum(file.size_bytes for file in group) for group in groups]
+    count = min(len(groups), max(cores, sum(sizes) // BYTES_A_TASK))
+    tasks: list[list[_Placed]] = [[] for _ in range(count)]
+    loads = [(0, task) for task in range(count)]
+    for place in sorted(range(len(groups)), key=lambda one: (-sizes[one], one)):
+        load, task = heapq.heappop(loads)
+        tasks[task].append((place, groups[place]))
+        heapq.heappush(loads, (load + sizes[place], task))
+    return tasks
+
+
+_MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def _judging(tasks: Sequence[Sequence[_Placed]], question: Question) -> _MapInArrow:
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        exit_with_task()
+        for batch in batches:
+            for task in batch.column("id").to_pylist():
+                for place, group in tasks[task]:
+                    yield _row(place, judge_group(group, question))
+
+    return judge
+
+
+def _judging_logs(question: Question) -> _MapInArrow:
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        exit_with_task()
+        rows = (
+            row
+            for batch in batches
+            for row in zip(batch.column("run").to_pylist(), batch.column("raw").to_pylist(), strict=True)
+        )
+        for place, verdict in enumerate(judge_log_lines(rows, question)):
+            yield _row(place, verdict)
+
+    return judge
+
+
+def _row(place: int, verdict: GroupVerdict | RunVerdict) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {"place": [place], "json": [msgspec.json.encode(verdict).decode()]}, schema=_ARROW
+    )
