@@ -91,15 +91,17 @@ def lived_through(seed: int, backups: int) -> SteppedPartitions:
 
 
 def contradictions(world: SteppedPartitions) -> list[str]:
-    """Migrations that ended in two ways among those who live, and versions of rows with two contents.
+    """Migrations that ended in two ways, and versions of rows with two contents, among those who live.
 
-    Where a member led a cluster of its own for a while and merged, versions of rows stand side by side and prove nothing.
+    What a master had decided when it died, and told nobody, is decided again by the next one. Where a member led a cluster of its own for a while and merged, versions of rows stand side by side and prove nothing.
     """
     ends: defaultdict[str, set[bool]] = defaultdict(set)
     rows: defaultdict[tuple[int, int], set[tuple[str, ...]]] = defaultdict(set)
     for name, events in world.events.items():
+        if name not in world.living:
+            continue
         for event in events:
-            if isinstance(event, MigrationDecided | MigrationFinished) and name in world.living:
+            if isinstance(event, MigrationDecided | MigrationFinished):
                 ends[event.migration_id].add(event.committed)
             elif isinstance(event, TableChanged):
                 for partition, version, *places in event.rows:
