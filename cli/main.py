@@ -13,7 +13,7 @@ from typing import NoReturn
 import typer
 
 from quarterdeck import __version__
-from quarterdeck.cli.commands import check, console, demo, journal, member, settings, simulate, swarm
+from quarterdeck.cli.commands import check, config, console, demo, journal, member, settings, simulate, swarm
 from quarterdeck.cli.commands.cluster import queries as cluster
 from quarterdeck.cli.commands.map import operations as map_commands
 from quarterdeck.cli.commands.plan import group as plan
@@ -52,6 +52,7 @@ for group in (
     campaign,
     demo,
     member,
+    config,
     map_commands,
     journal,
     audit,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -16,7 +17,18 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 FieldPath = tuple[str | int, ...]
 """Keys and positions that lead from the whole document to one field."""
 
+Problem = tuple[FieldPath, str]
+"""Where something is wrong, and what, with a remedy."""
+
+Known = Callable[[FieldPath], tuple[str, Iterable[str]]]
+"""For the place of an unknown name: what it should be the name of, and which names there are."""
+
 DEEPEST_NESTING = 20
+
+LARGEST_BYTES = 4 * 1024 * 1024
+"""No document that a person writes is longer."""
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class BadDocument(ValueError):
@@ -36,6 +48,7 @@ class YamlDocument:
 
     def __init__(self, text: str, file: str, bad: type[BadDocument] = BadDocument) -> None:
         self.file = file
+        self._bad = bad
         try:
             self._tree = YAML(typ="rt").load(text)
             self.data: Any = _plain(self._tree)
@@ -47,6 +60,50 @@ class YamlDocument:
             raise bad(file, line, "", f"is not YAML: {(failure.problem or str(failure)).splitlines()[0]}") from failure
         except (YAMLError, ValueError) as failure:
             raise bad(file, 1, "", f"is not YAML: {str(failure).splitlines()[0]}") from failure
+
+    def fields(self, otherwise: str, *, may_be_empty: bool = False) -> dict[str, Any]:
+        """The data as a mapping. Raises `BadDocument`, which says `otherwise`, when it is something else."""
+        if self.data is None and may_be_empty:
+            return {}
+        if not isinstance(self.data, dict):
+            raise self._bad(self.file, 1, "", otherwise)
+        return self.data
+
+    def read(
+        self,
+        model: type[M],
+        data: object,
+        known: Known | None = None,
+        *,
+        at: FieldPath = (),
+        context: dict[str, Any] | None = None,
+    ) -> M:
+        """`data`, which stands at the place `at`, as a `model`. Raises `BadDocument` for the mistake that stands first.
+
+        `known` is for models whose names depend on more than the place.
+        """
+        try:
+            return model.model_validate(data, context=context)
+        except ValidationError as failure:
+            problems = [((*at, *place), text) for place, text in problems_of(failure, known or names_in(model))]
+            raise self.first(problems) from failure
+
+    def refuse(self, problems: Iterable[Problem]) -> None:
+        """Raises `BadDocument` for the one that stands first, if there is any."""
+        found = list(problems)
+        if found:
+            raise self.first(found)
+
+    def first(
+        self,
+        problems: Iterable[Problem],
+        passed_over: Collection[str] = (),
+        field: Callable[[FieldPath], str] | None = None,
+    ) -> BadDocument:
+        """The one of these problems that stands first, as an error; `field` puts places into words."""
+        placed = [(self.line(place, passed_over), place, problem) for place, problem in problems]
+        line, place, problem = min(placed, key=lambda found: found[0])
+        return self._bad(self.file, line, (field or field_text)(place), problem)
 
     def line(self, place: FieldPath, passed_over: Collection[str] = ()) -> int:
         """The line, from 1, of the field at `place`, or of the innermost thing around it that has one.
@@ -70,6 +127,9 @@ class YamlDocument:
 def text_of(path: Path, bad: type[BadDocument] = BadDocument) -> str:
     """What stands in the file `path`. Raises `bad` when it cannot be read, or is no text."""
     try:
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise bad(str(path), 1, "", f"has {size} bytes; write no more than {LARGEST_BYTES}")
         return path.read_text(encoding="utf-8")
     except OSError as problem:
         raise bad(str(path), 1, "", f"cannot be read: {problem.strerror}; check the path") from problem
@@ -91,6 +151,41 @@ def validation_problems(failure: ValidationError) -> Iterator[tuple[FieldPath, E
     for place, error in found:
         if not any(len(other) > len(place) and other[: len(place)] == place for other, _ in found):
             yield place, error
+
+
+def problems_of(failure: ValidationError, known: Known) -> Iterator[Problem]:
+    """The mistakes in words."""
+    for place, error in validation_problems(failure):
+        if error["type"] == "extra_forbidden":
+            noun, names = known(place)
+            yield place, f"there is no such {noun}; {did_you_mean(str(place[-1]), names)}"
+        else:
+            yield place, validation_problem_text(error)
+
+
+def names_in(root: type[BaseModel]) -> Known:
+    """The names of the fields around each place of a `root`, as its types have them."""
+
+    def known(place: FieldPath) -> tuple[str, Iterable[str]]:
+        model = root
+        for step in place[:-1]:
+            inner = next((field for name, field in model.model_fields.items() if step == field_name(name, field)), None)
+            model = model if inner is None else inner_model(inner) or model
+        return "field", [field_name(name, field) for name, field in model.model_fields.items()]
+
+    return known
+
+
+def field_name(name: str, field: FieldInfo) -> str:
+    """How a field is written."""
+    return field.alias or name
+
+
+def inner_model(field: FieldInfo) -> type[BaseModel] | None:
+    """The model that stands in a field, alone, in a list, or under names."""
+    annotation = field.annotation
+    kinds = [annotation, *getattr(annotation, "__args__", ())]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def validation_problem_text(error: ErrorDetails) -> str:

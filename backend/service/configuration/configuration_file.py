@@ -41,8 +41,16 @@ def _upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
 
+def _one_value(value: object) -> object:
+    if not isinstance(value, str | int | float | bool):
+        raise ValueError("is neither text nor a number; write one value")
+    return value
+
+
 WrittenPath = Annotated[Path, AfterValidator(_from_base)]
 WordList = Annotated[tuple[str, ...], BeforeValidator(_split_words)]
+AnySection = dict[str, Any]
+"""What the product would make of it; here it may stand as long as it is off."""
 PortNumber = Annotated[int, Field(ge=1, le=HIGHEST_PORT)]
 
 
@@ -82,10 +90,17 @@ class Join(Section):
     tcp_ip: TcpIp = TcpIp()
     multicast: Switch = Switch()
     auto_detection: Switch = Switch()
+    aws: AnySection = {}
+    azure: AnySection = {}
+    eureka: AnySection = {}
+    gcp: AnySection = {}
+    kubernetes: AnySection = {}
 
     @model_validator(mode="after")
     def _by_addresses_only(self) -> Self:
-        if self.multicast.enabled or self.auto_detection.enabled:
+        clouds = (self.aws, self.azure, self.eureka, self.gcp, self.kubernetes)
+        in_the_cloud = any(str(one.get("enabled", "false")).lower() == "true" for one in clouds)
+        if self.multicast.enabled or self.auto_detection.enabled or in_the_cloud:
             raise ValueError("members find one another by tcp-ip alone; disable the rest and write tcp-ip.member-list")
         return self
 
@@ -159,7 +174,7 @@ class Hazelcast(Section):
     network: Network = Network()
     lite_member: Switch = Switch()
     member_attributes: MemberAttributes = MemberAttributes()
-    properties: dict[str, bool | int | float | str] = {}
+    properties: dict[str, Annotated[bool | int | float | str, BeforeValidator(_one_value)]] = {}
 
 
 class Log(Section):

@@ -89,3 +89,5 @@ class ProcessConfiguration:
     log_level: str = "INFO"
     source: Path | None = None
     """The file that it was read from, for a reload."""
+    warnings: tuple[str, ...] = ()
+    """What an operator should know of it, although it is no mistake."""

@@ -5,6 +5,7 @@ the file, and that before the default (design 5.4). Whatever is wrong is told wi
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 
 from quarterdeck.backend.core.address import BadAddress, make_address, parse_port, split_host_and_port
 from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
@@ -20,15 +20,19 @@ from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Setting
 from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
     FieldPath,
+    Problem,
     YamlDocument,
     did_you_mean,
+    field_name,
     field_text,
+    inner_model,
+    names_in,
+    problems_of,
     text_of,
-    validation_problem_text,
-    validation_problems,
 )
 from quarterdeck.backend.service.configuration.configuration_file import MemberFile, Section
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
+from quarterdeck.backend.service.configuration.product_sections import ignored_text, without_product_sections
 
 LOOPBACK = "127.0.0.1"
 
@@ -64,18 +68,23 @@ def process_configuration(
     return ConfigurationReader(file, [*overrides_from_environment(environment), *flags]).configuration()
 
 
-def read_member_file(text: str, file: str, base: Path) -> tuple[YamlDocument, MemberFile]:
-    """What stands in a file whose paths are meant from `base` on. Raises `BadConfiguration`."""
+def check_file(file: Path) -> ProcessConfiguration:
+    """How a member would run that is started with this file alone. Raises `BadConfiguration`."""
+    return ConfigurationReader(file, ()).configuration()
+
+
+def read_member_file(text: str, file: str, base: Path) -> tuple[YamlDocument, MemberFile, tuple[str, ...]]:
+    """What stands in a file whose paths are meant from `base` on, and what is to be warned of. Raises `BadConfiguration`.
+
+    Whatever reads a configuration reads it so: a start, a check, a reload, an update.
+    """
     document = YamlDocument(text, file, BadConfiguration)
-    data = {} if document.data is None else document.data
-    if not isinstance(data, dict):
-        raise BadConfiguration(file, 1, "", "is no configuration; write hazelcast: and quarterdeck: as keys")
-    try:
-        return document, MemberFile.model_validate(data, context={"base": base})
-    except ValidationError as failure:
-        placed = [(document.line(place), place, problem) for place, problem in _problems_by_field(failure)]
-        line, place, problem = min(placed, key=lambda found: found[0])
-        raise BadConfiguration(file, line, field_text(place), problem) from None
+    data = document.fields("is no configuration; write hazelcast: and quarterdeck: as keys", may_be_empty=True)
+    data, ignored = without_product_sections(data)
+    member_file = document.read(MemberFile, data, context={"base": base})
+    document.refuse(_problems_of_values(member_file))
+    warnings = [f"{file}:{document.line(place)}: {field_text(place)}: {ignored_text(place)}" for place in ignored]
+    return document, member_file, tuple(warnings)
 
 
 def overrides_from_environment(environment: Mapping[str, str]) -> Iterator[Override]:
@@ -102,16 +111,20 @@ class ConfigurationReader:
         self._file = file
         self._given = list(given)
         self._document: YamlDocument | None = None
+        self._warnings: tuple[str, ...] = ()
         written: dict[str, Any] = {}
         if file is not None:
-            self._document, parsed = read_member_file(text_of(file, BadConfiguration), str(file), file.parent)
+            text = text_of(file, BadConfiguration)
+            self._document, parsed, self._warnings = read_member_file(text, str(file), file.parent)
             written = parsed.written()
         for one in self._given:
             _put(written, one.place, one.value)
         try:
             self._whole = MemberFile.model_validate(written, context={"base": Path()})
         except ValidationError as failure:
-            raise self._bad(*next(_problems_by_field(failure))) from None
+            raise self._bad(*next(problems_of(failure, names_in(MemberFile)))) from None
+        for place, problem in _problems_of_values(self._whole):
+            raise self._bad(place, problem)
 
     def configuration(self) -> ProcessConfiguration:
         """Raises `BadConfiguration`."""
@@ -130,14 +143,14 @@ class ConfigurationReader:
         join_list = network.join.tcp_ip.member_list
         if join_list is None:
             join_list = (host,)
-        self._check_join_list(join_list)
+        warnings = [*self._warnings, *self._open_secrets(), *_clear_text(bind_host, security)]
         return ProcessConfiguration(
             cluster_name=hazelcast.cluster_name,
             label=hazelcast.instance_name,
             bind_host=bind_host,
             address=make_address(host, port),
             join_list=join_list,
-            settings=self._settings(),
+            settings=Settings.of(hazelcast.properties, preset=quarterdeck.preset),
             ports_tried=network.port.port_count if network.port.auto_increment else 1,
             tcp_ip_enabled=network.join.tcp_ip.enabled,
             lite=hazelcast.lite_member.enabled,
@@ -153,17 +166,10 @@ class ConfigurationReader:
             log_format=quarterdeck.log.format,
             log_level=quarterdeck.log.level,
             source=self._file,
+            warnings=tuple(warnings),
         )
 
     # Parts
-
-    def _settings(self) -> Settings:
-        properties = self._whole.hazelcast.properties
-        try:
-            return Settings.of(properties, preset=self._whole.quarterdeck.preset)
-        except BadProperty as problem:
-            place = (*PROPERTY_PLACE, problem.name)
-            raise self._bad(place, str(problem).removeprefix(f"{problem.name}: ")) from problem
 
     def _bind_host(self, security: Security) -> str:
         interfaces = self._whole.hazelcast.network.interfaces
@@ -198,12 +204,14 @@ class ConfigurationReader:
             raise self._bad(place, str(problem)) from problem
         return host
 
-    def _check_join_list(self, join_list: tuple[str, ...]) -> None:
-        try:
-            parse_join_list(join_list)
-        except BadJoinList as problem:
-            place = ("hazelcast", "network", "join", "tcp-ip", "member-list")
-            raise self._bad(place, str(problem)) from problem
+    def _open_secrets(self) -> Iterator[str]:
+        """Files that everybody on this machine can read and nobody else should."""
+        section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
+        files = [section.secret_file, *(one.password_file for one in section.users)]
+        files += [*(one.file for one in section.tokens), ssl.key if ssl.enabled else None]
+        for path in files:
+            if path is not None and path.is_file() and path.stat().st_mode & stat.S_IROTH:
+                yield f"{path} is a secret, and everybody on this machine can read it; chmod o-r would help"
 
     def _security(self) -> Security:
         section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
@@ -276,49 +284,38 @@ def _put(data: dict[str, Any], place: FieldPath, value: object) -> None:
     data[str(last)] = value
 
 
-def _problems_by_field(failure: ValidationError) -> Iterator[tuple[FieldPath, str]]:
-    for place, error in validation_problems(failure):
-        if error["type"] == "extra_forbidden":
-            section = _section_at(place[:-1])
-            known = [_name(name, field) for name, field in section.model_fields.items()]
-            yield place, f"there is no such field; {did_you_mean(str(place[-1]), known)}"
-        else:
-            yield place, validation_problem_text(error).removeprefix("Value error, ")
+def _problems_of_values(whole: MemberFile) -> Iterator[Problem]:
+    """What is wrong with values that only their own readers understand."""
+    try:
+        Settings.of(whole.hazelcast.properties, preset=whole.quarterdeck.preset)
+    except BadProperty as problem:
+        yield (*PROPERTY_PLACE, problem.name), str(problem).removeprefix(f"{problem.name}: ")
+    try:
+        parse_join_list(whole.hazelcast.network.join.tcp_ip.member_list or ())
+    except BadJoinList as problem:
+        yield ("hazelcast", "network", "join", "tcp-ip", "member-list"), str(problem)
+
+
+def _clear_text(bind_host: str, security: Security) -> Iterator[str]:
+    if not is_loopback(bind_host) and security.certificate is None:
+        yield (
+            f"whatever is said at {bind_host} can be read on the way, passwords too: "
+            "switch on hazelcast.network.ssl, unless the network does that"
+        )
 
 
 # Places in the file
 
 
-def _section_at(place: FieldPath) -> type[BaseModel]:
-    section: type[BaseModel] = MemberFile
-    for step in place:
-        for name, field in section.model_fields.items():
-            inner = _inner(field)
-            if step == _name(name, field) and inner is not None:
-                section = inner
-    return section
-
-
 def _places(section: type[BaseModel], above: FieldPath) -> Iterator[FieldPath]:
     """All fields that one text can give."""
     for name, field in section.model_fields.items():
-        place = (*above, _name(name, field))
-        inner = _inner(field)
+        place = (*above, field_name(name, field))
+        inner = inner_model(field)
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             yield from _places(field.annotation, place)
         elif inner is None and place != PROPERTY_PLACE:
             yield place
-
-
-def _name(name: str, field: FieldInfo) -> str:
-    return field.alias or name
-
-
-def _inner(field: FieldInfo) -> type[BaseModel] | None:
-    """The section that stands in a field, alone, in a list, or under names."""
-    annotation = field.annotation
-    kinds = [annotation, *getattr(annotation, "__args__", ())]
-    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
 
 
 def _variable(place: FieldPath) -> str:

@@ -71,8 +71,11 @@ async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _on_stop_signal, service, number)
     announcing = loop.create_task(_announce_joined(service, ready))
+    announcing_end = loop.create_task(_announce_leaving(service))
     preparing = loop.create_task(service.http.load()) if configuration.rest_enabled else None
     await service.ended_event.wait()
+    service.leaving.set()
+    await announcing_end
     for task in (announcing, preparing):
         if task is not None:
             task.cancel()
@@ -85,6 +88,14 @@ async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> 
 def _on_stop_signal(service: MemberService, number: signal.Signals) -> None:
     LOGGER.info("%s: leaving%s", number.name, " at once" if service.node_state == "PASSIVE" else "")
     service.stop()
+
+
+async def _announce_leaving(service: MemberService) -> None:
+    await service.leaving.wait()
+    try:
+        tell_systemd("STOPPING=1")
+    except OSError as problem:
+        LOGGER.warning("nobody can be told that the member leaves: %s", problem)
 
 
 async def _announce_joined(service: MemberService, ready: ReadyFile | None) -> None:
@@ -174,6 +185,8 @@ async def _start(configuration: ProcessConfiguration) -> _MemberProcess:
                 continue
             _fail_to_bind(configuration, first, last, problem)
         LOGGER.info("quarterdeck %s runs as process %d", software_version(), os.getpid())
+        for warning in configuration.warnings:
+            LOGGER.warning("%s", warning)
         return process
     raise AssertionError("there is always a last port")
 

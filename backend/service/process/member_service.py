@@ -97,6 +97,8 @@ class MemberService:
         self.ended_event = asyncio.Event()
         self.joined = asyncio.Event()
         """The member has a list for the first time."""
+        self.leaving = asyncio.Event()
+        """It has begun to leave, whoever has asked for that."""
         self.crashed = False
         self.run = member_configuration.run
         self.label = member_configuration.label
@@ -139,6 +141,7 @@ class MemberService:
     def stop(self) -> None:
         """Stop gracefully: give away what only this member holds, and say goodbye. Asked a second time, only say goodbye."""
         self._stopping = True
+        self.leaving.set()
         self.host.step(StopMember(self.label))
 
     async def close(self, within_seconds: float) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
+import msgspec
 from starlette.responses import Response
 
 from quarterdeck.backend.core.commands.commands import SetJoinList
-from quarterdeck.backend.documents.yaml_document import BadDocument, YamlDocument, text_of
+from quarterdeck.backend.documents.yaml_document import text_of
+from quarterdeck.backend.service.configuration.sources import BadConfiguration, read_member_file
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, success
+from quarterdeck.backend.service.member_log import LOGGER
 from quarterdeck.backend.service.rest.endpoint import RestEndpoint, RestRequest
 from quarterdeck.backend.service.rest.runtime_configuration import (
     RuntimeChange,
@@ -44,9 +48,15 @@ async def update_member_list(rest_request: RestRequest) -> Response:
 async def update(rest_request: RestRequest) -> Response:
     """Applies what can be changed at runtime of a configuration in the body."""
     if isinstance(rest_request.payload, str):
-        document = await asyncio.to_thread(parse_document, rest_request.payload)
+        text = rest_request.payload
+        document = await asyncio.to_thread(parse_document, text)
     else:
         document = rest_request.payload
+        text = msgspec.json.encode(document).decode()  # JSON is YAML
+    try:
+        await asyncio.to_thread(read_member_file, text, "configuration", Path())
+    except BadConfiguration as problem:
+        raise Denied(400, str(problem), more={"field": problem.field}) from None
     return await _apply(rest_request, document)
 
 
@@ -56,10 +66,17 @@ async def reload(rest_request: RestRequest) -> Response:
     if source is None:
         raise Denied(409, "this member was started without a configuration file", "use hazelcast/rest/config/update")
 
+    def read() -> object:
+        document, _, warnings = read_member_file(text_of(source, BadConfiguration), str(source), source.parent)
+        for warning in warnings:
+            LOGGER.warning("%s", warning)
+        return document.data or {}
+
     try:
-        document = await asyncio.to_thread(lambda: YamlDocument(text_of(source), str(source)).data)
-    except BadDocument as problem:
-        raise Denied(409, str(problem), "mend it on the host of this member") from None
+        document = await asyncio.to_thread(read)
+    except BadConfiguration as problem:
+        hint = "mend it on the host of this member; nothing was changed"
+        raise Denied(409, str(problem), hint, more={"field": problem.field}) from None
     return await _apply(rest_request, document)
 
 

@@ -35,6 +35,9 @@ LEVELS = {
 }
 """The product's names, and Python's."""
 
+_SET_AS: dict[str, str] = {}
+"""The name under which the level of a logger was set last. Loggers belong to the process, and so does this."""
+
 
 async def state(rest_request: RestRequest) -> Response:
     """The state of the cluster."""
@@ -88,11 +91,8 @@ async def cluster_shutdown(rest_request: RestRequest) -> Response:
 
 
 async def log_level(rest_request: RestRequest) -> Response:
-    """The level in force; null when it is the configured one."""
-    level = logging.getLogger(LEVEL_LOGGER).level
-    return json_response(
-        {"logLevel": None if level == _configured_level(rest_request.face) else logging.getLevelName(level)}
-    )
+    """The level as it was set; null while it is the configured one."""
+    return json_response({"logLevel": _SET_AS.get(LEVEL_LOGGER)})
 
 
 async def set_log_level(rest_request: RestRequest) -> Response:
@@ -102,12 +102,14 @@ async def set_log_level(rest_request: RestRequest) -> Response:
         known = ", ".join(LEVELS)
         raise Denied(400, f"{wanted[:40]!r} is no level of a log", f"write one of {known}")
     _set_level(rest_request, LEVELS[wanted])
+    _SET_AS[LEVEL_LOGGER] = wanted
     return success(message="log level is changed")
 
 
 async def reset_log_level(rest_request: RestRequest) -> Response:
     """Go back to the level of the configuration."""
     _set_level(rest_request, _configured_level(rest_request.face))
+    _SET_AS.pop(LEVEL_LOGGER, None)
     return success(message="log level is reset")
 
 

@@ -6,7 +6,7 @@ as ignored. A value that cannot be read makes the whole document bad, and then n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -17,8 +17,9 @@ from ruamel.yaml.events import AliasEvent
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
-from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, BadProperty, PropertyValue, Settings
-from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING
+from quarterdeck.backend.core.properties import FIXED_AT_START, PropertyValue, Settings
+from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING, FieldPath
+from quarterdeck.backend.service.configuration.product_sections import IGNORED, PRODUCT_SECTIONS
 from quarterdeck.backend.service.http.responses import Denied
 
 LONGEST_NAME = 100
@@ -98,14 +99,8 @@ def runtime_change_of(
     for name, value in root.items():
         if name == "hazelcast":
             change = _with_hazelcast(change, _mapping(value, "hazelcast"), settings, join_list, tcp_ip_enabled)
-        elif name == "quarterdeck":
-            change.ignored.append(ConfigurationEntry("quarterdeck", "quarterdeck", AT_START_ONLY))
         else:
-            change.ignored.append(
-                ConfigurationEntry(
-                    "", _short(name), "there is no such section; the roots are hazelcast and quarterdeck"
-                )
-            )
+            change.ignored.append(ConfigurationEntry(_short(name), _short(name), AT_START_ONLY))
     settings.changed_at_runtime(change.properties)
     return change
 
@@ -135,7 +130,7 @@ def _with_hazelcast(
             for one, wanted in _mapping(value, "properties").items():
                 _take_property(change, one, wanted, settings)
         elif name != "network":
-            change.ignored.append(ConfigurationEntry("hazelcast", _short(name), AT_START_ONLY))
+            change.ignored.append(ConfigurationEntry("hazelcast", _short(name), _why_ignored(("hazelcast",), name)))
     found: list[object] = []
     change.ignored.extend(_beside_member_list(section, found))
     for value in found:
@@ -157,7 +152,10 @@ def _beside_member_list(section: dict[object, object], found: list[object]) -> I
     here = section
     for depth, step in enumerate(MEMBER_LIST):
         if depth:
-            yield from _only_at_start(MEMBER_LIST[depth - 1], (name for name in here if name != step))
+            above = ("hazelcast", *MEMBER_LIST[:depth])
+            yield from (
+                ConfigurationEntry(above[-1], _short(name), _why_ignored(above, name)) for name in here if name != step
+            )
         if step not in here:
             return
         if depth == len(MEMBER_LIST) - 1:
@@ -166,21 +164,13 @@ def _beside_member_list(section: dict[object, object], found: list[object]) -> I
             here = _mapping(here[step], step)
 
 
-def _only_at_start(section: str, names: Iterable[object]) -> Iterator[ConfigurationEntry]:
-    return (ConfigurationEntry(section, _short(name), AT_START_ONLY) for name in names)
+def _why_ignored(section: FieldPath, name: object) -> str:
+    return IGNORED if name in PRODUCT_SECTIONS.get(section, ()) else AT_START_ONLY
 
 
 def _take_property(change: RuntimeChange, name: object, value: object, settings: Settings) -> None:
     """Sort one property into `change`. Raises `BadProperty` for a value that it cannot have."""
-    shown = _short(name)
-    if not isinstance(name, str) or name not in PROPERTIES:
-        try:
-            settings.with_properties({shown: ""})
-        except BadProperty as unknown:
-            change.ignored.append(ConfigurationEntry("properties", shown, str(unknown).removeprefix(f"{shown}: ")))
-        return
-    if not isinstance(value, str | int | float | bool):
-        raise BadProperty(name, "is neither text nor a number; write one value")
+    assert isinstance(name, str) and isinstance(value, str | int | float | bool)  # as the whole document was checked
     same = settings.with_properties({name: value}) == settings
     if same or name in FIXED_AT_START:
         reason = IN_FORCE if same else "cannot be changed while the member runs; " + AT_START_ONLY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -23,15 +24,16 @@ from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Sett
 from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
     FieldPath,
+    Problem,
     YamlDocument,
     did_you_mean,
-    field_text,
+    names_in,
+    problems_of,
     text_of,
-    validation_problem_text,
-    validation_problems,
 )
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
 from quarterdeck.backend.simulation.scenarios.actions import Action
+from quarterdeck.backend.simulation.scenarios.reading import known_in_scenarios
 from quarterdeck.backend.simulation.scenarios.values import Label, Labels, Members, MessageKinds, ScenarioModel
 
 SHIPPED = Path(__file__).parent / "models"
@@ -126,10 +128,7 @@ def load_model(name: str) -> Model:
 def read_model(text: str, file: str, name: str) -> Model:
     """The model that `text` holds; `file` names it in errors. Raises `BadModel`."""
     document = YamlDocument(text, file, BadModel)
-    data = document.data
-    if not isinstance(data, dict):
-        raise BadModel(file, 1, "", "is no model; write title, members and commands as keys")
-    problems: list[tuple[FieldPath, str]]
+    data = document.fields("is no model; write title, members and commands as keys")
     try:
         known = [
             label
@@ -139,18 +138,19 @@ def read_model(text: str, file: str, name: str) -> Model:
         ]
         model = ModelFile.model_validate(data, context={"labels": known}).model(name)
     except ValidationError as failure:
-        problems = [(place, validation_problem_text(error)) for place, error in validation_problems(failure)]
-    else:
-        problems = _problems(model)
-    if problems:
-        placed = [(document.line(place, ("groups",)), place, problem) for place, problem in problems]
-        line, place, problem = min(placed, key=lambda found: found[0])
-        raise BadModel(file, line, field_text(place), problem)
+        raise document.first(problems_of(failure, _known), ("groups",)) from failure
+    document.refuse(_problems(model))
     return model
 
 
-def _problems(model: Model) -> list[tuple[FieldPath, str]]:
-    problems: list[tuple[FieldPath, str]] = []
+def _known(place: FieldPath) -> tuple[str, Iterable[str]]:
+    if place[0] in ("before", "commands"):
+        return known_in_scenarios(("steps", 0, "do", *place[2:]))
+    return names_in(ModelFile)(place)
+
+
+def _problems(model: Model) -> list[Problem]:
+    problems: list[Problem] = []
     if not 1 <= len(model.labels) <= MOST_MEMBERS:
         problems.append(
             (("members",), f"{len(model.labels)} members cannot be looked through; give 1 to {MOST_MEMBERS}")

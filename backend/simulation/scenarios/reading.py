@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,11 @@ from quarterdeck.backend.core.properties import BadProperty, Settings
 from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
     FieldPath,
+    Problem,
     YamlDocument,
-    did_you_mean,
     field_text,
+    problems_of,
     text_of,
-    validation_problem_text,
-    validation_problems,
 )
 from quarterdeck.backend.simulation.scenarios.actions import MODELS as ACTION_MODELS
 from quarterdeck.backend.simulation.scenarios.actions import Action
@@ -49,26 +48,21 @@ def load_scenario(path: Path) -> Scenario:
 def read_scenario(text: str, file: str) -> Scenario:
     """The scenario that `text` holds; `file` names it in errors. Raises `BadScenario`."""
     document = YamlDocument(text, file, BadScenario)
-    data = document.data
-    if not isinstance(data, dict):
-        raise BadScenario(file, 1, "", "is no scenario; write title, members and steps as keys")
-    problems: list[tuple[FieldPath, str]] = []
+    data = document.fields("is no scenario; write title, members and steps as keys")
+    problems: list[Problem]
     try:
         labels = TypeAdapter(Members).validate_python(data["members"]) if "members" in data else None
     except ValidationError as failure:
-        problems = [(("members", *place), problem) for place, problem in _explained(failure)]
+        problems = [(("members", *place), problem) for place, problem in problems_of(failure, known_in_scenarios)]
     else:
         try:
             scenario = Scenario.model_validate(data, context={"labels": labels})
         except ValidationError as failure:
-            problems = list(_explained(failure))
+            problems = list(problems_of(failure, known_in_scenarios))
         else:
             problems = [*_property_problems(scenario), *_event_problems(scenario, data), *_order_problems(scenario)]
     if problems:
-        # A partition may be written without its key `groups`.
-        placed = [(document.line(place, ("groups",)), place, problem) for place, problem in problems]
-        line, place, problem = min(placed, key=lambda found: found[0])
-        raise BadScenario(file, line, _field(place), problem)
+        raise document.first(problems, ("groups",), _field)  # a partition may be written without its key `groups`
     return scenario
 
 
@@ -83,14 +77,9 @@ def _field(place: FieldPath) -> str:
 # What is wrong
 
 
-def _explained(failure: ValidationError) -> Iterator[tuple[FieldPath, str]]:
-    """The mistakes in words."""
-    for place, error in validation_problems(failure):
-        if error["type"] == "extra_forbidden":
-            known = _names(_model_around(place))
-            yield place, f"there is no such {_noun(place)}; {did_you_mean(str(place[-1]), known)}"
-        else:
-            yield place, validation_problem_text(error)
+def known_in_scenarios(place: FieldPath) -> tuple[str, Iterable[str]]:
+    """What an unknown name at this place of a scenario could have been meant to be."""
+    return _noun(place), _names(_model_around(place))
 
 
 MODELS: dict[FieldPath, type[ScenarioModel]] = {
@@ -125,7 +114,7 @@ def _names(model: type[ScenarioModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _property_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
+def _property_problems(scenario: Scenario) -> Iterator[Problem]:
     settings = Settings()
     try:
         settings = scenario.timing()
@@ -138,7 +127,7 @@ def _property_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
             yield ("member-settings", label, problem.name), str(problem).removeprefix(f"{problem.name}: ")
 
 
-def _order_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
+def _order_problems(scenario: Scenario) -> Iterator[Problem]:
     """Questions are answered by what is expected after them, and free play comes last."""
     for number, step in enumerate(scenario.steps):
         expected = sum(later.expect is not None for later in scenario.steps[number:])
@@ -151,7 +140,7 @@ def _order_problems(scenario: Scenario) -> Iterator[tuple[FieldPath, str]]:
             yield ("steps", number, "free-play"), "comes before other steps; make it the last one"
 
 
-def _event_problems(scenario: Scenario, data: Any) -> Iterator[tuple[FieldPath, str]]:
+def _event_problems(scenario: Scenario, data: Any) -> Iterator[Problem]:
     """Event patterns: their kind must exist, and have the fields that the pattern names."""
     for number, step in enumerate(scenario.steps):
         if step.expect is None:

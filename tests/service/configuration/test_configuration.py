@@ -201,12 +201,79 @@ def test_a_port_may_stand_alone(file: Path) -> None:
         ),
         ("quarterdeck:\n  security: {open-to-all: sure}", "F:2: quarterdeck.security: open-to-all has to say"),
         ("[1]", "F:1: is no configuration"),
+        (
+            "hazelcast:\n  properties:\n    hazelcast.max.join.seconds: [1]",
+            "F:3: hazelcast.properties.hazelcast.max.join.seconds: is neither text nor a number; write one value",
+        ),
+        ("hazelcast:\n  mpa: {}", "F:2: hazelcast.mpa: there is no such field"),
         ("hazelcast: 3", "F:1: hazelcast: 3 does not fit here; write fields"),
         ("hazelcast: {", "F:1: is not YAML"),
     ],
 )
 def test_a_mistake_in_the_file_has_file_line_field_and_hint(file: Path, text: str, message: str) -> None:
     assert mistake(file, text).startswith(message)
+
+
+PRODUCT_FILE = """\
+hazelcast:
+  cluster-name: orders
+  license-key: none
+  management-center: {scripting-enabled: false}
+  network:
+    port: {auto-increment: true, port-count: 100, port: 5701}
+    outbound-ports: [0]
+    join:
+      auto-detection: {enabled: false}
+      multicast: {enabled: false, multicast-group: 224.2.2.3, multicast-port: 54327}
+      tcp-ip: {enabled: true, connection-timeout-seconds: 5, member-list: [127.0.0.1]}
+      aws: {enabled: false, region: us-west-1}
+      kubernetes: {enabled: false}
+    ssl: {enabled: false, factory-class-name: com.hazelcast.nio.ssl.BasicSSLContextFactory}
+    symmetric-encryption: {enabled: false}
+  map:
+    default: {backup-count: 1}
+  security: {enabled: true}
+  cp-subsystem: {cp-member-count: 0}
+"""
+
+
+def test_an_operators_own_file_starts_a_member_and_says_what_it_ignores(file: Path) -> None:
+    found = read(file, PRODUCT_FILE)
+    assert (found.cluster_name, found.join_list) == ("orders", ("127.0.0.1",))
+    said = [warning.replace(str(file), "F").replace("hazelcast.", "") for warning in found.warnings]
+    ignored = "there is nothing of the kind here; it is ignored"
+    assert said == [
+        f"F:3: license-key: {ignored}",
+        f"F:4: management-center: {ignored}",
+        f"F:7: network.outbound-ports: {ignored}",
+        f"F:10: network.join.multicast.multicast-group: {ignored}",
+        f"F:10: network.join.multicast.multicast-port: {ignored}",
+        f"F:11: network.join.tcp-ip.connection-timeout-seconds: {ignored}",
+        f"F:14: network.ssl.factory-class-name: {ignored}; give certificate and key, both PEM files",
+        f"F:15: network.symmetric-encryption: {ignored}; nothing is encrypted by it: see network.ssl",
+        f"F:16: map: {ignored}",
+        f"F:18: security: {ignored}; nobody is kept out by it: see quarterdeck.security",
+        f"F:19: cp-subsystem: {ignored}",
+    ]
+
+
+def test_another_way_to_find_members_is_a_mistake_when_it_is_on(file: Path) -> None:
+    text = PRODUCT_FILE.replace("aws: {enabled: false", "aws: {enabled: true")
+    assert mistake(file, text).startswith("F:8: hazelcast.network.join: members find one another by tcp-ip alone")
+
+
+def test_what_can_be_read_on_the_way_or_by_everybody_is_warned_of(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("s")
+    (tmp_path / "password").write_text("p")
+    (tmp_path / "secret").chmod(0o644)
+    (tmp_path / "password").chmod(0o640)
+    user = "{name: ann, password-file: password, role: read}"
+    text = f"quarterdeck: {{bind: 10.0.0.7, security: {{secret-file: secret, users: [{user}]}}}}"
+    secret, clear = read(file, text).warnings
+    assert f"{tmp_path / 'secret'} is a secret, and everybody on this machine can read it" in secret
+    assert "whatever is said at 10.0.0.7 can be read on the way" in clear
+    (tmp_path / "secret").chmod(0o600)
+    assert read(file, "quarterdeck: {security: {secret-file: secret}}").warnings == ()
 
 
 def test_a_mistake_elsewhere_names_the_variable_or_the_flag(file: Path) -> None:

@@ -199,8 +199,11 @@ def test_systemd_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         systemd.bind(str(path))
         systemd.settimeout(20)
         monkeypatch.setitem(os.environ, "NOTIFY_SOCKET", str(path))
-        with members(tmp_path, 1):
+        with members(tmp_path, 1) as (member,):
             assert systemd.recv(100) == b"READY=1"
+            member.signal(signal.SIGTERM)
+            assert systemd.recv(100) == b"STOPPING=1"
+            assert member.ends_with() == 0
 
 
 def test_beyond_loopback_with_tls_a_secret_and_users(tmp_path: Path) -> None:

@@ -131,9 +131,9 @@ hazelcast:
       tcp-ip:
         enabled: true
         member-list: [127.0.0.1:5701, 127.0.0.1:5709]
+  map: {default: {backup-count: 2}}
   properties:
     hazelcast.merge.next.run.delay.seconds: 7
-    hazelcast.merge.first.run.delay.secnds: 7
     hazelcast.partition.count: 17
     hazelcast.max.join.seconds: 60
 quarterdeck:
@@ -157,15 +157,12 @@ def test_an_update_applies_what_can_change_and_says_why_the_rest_is_ignored() ->
             ("network", "port"),
             ("join", "multicast"),
             ("tcp-ip", "enabled"),
-            ("properties", "hazelcast.merge.first.run.delay.secnds"),
+            ("hazelcast", "map"),
             ("properties", "hazelcast.partition.count"),
             ("properties", "hazelcast.max.join.seconds"),
             ("quarterdeck", "quarterdeck"),
         }
-        assert (
-            "did you mean hazelcast.merge.first.run.delay.seconds?"
-            in ignored["properties", "hazelcast.merge.first.run.delay.secnds"]
-        )
+        assert "nothing of the kind" in ignored["hazelcast", "map"]
         assert "while the member runs" in ignored["properties", "hazelcast.partition.count"]
         assert ignored["properties", "hazelcast.max.join.seconds"] == "is in force already"
         assert member.face.member.settings.merge_next_run_delay_us == 7_000_000
@@ -181,8 +178,15 @@ def test_an_update_applies_what_can_change_and_says_why_the_rest_is_ignored() ->
     [
         ("hazelcast: [", "line 1"),
         ("<hazelcast/>", "XML"),
-        ("- a", "no mapping"),
-        ("hazelcast: {network: {join: [a]}}", "join: is no mapping"),
+        ("- a", "is no configuration"),
+        ("hazelcast: {network: {join: [a]}}", "hazelcast.network.join: ['a'] does not fit here; write fields"),
+        ("hazelcast: {network: {jion: {}}}", "hazelcast.network.jion: there is no such field; did you mean join?"),
+        (
+            "hazelcast:\n  network: {join: {tcp-ip: {member-lst: []}}}",
+            ":2: hazelcast.network.join.tcp-ip.member-lst: there",
+        ),
+        ("hazelcast: {properties: {hazelcast.max.join.secnds: 7}}", "did you mean hazelcast.max.join.seconds?"),
+        ("hazlecast: {}", "did you mean hazelcast?"),
         ("hazelcast: {network: {join: {tcp-ip: {member-list: {a: b}}}}}", "member-list"),
         ("hazelcast: {network: {join: {tcp-ip: {member-list: ['a:b']}}}}", "entry 1"),
         ("hazelcast: {properties: {hazelcast.max.join.seconds: soon}}", "'soon' is not a number"),
@@ -228,7 +232,14 @@ def test_a_reload_reads_the_file_that_the_member_was_started_with(tmp_path: Path
         file.unlink()
         answer = member.post(RELOAD)
         assert (answer.status_code, "No such file" in answer.json()["message"]) == (409, True)
-        file.write_text("hazelcast: &all\n  properties: {hazelcast.max.join.seconds: 62}\nother: *all\n")
+        file.write_text("hazelcast:\n  netwrk: {}\n  properties: {hazelcast.max.join.seconds: 62}\n")
+        answer = member.post(RELOAD)
+        assert answer.status_code == 409
+        assert f"{file}:2: hazelcast.netwrk: there is no such field; did you mean network?" in answer.json()["message"]
+        assert answer.json()["field"] == "hazelcast.netwrk"
+        file.write_text("#" * 5_000_000)
+        assert "has 5000000 bytes" in member.post(RELOAD).json()["message"]
+        file.write_text("hazelcast:\n  map: {default: {}}\n  properties: {hazelcast.max.join.seconds: 62}\n")
         assert member.post(RELOAD).json()["result"]["addedConfigs"][0]["configName"] == "hazelcast.max.join.seconds"
 
 

@@ -110,7 +110,9 @@ def test_the_level_of_the_log(member: Client, caplog: pytest.LogCaptureFixture) 
     before = logger.level
     try:
         assert member.post(LEVEL, "dev&&trace").json() == {"status": "success", "message": "log level is changed"}
-        assert member.get(LEVEL).json() == {"logLevel": "DEBUG"}
+        assert member.get(LEVEL).json() == {"logLevel": "TRACE"}
+        member.post(LEVEL, "dev&&fine")
+        assert member.get(LEVEL).json() == {"logLevel": "FINE"}
         assert logger.level == logging.DEBUG
         answer = member.post(LEVEL, "dev&&loud")
         assert (answer.status_code, "'LOUD' is no level" in answer.json()["message"]) == (400, True)

@@ -1,0 +1,91 @@
+"""What stands in configuration files of the product and is nothing here: known by name, so that an operator's own file starts a
+member. Each is told in one warning and ignored; whatever else is unknown is a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterdeck.backend.documents.yaml_document import FieldPath
+
+IGNORED = "there is nothing of the kind here; it is ignored"
+
+PRODUCT_SECTIONS: Mapping[FieldPath, tuple[str, ...]] = {
+    ("hazelcast",): (
+        *("advanced-network", "atomic-long", "atomic-reference", "auditlog", "cache", "cardinality-estimator"),
+        *("config-replacers", "count-down-latch", "cp-subsystem", "crdt-replication", "data-connection", "diagnostics"),
+        *("durable-executor-service", "dynamic-configuration", "event-journal", "executor-service"),
+        *("external-data-store", "flake-id-generator", "group", "hot-restart-persistence", "import"),
+        *("instance-tracking", "integrity-checker", "jet", "license-key", "list", "listeners", "local-device", "lock"),
+        *("management-center", "map", "merkle-tree", "metrics", "multimap", "native-memory", "partition-group"),
+        *("persistence", "pn-counter", "queue", "quorum", "reliable-id-generator", "reliable-topic", "replicatedmap"),
+        *(
+            "rest",
+            "ringbuffer",
+            "scheduled-executor-service",
+            "security",
+            "semaphore",
+            "serialization",
+            "services",
+            "set",
+        ),
+        *("split-brain-protection", "sql", "topic", "tpc", "user-code-deployment", "user-code-namespaces"),
+        *("vector-collection", "wan-replication"),
+    ),
+    ("hazelcast", "network"): (
+        *("client-protocol", "failure-detector", "icmp", "member-address-provider", "memcache-protocol"),
+        *("member-server-socket-endpoint-config", "outbound-ports", "reuse-address", "socket-interceptor"),
+        *("soft-limit", "symmetric-encryption"),
+    ),
+    ("hazelcast", "network", "ssl"): ("factory-class-name", "properties"),
+    ("hazelcast", "network", "join"): ("discovery-strategies",),
+    ("hazelcast", "network", "join", "multicast"): (
+        *(
+            "loopbackModeEnabled",
+            "loopback-mode-enabled",
+            "multicast-group",
+            "multicast-port",
+            "multicast-time-to-live",
+        ),
+        *("multicast-timeout-seconds", "trusted-interfaces"),
+    ),
+    ("hazelcast", "network", "join", "tcp-ip"): ("connection-timeout-seconds", "interface", "required-member"),
+}
+"""Names by the place at which they stand. Other ways to find members are not among them: who relied on one would be alone."""
+
+HINTS: Mapping[FieldPath, str] = {
+    ("hazelcast", "security"): "nobody is kept out by it: see quarterdeck.security",
+    ("hazelcast", "network", "symmetric-encryption"): "nothing is encrypted by it: see network.ssl",
+    ("hazelcast", "network", "ssl", "factory-class-name"): "give certificate and key, both PEM files",
+    ("hazelcast", "network", "ssl", "properties"): "give certificate and key, both PEM files",
+    ("hazelcast", "import"): "write out what is in those files",
+    ("hazelcast", "partition-group"): "zones are given by member-attributes.zone and hazelcast.partition.group.type",
+}
+"""What is to be said besides, where somebody may rely on what is ignored."""
+
+
+def without_product_sections(data: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldPath]]:
+    """The same document without them, and where they stand in it."""
+    found: list[FieldPath] = []
+    return _without(data, (), found), found
+
+
+def ignored_text(place: FieldPath) -> str:
+    """What is said of a section that is ignored."""
+    hint = HINTS.get(place)
+    return f"{IGNORED}; {hint}" if hint else IGNORED
+
+
+def _without(section: Mapping[str, Any], at: FieldPath, found: list[FieldPath]) -> dict[str, Any]:
+    ignored = PRODUCT_SECTIONS.get(at, ())
+    kept: dict[str, Any] = {}
+    for name, value in section.items():
+        place = (*at, name)
+        if name in ignored:
+            found.append(place)
+        elif isinstance(value, dict) and any(other[: len(place)] == place for other in PRODUCT_SECTIONS):
+            kept[name] = _without(value, place, found)
+        else:
+            kept[name] = value
+    return kept
