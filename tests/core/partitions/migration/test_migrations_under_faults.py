@@ -93,7 +93,8 @@ def lived_through(seed: int, backups: int) -> SteppedPartitions:
 def contradictions(world: SteppedPartitions) -> list[str]:
     """Migrations that ended in two ways, and versions of rows with two contents, among those who live.
 
-    What a master had decided when it died, and told nobody, is decided again by the next one. Where a member led a cluster of its own for a while and merged, versions of rows stand side by side and prove nothing.
+    What a master had decided when it died, and told nobody, is decided again by the next one. Where a member led a
+    cluster of its own for a while and merged, versions of rows stand side by side and prove nothing.
     """
     ends: defaultdict[str, set[bool]] = defaultdict(set)
     rows: defaultdict[tuple[int, int], set[tuple[str, ...]]] = defaultdict(set)
