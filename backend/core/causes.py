@@ -1,7 +1,7 @@
 """Why members do things: for each kind of event a closed set of causes, on which code may branch.
 
 The sentence beside a cause is for people, and nothing looks at its words. ``unknown`` stands in events that were recorded before
-there were causes, and in those read from the logs of other programs.
+there were causes, and in those read from the logs of other programs, where these do not tell it.
 """
 
 from __future__ import annotations

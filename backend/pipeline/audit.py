@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
@@ -137,6 +138,8 @@ def _result(
         rules=tuple(sorted(judged)),
         not_judged=unjudged,
         incomplete={} if found.kind == "logs" else {run.run: run.lacks for run in verdict.runs if run.lacks},
+        observations=tuple(one for story in verdict.stories for one in story.observations),
+        migration_rounds=tuple(one for story in verdict.stories for one in story.migrations),
     )
 
 
@@ -159,7 +162,8 @@ def _of_logs(found: AuditInput, question: Question) -> WholeVerdict:
     told = read_logs(found.read)
     problems = [QuarantinedLine(str(one.file), one.text, one.reason, one.line) for one in told.quarantine]
     lines = sum(lines for kinds in told.counts.values() for _, lines in kinds.values())
-    return _of_log_runs(judge_log_records(told.records, question), problems, lines, len(problems))
+    verdicts = judge_log_records(told.records, question)
+    return structs.replace(_of_log_runs(verdicts, problems, lines, len(problems)), stories=told.stories)
 
 
 def _of_logs_on_spark(found: AuditInput, question: Question, spark: SparkSession) -> WholeVerdict:
@@ -176,7 +180,8 @@ def _of_logs_on_spark(found: AuditInput, question: Question, spark: SparkSession
             first = logs.quarantine.orderBy("file", "line").limit(MAX_QUARANTINED).collect()
             problems = [QuarantinedLine(row.file, row.raw, row.reason, row.line) for row in first]
             verdicts = judge_logs_on_spark(logs.lines, question)
-            return _of_log_runs(verdicts, problems, lines, logs.quarantine.count())
+            verdict = _of_log_runs(verdicts, problems, lines, logs.quarantine.count())
+            return structs.replace(verdict, stories=logs.stories())
         finally:
             logs.release()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
+from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
 from quarterdeck.backend.pipeline.rules.finding import Finding
 
 
@@ -39,3 +41,7 @@ class AuditResult(Struct, frozen=True):
     not_judged: tuple[NotJudged, ...] = ()
     incomplete: dict[str, str] = {}
     """By run, what its journal lacks; a finding that needs the whole journal is only a warning there."""
+    observations: tuple[Observation, ...] = ()
+    """What is to be known of members' logs although no rule is broken."""
+    migration_rounds: tuple[MigrationRound, ...] = ()
+    """How many migrations masters planned and completed, as their logs say."""

@@ -11,8 +11,13 @@ What a log does not tell, and what stands there instead:
 * An incarnation that never printed its uuid gets one that begins with ``unknown-``, the same in every reading of the same lines.
   Where a member comes back under a uuid that it had before (persistence), its records go on in the same incarnation, and the
   lineages that it names get ``#2``.
-* `MemberStarted.join_list` is empty. `ExplicitSuspicionReceived.heeded` is whether the suspicion is logged next.
-* Nothing is recorded of partition tables and single migrations: no message names the version of a table.
+* `MemberStarted.join_list` is empty. `ExplicitSuspicionReceived.heeded` is whether the suspicion is logged next, in the same
+  thread where threads are logged.
+* A claimant does not log the answers that it gets. Whoever is on the list of its claim has accepted, and the version in
+  `ClaimAnswered` is 0.
+* A removal for which the master gives no reason has that of the connection to the member that was given up just before.
+* Nothing is recorded of partition tables and single migrations: no message names the version of a table. How many migrations a
+  master planned and completed is in the run's story (`observations.story`).
 """
 
 from __future__ import annotations
@@ -33,8 +38,10 @@ from quarterdeck.backend.core.events import (
     Record,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.incarnation_state import IncarnationState
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
+    LoggedClockJump,
     LoggedLifecycle,
     LoggedMemberList,
     LoggedMergeOrder,
@@ -46,6 +53,8 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
 )
 
 UNKNOWN_UUID_PREFIX = "unknown-"
+_REST_US = 6 * SECOND_US
+"""How long before a gap in heartbeats a member may have begun to start or merge."""
 MAX_PENDING_EVENTS = 4096
 """Events of an incarnation that wait for its uuid."""
 
@@ -70,11 +79,16 @@ class EventReconstruction:
         self._stopping = ""
         self._is_speaking = False
         self._next_uuid = ""
+        self._resting_us: int | None = None
+        """When it last started, merged, or was about to."""
 
-    def take(self, at_us: int, utc: int, parsed: ParsedMessage) -> Iterator[Record]:
-        """What was logged at `utc`; `at_us` is the same without the steps back of a clock. Both in microseconds since 1970."""
+    def take(self, at_us: int, utc: int, parsed: ParsedMessage, thread: str = "") -> Iterator[Record]:
+        """What was logged at `utc`, by a `thread` if that is known; `at_us` is the same without the steps back of a clock.
+
+        Both in microseconds since 1970.
+        """
         self._now, self._utc = max(self._now, at_us - self._began), utc
-        for event in self._state.resolve_pending_suspicion(parsed):
+        for event in self._state.resolve_pending_suspicion(parsed, thread, self._now):
             yield from self._emit(event)
         match parsed:
             case LoggedStart():
@@ -97,14 +111,21 @@ class EventReconstruction:
                 yield from self._change_uuid(following)
             case LoggedMemberList():
                 yield from self._list(parsed)
+            case LoggedClockJump(gap_us=gap) if self._has_rested(gap):
+                pass  # nothing jumped: it sent no heartbeats while it started or merged
             case _:
-                for event in self._state.take(parsed):
+                for event in self._state.take(parsed, thread, self._now):
                     yield from self._emit(event)
+        if isinstance(parsed, LoggedStart | LoggedLifecycle | LoggedUuidReset):
+            self._resting_us = self._now
         self._is_speaking = True
+
+    def _has_rested(self, gap_us: int) -> bool:
+        return self._resting_us is not None and self._now - gap_us - _REST_US <= self._resting_us
 
     def end(self) -> Iterator[Record]:
         """Nothing more is known of the member: the last incarnation gets its end."""
-        for event in self._state.resolve_pending_suspicion(None):
+        for event in self._state.resolve_pending_suspicion(None, "", self._now):
             yield from self._emit(event)
         yield from self._close()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.core.events import (
+    ClaimAnswered,
     ClaimFinished,
     ClaimStarted,
     ClusterStateChanged,
@@ -26,12 +29,14 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimAcceptance,
     LoggedClaimFinish,
     LoggedClaimRequest,
     LoggedClaimStart,
     LoggedClockJump,
+    LoggedConnectionFailure,
     LoggedDetection,
     LoggedDisconnectionReport,
     LoggedExplicitSuspicion,
@@ -52,6 +57,42 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
 )
 
 _EXPLICIT = "explicit suspicion"
+_HEEDED_WITHIN_US = SECOND_US
+"""How long after a request to be suspected the suspicion may be logged, where no thread tells whether it is that one's."""
+_NEIGHBOURS_US = SECOND_US
+"""How long before a removal the loss of a connection explains it."""
+_CAUSES: tuple[tuple[str, SuspicionCause], ...] = (
+    ("disconnected from some", "disconnected"),
+    ("master confirmation", "no-confirmation"),
+    ("heartbeat", "no-heartbeat"),
+    (_EXPLICIT, "asked"),
+    ("could not ping", "no-connection"),
+    ("connection", "no-connection"),
+)
+
+
+class _Ask(NamedTuple):
+    """A request to be suspected, of which it is not known yet whether it is heeded."""
+
+    sender: Address
+    thread: str
+    at: int
+
+
+def suspicion_cause(reason: str) -> SuspicionCause:
+    """The cause of a suspicion or removal for which a log gives this reason."""
+    text = reason.lower()
+    return next((cause for words, cause in _CAUSES if words in text), "unknown")
+
+
+def _heeds(parsed: ParsedMessage | None, sender: Address) -> bool:
+    match parsed:
+        case LoggedSuspicion(suspect=suspect, reason=reason):
+            return suspect.address == sender and reason == _EXPLICIT
+        case LoggedRemoval(member=member):
+            return member.address == sender
+        case _:
+            return False
 
 
 def lineage_of(master_uuid: str, reuse_count: int) -> str:
@@ -72,7 +113,8 @@ class IncarnationState:
         self._suspects: dict[tuple[Address, str], str] = {}
         self._hint = ""
         self._master_reason = ""
-        self._asked_by: Address | None = None
+        self._asks: list[_Ask] = []
+        self._failures: dict[Address, tuple[int, str]] = {}
         self._claim_asked: tuple[Address, ...] = ()
         self._merge_target: Address | None = None
         self._last_verdicts: dict[Address, MergeVerdict] = {}
@@ -124,23 +166,21 @@ class IncarnationState:
 
     # Messages
 
-    def resolve_pending_suspicion(self, parsed: ParsedMessage | None) -> Iterator[Event]:
-        """A request to be suspected is heeded if the suspicion is what the log says next."""
-        if self._asked_by is None:
-            return
-        sender, self._asked_by = self._asked_by, None
-        match parsed:
-            case LoggedSuspicion(suspect=suspect, reason=reason) if suspect.address == sender and reason == _EXPLICIT:
-                heeded = True
-            case LoggedRemoval(member=member) if member.address == sender:
-                heeded = True
-            case _:
-                heeded = False
-        reason = "the suspicion follows" if heeded else "no suspicion follows in the log"
-        yield ExplicitSuspicionReceived(sender, heeded, reason)
+    def resolve_pending_suspicion(self, parsed: ParsedMessage | None, thread: str, now: int) -> Iterator[Event]:
+        """What became of requests to be suspected: who heeds one logs the suspicion next, in the same thread."""
+        for asked in list(self._asks):
+            is_same = asked.thread == thread or not (asked.thread and thread)
+            if is_same and _heeds(parsed, asked.sender):
+                self._asks.remove(asked)
+                if isinstance(parsed, LoggedRemoval):  # a master says no more than that
+                    self._suspects.setdefault(self._identity_of(MemberMention(asked.sender)), _EXPLICIT)
+                yield ExplicitSuspicionReceived(asked.sender, True, "the suspicion follows")
+            elif parsed is None or (asked.thread and is_same) or now - asked.at >= _HEEDED_WITHIN_US:
+                self._asks.remove(asked)
+                yield ExplicitSuspicionReceived(asked.sender, False, "no suspicion follows in the log")
 
-    def take(self, parsed: ParsedMessage) -> Iterator[Event]:
-        """The events that `parsed` makes."""
+    def take(self, parsed: ParsedMessage, thread: str, now: int) -> Iterator[Event]:
+        """The events that `parsed` makes, which a `thread` said at `now`."""
         match parsed:
             case LoggedDetection(suspect=suspect, reason=reason):
                 if self._is_master:  # the others log the suspicion itself
@@ -152,9 +192,11 @@ class IncarnationState:
                 self._suspects.pop(place, None)
                 yield SuspicionCleared(*place, reason)
             case LoggedExplicitSuspicion(sender=sender):
-                self._asked_by = sender
+                self._asks.append(_Ask(sender, thread, now))
+            case LoggedConnectionFailure(endpoint=endpoint, reason=reason):
+                self._failures[endpoint] = (now, reason)
             case LoggedRemoval(member=member, reason=reason):
-                yield from self._remove(member, reason)
+                yield from self._remove(member, reason, now)
             case LoggedDisconnectionReport(reporter=reporter, suspects=suspects):
                 yield DisconnectionReported(reporter.address, tuple(one.address for one in suspects))
             case LoggedListRejection(sender=sender, reason=reason):
@@ -181,17 +223,19 @@ class IncarnationState:
         place = self._identity_of(suspect)
         if place not in self._suspects:
             self._suspects[place] = reason
-            yield SuspicionRaised(*place, reason)
+            yield SuspicionRaised(*place, reason, suspicion_cause(reason))
 
-    def _remove(self, member: MemberMention, reason: str) -> Iterator[Event]:
+    def _remove(self, member: MemberMention, reason: str, now: int) -> Iterator[Event]:
         place = self._identity_of(member)
-        known = reason or self._suspects.get(place, "")
+        failed_at, failure = self._failures.get(member.address, (now, ""))
+        neighbour = f"No connection: {failure}" if failure and now - failed_at < _NEIGHBOURS_US else ""
+        known = reason or self._suspects.get(place, "") or neighbour
         if reason:  # announced; the next message is the removal itself
             self._suspects[place] = reason
             return
         self._suspects.pop(place, None)
         self._hint = f"the master removed {place[0]}"
-        yield MemberRemoved(*place, known)
+        yield MemberRemoved(*place, known, suspicion_cause(known))
 
     def _identity_of(self, member: MemberMention) -> tuple[Address, str]:
         """Address and uuid of a member; where the message names no uuid, the one on the list."""
@@ -214,6 +258,8 @@ class IncarnationState:
                 staying = tuple(one.address for one in members)
                 uuid = next((one.uuid for one in members if one.address == self.address), "")
                 left_out = tuple(one for one in self._claim_asked if one not in staying)
+                for accepting in staying[1:]:
+                    yield ClaimAnswered(accepting, "accepted", 0, "it is on the list of the claim")
                 yield ClaimFinished(version, lineage_of(uuid, self.reuse_count), staying[1:], left_out)
             case LoggedClaimAcceptance(claimant=claimant):
                 self._hint = f"the mastership of {claimant} accepted"

@@ -33,6 +33,9 @@ class MemberMessage(Struct, frozen=True):
     offset: int
     logger: str
     text: str
+    thread: str
+    line: int
+    """Its number in the file, from 1."""
 
 
 class LogSet:
@@ -50,6 +53,7 @@ class LogSet:
         self._members: dict[tuple[str, str | None], str | None] = {}
         self._file_us: dict[str, int] = {}
         self._run_us: dict[str, int] = {}
+        self._run_ended_us: dict[str, int] = {}
         by_file: dict[str, list[SplitSummary]] = {}
         for summary in sorted(summaries, key=lambda one: (one.file, one.index)):
             by_file.setdefault(summary.file, []).append(summary)
@@ -76,6 +80,8 @@ class LogSet:
         self._file_us[file] = min(firsts, default=0)
         run = self.run_of(file)
         self._run_us[run] = min(self._run_us.get(run, self._file_us[file]), self._file_us[file])
+        lasts = [last_us for state in streams.values() for last_us in state.lasts_us.values()]
+        self._run_ended_us[run] = max(self._run_ended_us.get(run, 0), *lasts, 0)
         whole = StreamState()
         for stream, state in streams.items():
             self._members[file, stream] = state.only_name
@@ -94,6 +100,10 @@ class LogSet:
         """The earliest time in the run: where its clock begins."""
         return self._run_us.get(run, 0)
 
+    def run_ended_us(self, run: str) -> int:
+        """How long the logs of the run go on, in microseconds on its clock."""
+        return max(0, self._run_ended_us.get(run, 0) - self.run_began_us(run))
+
     def line_number(self, file: str, index: int, number: int) -> int:
         """The number of a line in its file, from 1."""
         return self._offsets[file, index].lines + number + 1
@@ -111,7 +121,10 @@ class LogSet:
                 max(message.high, self._highs.get((file, index, message.stream, message.member), message.high)),
             )
         run, began = self.run_of(file), self._file_us[file]
-        return MemberMessage(run, member, at, utc, began, file, message.offset, message.logger, message.text)
+        line = self.line_number(file, index, message.number)
+        return MemberMessage(
+            run, member, at, utc, began, file, message.offset, message.logger, message.text, message.thread, line
+        )
 
 
 class SplitOffset(Struct, frozen=True):

@@ -142,6 +142,13 @@ class LoggedClaimFinish(Struct, frozen=True):
     members: tuple[MemberMention, ...]
 
 
+class LoggedClaimRefusal(Struct, frozen=True):
+    """The member does not accept another one's claim."""
+
+    claimant: Address
+    reason: str
+
+
 class LoggedClaimAcceptance(Struct, frozen=True):
     """The member accepts another one's claim."""
 
@@ -155,6 +162,12 @@ class LoggedMergeVerdict(Struct, frozen=True):
     decision: Literal["local-merges", "remote-merges", "cannot-merge"]
     rule: str
     why: str
+
+
+class LoggedSearchRedirected(Struct, frozen=True):
+    """A master of another cluster asked this member, which is none, and is told where this cluster's master is."""
+
+    searcher: Address
 
 
 class LoggedMergeStart(Struct, frozen=True):
@@ -186,6 +199,27 @@ class LoggedClockJump(Struct, frozen=True):
     """The clock jumped, so that heartbeats count from now."""
 
     gap_us: int
+    is_backwards: bool = False
+
+
+class LoggedConnectionFailure(Struct, frozen=True):
+    """The member gives up its connection to another one."""
+
+    endpoint: Address
+    reason: str
+
+
+class LoggedMigrationPlan(Struct, frozen=True):
+    """The master has planned so many migrations."""
+
+    planned: int
+
+
+class LoggedMigrationsDone(Struct, frozen=True):
+    """All migrations that the master had planned have ended; 0 of each where it does not say how many."""
+
+    planned: int = 0
+    completed: int = 0
 
 
 class LoggedPartitionLoss(Struct, frozen=True):
@@ -200,4 +234,5 @@ ParsedMessage = (
     | LoggedSuspicionCleared | LoggedExplicitSuspicion | LoggedDisconnectionReport | LoggedClaimStart
     | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedMergeVerdict | LoggedMergeStart
     | LoggedMergeOrder | LoggedMergeAbandonment | LoggedStateChange | LoggedClockJump | LoggedPartitionLoss
+    | LoggedClaimRefusal | LoggedSearchRedirected | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
 )  # fmt: skip

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
-from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
     LogOptions,
@@ -19,6 +17,7 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     SplitSummary,
     parse_split,
 )
+from quarterdeck.backend.hazelcast.logs.told_messages import in_order, tell_messages
 
 SPLIT_BYTES = 32 << 20
 
@@ -44,6 +43,8 @@ class LogRecords:
     records: list[Record]
     quarantine: list[QuarantinedEntry]
     counts: dict[str, dict[str, tuple[int, int]]]
+    stories: tuple[LogStory, ...] = ()
+    """Of each run what is observed in it; see `observations`."""
 
 
 def log_files(paths: Iterable[Path]) -> list[Path]:
@@ -96,34 +97,7 @@ def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_by
         for file, index, one in kept
     ]
     quarantine.sort(key=lambda aside: (aside.file, aside.line))
-    return LogRecords(list(records_of(sorted(placed, key=in_order), whole)), quarantine, dict(total_counts(summaries)))
-
-
-def in_order(placed: MemberMessage) -> tuple[str, str, int, int, str, int]:
-    """Sort key: members apart, each in the order in which it spoke; at one time older files first, and as in its file."""
-    return placed.run, placed.member, placed.at_us, placed.file_us, placed.file, placed.offset
-
-
-def records_of(placed: Iterable[MemberMessage], whole: LogSet) -> Iterator[Record]:
-    """The records of messages that are `in_order`.
-
-    Logs that were copied, or written to two files at once, say everything twice: that counts once.
-    """
-    for (run, member), messages in groupby(placed, key=lambda one: (one.run, one.member)):
-        reconstruction = EventReconstruction(run, member, whole.run_began_us(run))
-        for message in _once(messages):
-            matched = match_message(message.text, message.logger)
-            if matched is not None:
-                yield from reconstruction.take(message.at_us, message.utc, matched.parsed)
-        yield from reconstruction.end()
-
-
-def _once(messages: Iterable[MemberMessage]) -> Iterator[MemberMessage]:
-    """Without what another file has already said at the same time, as often as there."""
-    for _, at_once in groupby(messages, key=lambda one: one.at_us):
-        said: dict[str, dict[str, int]] = {}
-        for message in at_once:
-            files = said.setdefault(message.text, {})
-            files[message.file] = times = files.get(message.file, 0) + 1
-            if all(times > others for file, others in files.items() if file != message.file):
-                yield message
+    told = list(tell_messages(sorted(placed, key=in_order), whole))
+    records = sorted((one for message in told for one in message.records), key=lambda one: (one.run, one.member))
+    stories = tuple(stories_of(told, whole.run_ended_us))
+    return LogRecords(records, quarantine, dict(total_counts(summaries)), stories)

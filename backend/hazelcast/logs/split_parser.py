@@ -50,6 +50,7 @@ class EventMessage(Struct, frozen=True):
     """From the line itself; empty when it names nobody."""
     logger: str
     text: str
+    thread: str = ""
 
 
 class QuarantinedMessage(Struct, frozen=True):
@@ -158,5 +159,5 @@ def _parse_message(message: Message, summary: SplitSummary) -> Iterator[EventMes
     high = message.utc if message.dateless else state.lasts_us[member]
     yield EventMessage(
         message.offset, message.number, message.stream, message.utc, high, message.dateless,
-        member, message.logger, message.text,
+        member, message.logger, message.text, message.thread,
     )  # fmt: skip

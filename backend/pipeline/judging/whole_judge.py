@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.journal.files import RUN_PREFIX, run_of_file
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
@@ -25,6 +26,8 @@ class WholeVerdict(Struct, frozen=True):
     runs: tuple[RunVerdict, ...]
     counts: dict[str, int]
     problems: tuple[QuarantinedLine, ...]
+    stories: tuple[LogStory, ...] = ()
+    """Of members' logs, what is observed in each run."""
 
 
 def groups_of(found: AuditInput) -> list[Group]:

@@ -26,7 +26,8 @@ from pyspark.sql.types import DataType, IntegerType, LongType, StringType, Struc
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
-from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES, records_of
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
+from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
     LogOptions,
@@ -34,6 +35,7 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     SplitSummary,
     parse_split,
 )
+from quarterdeck.backend.hazelcast.logs.told_messages import tell_messages
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 
@@ -51,8 +53,8 @@ PARSED = _columns_of(file=StringType(), split=IntegerType(), what=StringType(), 
 QUARANTINE = _columns_of(file=StringType(), line=LongType(), raw=StringType(), reason=StringType())
 COVERAGE = _columns_of(file=StringType(), what=StringType(), messages=LongType(), lines=LongType())
 _RAW = _columns_of(raw=StringType())
-_PLACED = StructType([*columns_of(MemberMessage).fields, StructField("number", LongType())])
-_ORDER = ("run", "member", "at_us", "file_us", "file", "offset")
+_PLACED = columns_of(MemberMessage)
+_ORDER = ("run", "at_us", "file_us", "file", "offset")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class ProductLogs:
     coverage: DataFrame
     """Schema `COVERAGE`: how many messages and lines there are of each kind. The lines of a file are all its lines."""
     _parsed: DataFrame
+    _stories: DataFrame
+
+    def stories(self) -> list[LogStory]:
+        """What is observed in each run. Every run is told by one task, as its messages stream by."""
+        return [msgspec.json.decode(row.raw, type=LogStory) for row in self._stories.sort("raw").collect()]
 
     def release(self) -> None:
         """Spark need not keep the parsed messages any more."""
@@ -91,13 +98,13 @@ def read_product_logs(
     summaries = [msgspec.json.decode(row.json, type=SplitSummary) for row in rows]
     log_set = LogSet(summaries, options)
     placed = parsed.where(_is_a(EventMessage)).mapInArrow(_place_messages(log_set), _PLACED)
-    members = placed.where(F.col("member").isNotNull()).drop("number")
+    members = placed.where(F.col("member").isNotNull())
     in_order = members.repartition(_shuffles(spark), "run", "member").sortWithinPartitions(*_ORDER)
     lines = in_order.mapInArrow(_make_records(log_set), _RAW)
     records = lines.select(F.from_json("raw", RECORD).alias("record")).select("record.*")
     quarantined = parsed.where(_is_a(QuarantinedMessage)).mapInArrow(_quarantined(log_set), QUARANTINE)
     nobody = placed.where(F.col("member").isNull()).select(
-        "file", F.col("number").alias("line"), F.col("text").alias("raw"), F.lit(AMBIGUOUS_MEMBER).alias("reason")
+        "file", "line", F.col("text").alias("raw"), F.lit(AMBIGUOUS_MEMBER).alias("reason")
     )
     counts = [
         (file, what, messages, numbers)
@@ -105,7 +112,9 @@ def read_product_logs(
         for what, (messages, numbers) in sorted(by_kind.items())
     ]
     coverage = spark.createDataFrame(counts, COVERAGE)
-    return ProductLogs(records, lines, quarantined.unionByName(nobody), coverage, parsed)
+    of_runs = members.repartition(_shuffles(spark), "run").sortWithinPartitions(*_ORDER)
+    stories = of_runs.mapInArrow(_tell_stories(log_set), _RAW)
+    return ProductLogs(records, lines, quarantined.unionByName(nobody), coverage, parsed, stories)
 
 
 def _is_a(parsed: type) -> Column:
@@ -180,9 +189,10 @@ def _place_messages(log_set: LogSet) -> Any:
                 placed = log_set.place(file, index, message)
                 line = log_set.line_number(file, index, message.number)
                 if placed is None:
-                    yield None, None, None, None, None, file, message.offset, message.logger, message.text, line
+                    said = (message.logger, message.text, message.thread)
+                    yield None, None, None, None, None, file, message.offset, *said, line
                 else:
-                    yield (*msgspec.structs.astuple(placed), line)
+                    yield msgspec.structs.astuple(placed)
 
         yield from _batches(rows(), _PLACED)
 
@@ -191,10 +201,19 @@ def _place_messages(log_set: LogSet) -> Any:
 
 def _make_records(log_set: LogSet) -> Any:
     def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        names = [field.name for field in _PLACED.fields if field.name != "number"]
-        placed = (MemberMessage(*row) for row in _columns(batches, *names))
-        rows = ((msgspec.json.encode(record).decode(),) for record in records_of(placed, log_set))
+        placed = (MemberMessage(*row) for row in _columns(batches, *_PLACED.names))
+        told = tell_messages(placed, log_set)
+        rows = ((msgspec.json.encode(record).decode(),) for message in told for record in message.records)
         yield from _batches(rows, _RAW)
+
+    return tell
+
+
+def _tell_stories(log_set: LogSet) -> Any:
+    def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        placed = (MemberMessage(*row) for row in _columns(batches, *_PLACED.names))
+        stories = stories_of(tell_messages(placed, log_set), log_set.run_ended_us)
+        yield from _batches(((msgspec.json.encode(story).decode(),) for story in stories), _RAW)
 
     return tell
 

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 COLUMNS = ("severity", "rule", "run", "at_seconds", "members", "detail")
 LINES_OF_INCOMPLETE = 5
+LINES_OF_OBSERVATIONS = 20
+
+
+class FailOn(StrEnum):
+    VIOLATION = "violation"
+    OBSERVATION = "observation"
 
 
 class Source(StrEnum):
@@ -36,6 +42,9 @@ def audit(
     ] = None,
     master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; by default this machine.")] = "",
     remote: Annotated[str, typer.Option(metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")] = "",
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Exit with 1 for violations only, or also for observations in members' logs.")
+    ] = FailOn.VIOLATION,
     report: ReportOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
@@ -74,7 +83,7 @@ def audit(
         write_document(msgspec.to_builtins(result), output)
     violations = sum(finding.severity == "violation" for finding in result.findings)
     _narrate(result, violations)
-    if violations:
+    if violations or (fail_on is FailOn.OBSERVATION and result.observations):
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
@@ -93,8 +102,26 @@ def _narrate(result: AuditResult, violations: int) -> None:
         say(counted(no_records, "line is no record", "lines are no records"))
     if contradicting:
         say(f"{counted(contradicting, 'line contradicts', 'lines contradict')} a record already read")
+    for one in result.observations[:LINES_OF_OBSERVATIONS]:
+        say(f"{one.run}: {one.headline} ({one.evidence[0].file}:{one.evidence[0].line})")
+        say(f"    {one.detail}")
+        say(f"    Usually: {one.cause}")
+        say(f"    What helps: {one.remedy}")
+    say(_headline(result, violations))
+
+
+def _headline(result: AuditResult, violations: int) -> str:
+    from quarterdeck.backend.hazelcast.logs.observations.story import headline
+    from quarterdeck.backend.picture.text.formatting import counted
+
     records, runs = (counted(result.counts[f"{what}s"], what) for what in ("record", "run"))
-    say(f"{records} of {runs}: {counted(violations, 'violation') if violations else 'no violations'}")
+    unjudged = sum(len(one.rules) for one in result.not_judged)
+    if not unjudged:
+        return f"{records} of {runs}: {counted(violations, 'violation') if violations else 'no violations'}"
+    judged = f"{len(result.rules)} of {len(result.rules) + unjudged} rules can be judged from logs"
+    verdict = counted(violations, "violation") if violations else "nothing contradicts the protocol"
+    seen = headline(result.observations)
+    return f"{records} of {runs}: {verdict} ({judged})" + (f"; {seen}" if seen else "")
 
 
 def register(app: typer.Typer) -> None:

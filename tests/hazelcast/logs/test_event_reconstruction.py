@@ -170,8 +170,8 @@ def test_a_detector_that_fires_is_a_suspicion_only_on_a_master() -> None:
     removing = f"Removing Member [10.0.0.2]:5701 - {U[2]}"
     on_master = told(listed(2, "a1!", "b2"), fired, removing)
     assert events(on_master, SuspicionRaised, MemberRemoved) == [
-        SuspicionRaised(B, U[2], fired),
-        MemberRemoved(B, U[2], fired),
+        SuspicionRaised(B, U[2], fired, "no-heartbeat"),
+        MemberRemoved(B, U[2], fired, "no-heartbeat"),
     ]
     assert events(told(listed(2, "b2", "a1!"), fired), SuspicionRaised) == []
 
@@ -180,7 +180,7 @@ def test_a_partial_disconnection_is_told_with_its_reason() -> None:
     removing = f"Removing Member [10.0.0.2]:5701 - {U[2]}"
     reason = f"{removing} because it has disconnected from some of the members"
     records = told(listed(2, "a1!", "b2"), f"{reason}!", removing)
-    assert events(records, MemberRemoved) == [MemberRemoved(B, U[2], reason)]
+    assert events(records, MemberRemoved) == [MemberRemoved(B, U[2], reason, "disconnected")]
 
 
 def test_a_suspicion_that_is_lifted_may_be_raised_again() -> None:
@@ -188,9 +188,9 @@ def test_a_suspicion_that_is_lifted_may_be_raised_again() -> None:
     lifted = "Removed suspicion from [10.0.0.2]:5701. Reason: Valid heartbeat"
     records = told(listed(2, "b2", "a1!"), raised, raised, lifted, raised)
     assert events(records, SuspicionRaised, SuspicionCleared) == [
-        SuspicionRaised(B, U[2], "No connection"),
+        SuspicionRaised(B, U[2], "No connection", "no-connection"),
         SuspicionCleared(B, U[2], "Valid heartbeat"),
-        SuspicionRaised(B, U[2], "No connection"),
+        SuspicionRaised(B, U[2], "No connection", "no-connection"),
     ]
 
 

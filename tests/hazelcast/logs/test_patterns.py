@@ -9,9 +9,11 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimAcceptance,
     LoggedClaimFinish,
+    LoggedClaimRefusal,
     LoggedClaimRequest,
     LoggedClaimStart,
     LoggedClockJump,
+    LoggedConnectionFailure,
     LoggedDetection,
     LoggedDisconnectionReport,
     LoggedExplicitSuspicion,
@@ -22,8 +24,11 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedMergeOrder,
     LoggedMergeStart,
     LoggedMergeVerdict,
+    LoggedMigrationPlan,
+    LoggedMigrationsDone,
     LoggedPartitionLoss,
     LoggedRemoval,
+    LoggedSearchRedirected,
     LoggedShutdown,
     LoggedStart,
     LoggedStateChange,
@@ -148,7 +153,29 @@ MESSAGES: list[tuple[str, Struct]] = [
     ),
     (
         "Resetting heartbeat timestamps because of huge system clock jump! Clock-Jump: -289351 ms, Heartbeat-Timeout: 60000 ms",
-        LoggedClockJump(289_351_000),
+        LoggedClockJump(289_351_000, is_backwards=True),
+    ),
+    (
+        "Removing connection to endpoint [10.77.0.4]:5701 Cause => java.io.IOException {Connection refused to address "
+        "/10.77.0.4:5701}, Error-Count: 5",
+        LoggedConnectionFailure(Address("10.77.0.4:5701"), "Connection refused to address /10.77.0.4:5701"),
+    ),
+    ("Repartitioning cluster data. Migration tasks count: 203", LoggedMigrationPlan(203)),
+    ("Repartitioning cluster data. Migration queue size: 203", LoggedMigrationPlan(203)),
+    (
+        "All migration tasks have been completed. (repartitionTime=Sat Nov 21 12:22:55 UTC 2026, plannedMigrations=203, "
+        "completedMigrations=202, remainingMigrations=0, totalCompletedMigrations=203)",
+        LoggedMigrationsDone(203, 202),
+    ),
+    ("All migration tasks have been completed, queues are empty.", LoggedMigrationsDone()),
+    (
+        "[10.78.0.2]:5701 claims mastership but it is not a member!\njava.lang.IllegalArgumentException: [10.78.0.2]:5701",
+        LoggedClaimRefusal(Address("10.78.0.2:5701"), "claims mastership but it is not a member"),
+    ),
+    (
+        "A split-brain merge validation request was received, but the current member is not a master. The master address will "
+        "be sent to the request source ([10.78.0.3]:5701)",
+        LoggedSearchRedirected(Address("10.78.0.3:5701")),
     ),
     ("partitionId=271 is completely lost!", LoggedPartitionLoss(271)),
 ]  # fmt: skip
@@ -205,7 +232,6 @@ def test_a_message_means_one_thing(text: str, parsed: Struct) -> None:
         ("This node does not have a connection to Member [127.0.0.1]:5701", "suspicion"),
         ("Cannot handle heartbeat from [127.0.0.1]:5701, could not acquire lock in time.", "suspicion"),
         ("System clock apparently jumped from 2024-01-08 20:35:10.567 to 2024-01-08 20:05:11.567 since last", "clock"),
-        ("Removing connection to endpoint [10.77.0.4]:5701 Cause => java.io.IOException {refused}", "connections"),
         ("Cannot allow join request from [127.0.0.1]:5703, since it has been already joined with " + U3, "joining"),
         ("New join request has been received from an existing endpoint " + M2 + ". Removing old member and", "joining"),
         ("Locking cluster state. Initiator: [10.77.0.4]:5701, lease-time: 60000", "state"),

@@ -25,6 +25,7 @@ from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs
 
 DATA = Path(__file__).parent / "data"
 SPLITS = ["split-and-merge", "split-and-merge-log4j2"]
+TROUBLES = ["flapping", "halves-apart", "lasting-suspicion", "master-alone", "paused-master", "restarts"]
 FORMED = ["1", "12", "123", "1234", "12345"]
 
 
@@ -193,7 +194,7 @@ def test_a_member_that_is_told_to_end_stops_even_if_its_log_is_cut() -> None:
     assert views(records)["1"] == [*list(enumerate(FORMED[:4], start=1)), (5, "123"), (6, "1235"), (7, "123")]
 
 
-@pytest.mark.parametrize("run", [*SPLITS, "formation-and-crash", "migrations"])
+@pytest.mark.parametrize("run", [*SPLITS, *TROUBLES, "formation-and-crash", "migrations"])
 def test_every_line_is_accounted_for_and_nothing_is_unknown(run: str) -> None:
     reading = reading_of(run)
     assert reading.quarantine == []
@@ -201,7 +202,7 @@ def test_every_line_is_accounted_for_and_nothing_is_unknown(run: str) -> None:
         assert sum(lines for _, lines in counts.values()) == len(Path(file).read_bytes().splitlines())
 
 
-@pytest.mark.parametrize("run", [*SPLITS, "formation-and-crash", "migrations"])
+@pytest.mark.parametrize("run", [*SPLITS, *TROUBLES, "formation-and-crash", "migrations"])
 def test_lives_are_numbered_without_gaps_and_time_only_goes_on(run: str) -> None:
     last: dict[str, Record] = {}
     for record in reading_of(run).records:

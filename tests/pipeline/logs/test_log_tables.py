@@ -38,13 +38,17 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
         for row in logs.coverage.collect():
             counts.setdefault(row.file, {})[row.what] = (row.messages, row.lines)
         assert counts == plain.counts
+        stories = sorted(logs.stories(), key=lambda story: story.run)
     finally:
         logs.release()
 
     result = audit([DATA, odd])
     assert [finding.detail for finding in result.findings] == []
     assert (result.counts["quarantined"], result.counts["duplicates"]) == (2, 0)
-    assert (result.counts["records"], result.counts["runs"]) == (len(raws), 5)
+    assert (result.counts["records"], result.counts["runs"]) == (len(raws), 11)
+    assert [story.run for story in stories] == [story.run for story in plain.stories]
+    assert stories == list(plain.stories)
+    assert result.observations == tuple(one for story in plain.stories for one in story.observations)
 
 
 @pytest.mark.long

@@ -29,6 +29,8 @@ class MessageHead(NamedTuple):
     """The last part of the logger's name, such as ClusterService."""
     awaits_level: bool = False
     """The product's default layout: level and message stand in the next line."""
+    thread: str = ""
+    """The thread of the product that speaks, where the layout has it."""
 
 
 _ANY_LEVEL = "|".join(sorted(LEVELS, key=lambda word: (-len(word), word)))
@@ -44,6 +46,7 @@ _DEFAULT_FIRST = re.compile(r" ([\w$.]+)(?: ([\w$<>.]+))?\s*$")
 _LEADING_LEVEL = re.compile(rf"[\[(]?({_ANY_LEVEL})\s*[\])]?\s*[:|-]?\s*")
 _LOGGER = re.compile(r"(?<![\w.$/:\\])((?:[a-z]\w*\.)+[A-Za-z_$][\w$]*)(?:\(\w*\))?(?![\w.(/])")
 _CLASS = re.compile(r"[\[|(\s]([A-Z][a-zA-Z0-9$]*[a-z][a-zA-Z0-9$]*)[\]|)\s:-]*$")
+_THREAD = re.compile(r"(?<![\w.])hz\.[\w-]+\.[\w.-]*[\w-]")
 _SEPARATOR = re.compile(r"(?: [-:](?: |$)|\]?:(?: |$)|\] -(?: |$)|\| ?)")
 _FIELDS = re.compile(rf"(?:\s*(?:\[[^\]\n]*\](?!:\d)|\([^)\n]*\)|\|[^|\n]*(?=\|)|(?:{_ANY_LEVEL})\b))+\s*\|?\s*")
 _OPENING = "[(<| \t"
@@ -113,7 +116,10 @@ def _structured(line: EnvelopedLine) -> MessageHead:
 
 
 def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: bool = False) -> MessageHead:
-    """Take `rest`, what stands behind the time, apart: at the product's prefix if it has one, else at a separator."""
+    """Take `rest`, what stands behind the time, apart: at the product's prefix if it has one, else at a separator.
+
+    Where the `logger` is known, it stands elsewhere, and all of `rest` is message.
+    """
     prefix = _PREFIX.search(rest, 0, _PREFIX_WITHIN)
     while prefix and not (prefix["version"] or _is_ours(rest[: prefix.start()])):
         prefix = _PREFIX.search(rest, prefix.end(), _PREFIX_WITHIN)
@@ -121,21 +127,25 @@ def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: boo
         before, message = rest[: prefix.start()], rest[prefix.end() :]
         member = to_address(prefix["host"], prefix["port"]) if prefix["host"] else None
     else:
-        before, message, member = *_at_separator(rest), None
+        before, message = ("", rest) if logger else _at_separator(rest)
+        member = None
         if _CLIENT.match(message):
             return MessageHead(stamp, message)
-    found, ours = _speaker(before)
-    return MessageHead(stamp, message, member, prefix is not None or known_ours or ours, logger or found)
+    found, ours, thread = _speaker(before)
+    is_ours = prefix is not None or known_ours or ours
+    return MessageHead(stamp, message, member, is_ours, logger or found, thread=thread)
 
 
 @lru_cache(maxsize=4096)
-def _speaker(before: str) -> tuple[str, bool]:
-    """The last part of the logger's name in what stands before a message, and whether the product said it."""
+def _speaker(before: str) -> tuple[str, bool, str]:
+    """What stands before a message: the last part of the logger's name, whether the product said it, and its thread."""
+    threads = _THREAD.search(before)
+    thread = threads[0] if threads else ""
     loggers = _LOGGER.findall(before)
     if loggers:
-        return _last_part(loggers[-1]), _is_ours(before)
+        return _last_part(loggers[-1]), _is_ours(before), thread
     found = _CLASS.search(before)
-    return found[1] if found else "", _is_ours(before)
+    return found[1] if found else "", _is_ours(before), thread
 
 
 def _at_separator(rest: str) -> tuple[str, str]:

@@ -49,6 +49,7 @@ class Message:
     logger: str
     text: str
     """The message, then its further lines."""
+    thread: str = ""
 
 
 @dataclass(slots=True)
@@ -180,8 +181,9 @@ class MessageAssembler:
         utc, dateless = self._utc(stream, one.offset, head.stamp or one.collected, one.collected)
         text = "\n".join((head.message, *one.rest)) if one.rest else head.message
         return Message(
-            one.offset, one.number, stream, one.lines, utc, dateless, head.ours, head.member, head.logger, text
-        )
+            one.offset, one.number, stream, one.lines, utc, dateless, head.ours, head.member, head.logger, text,
+            head.thread,
+        )  # fmt: skip
 
     def _utc(
         self, stream: str, offset: int, stamp: LogTime | None, collected: LogTime | None

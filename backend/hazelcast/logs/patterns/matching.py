@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage, Subject
 from quarterdeck.backend.hazelcast.logs.patterns import membership, partitions_and_connections, split_brain, suspicion
-from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import SUBJECT_OF_LOGGER
+from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import CONNECTION_FAILURE, SUBJECT_OF_LOGGER
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import PatternMismatch
 
 _PATTERNS = (
@@ -35,7 +35,7 @@ def match_message(text: str, logger: str = "") -> PatternMatch | None:
     text = text.lstrip()[:_READ] if text[:1].isspace() else text[:_READ]
     if _QUIET.match(text):
         return PatternMatch("other" if text.startswith("p") else "connections", NoEvent())
-    if logger in _CHATTY:
+    if logger in _CHATTY and not text.startswith(CONNECTION_FAILURE):
         return PatternMatch(SUBJECT_OF_LOGGER[logger], NoEvent())
     for log_pattern in _PATTERNS:
         if log_pattern.needle in text:

@@ -106,13 +106,18 @@ PATTERNS: list[LogPattern] = [
         Destroying node
         Diagnostics disabled
         Enable DEBUG/FINE log level
+        Hazelcast is starting in a Java modular environment
+        --add-modules
         Hazelcast Shutdown is completed
         Interfaces is
+        Loading configuration
+        Using configuration
         Node is already shutting down
         Picked
         Prefer IPv4 stack is
         Shutdown request of
         Shutting down
+        TPC:
         The Jet engine is
         Using
         Waiting for partition replica

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedClockJump, LoggedPartitionLoss, Subject
-from quarterdeck.backend.hazelcast.logs.patterns.pattern import LogPattern, known, log_pattern
+from quarterdeck.backend.hazelcast.logs.parsed_messages import (
+    LoggedClockJump,
+    LoggedConnectionFailure,
+    LoggedMigrationPlan,
+    LoggedMigrationsDone,
+    LoggedPartitionLoss,
+    Subject,
+)
+from quarterdeck.backend.hazelcast.logs.patterns.pattern import ADDRESS, LogPattern, address, known, log_pattern
+
+CONNECTION_FAILURE = "Removing connection to endpoint"
+"""How the message begins after which a member is removed or suspected for want of a connection."""
 
 PATTERNS: list[LogPattern] = [
     log_pattern(
         "clock", "Resetting heartbeat timestamps",
         r"Resetting heartbeat timestamps[^\n]*?Clock-Jump: ?([+-]?\d{1,15}) ms",
-        lambda found: LoggedClockJump(abs(int(found[1])) * 1000),
+        lambda found: LoggedClockJump(abs(int(found[1])) * 1000, int(found[1]) < 0),
     ),
     log_pattern(
         "partitions", "is completely lost",
         r"partitionId=(\d{1,6}) is completely lost",
         lambda found: LoggedPartitionLoss(int(found[1])),
+    ),
+    log_pattern(
+        "partitions", "Repartitioning cluster data",
+        r"Repartitioning cluster data\. Migration (?:tasks count|queue size): ?(\d{1,9})",
+        lambda found: LoggedMigrationPlan(int(found[1])),
+    ),
+    log_pattern(
+        "partitions", "All migration tasks have been completed",
+        r"All migration tasks have been completed[^\n]*?plannedMigrations=(\d{1,9}), completedMigrations=(\d{1,9})",
+        lambda found: LoggedMigrationsDone(int(found[1]), int(found[2])),
+    ),
+    log_pattern(
+        "partitions", "All migration tasks have been completed",
+        r"All migration tasks have been completed", lambda _: LoggedMigrationsDone(),
+    ),
+    log_pattern(
+        "connections", CONNECTION_FAILURE,
+        rf"{CONNECTION_FAILURE} ({ADDRESS})(?: Cause => [\w.$]+ \{{([^\n]*?)\}}(?:,|$))?",
+        lambda found: LoggedConnectionFailure(address(found[1]), found[2] or ""),
     ),
     known(
         "clock",

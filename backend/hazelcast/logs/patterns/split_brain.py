@@ -11,6 +11,7 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedMergeOrder,
     LoggedMergeStart,
     LoggedMergeVerdict,
+    LoggedSearchRedirected,
     LoggedStateChange,
     NoEvent,
     ParsedMessage,
@@ -68,6 +69,11 @@ PATTERNS: list[LogPattern] = [
         "merge", " should merge to us",
         rf"(?P<remote>{ADDRESS}) should merge to us(?P<why>[^\n]*)",
         lambda found: _judged("remote-merges", found),
+    ),
+    log_pattern(
+        "merge", "current member is not a master",
+        rf"A split-brain merge validation request was received[^\n]*request source \(({ADDRESS})\)",
+        lambda found: LoggedSearchRedirected(address(found[1])),
     ),
     log_pattern(
         "merge", "CANNOT merge to ",

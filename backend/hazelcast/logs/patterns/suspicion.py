@@ -7,6 +7,7 @@ import re
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimAcceptance,
     LoggedClaimFinish,
+    LoggedClaimRefusal,
     LoggedClaimRequest,
     LoggedClaimStart,
     LoggedDetection,
@@ -81,6 +82,16 @@ PATTERNS: list[LogPattern] = [
         "claim", "Mastership of ",
         rf"Mastership of ({MEMBER}) is accepted",
         lambda found: LoggedClaimAcceptance(address(found[1])),
+    ),
+    log_pattern(
+        "claim", " claims mastership but ",
+        rf"(?:[\w.$]+Exception: )?({MEMBER}) (claims mastership but [^\n!]*)",
+        lambda found: LoggedClaimRefusal(address(found[1]), found[2]),
+    ),
+    log_pattern(
+        "claim", "annot accept mastership claim of ",
+        rf"(?:[\w.$]+Exception: )?Cannot accept mastership claim of ({MEMBER})([^\n]*)",
+        lambda found: LoggedClaimRefusal(address(found[1]), found[0][:300]),
     ),
     log_pattern(
         "disconnection", "Received suspected members",

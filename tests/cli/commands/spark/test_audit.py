@@ -20,3 +20,19 @@ def test_a_sound_run_passes(quarterdeck: Quarterdeck, quarterdeck_process: Quart
     assert audited["findings"] == []
     assert audited["counts"]["runs"] == 1
     assert "no violations" in result.stderr
+
+
+RECORDINGS = Path(__file__).parents[3] / "hazelcast" / "logs" / "data"
+
+
+def test_logs_of_members_in_trouble_are_no_violation_but_say_so(quarterdeck: Quarterdeck) -> None:
+    result = quarterdeck("audit", RECORDINGS / "flapping")
+    assert result.returncode == 0, result.stderr
+    flapping = json.loads(result.stdout)["observations"][0]
+    assert (flapping["kind"], flapping["members"]) == ("flapping", ["10.78.0.2:5701"])
+    assert flapping["evidence"][0]["file"].endswith("h1.log") and flapping["evidence"][0]["line"] == 74
+    verdict = result.stderr.splitlines()[-1]
+    assert "nothing contradicts the protocol (8 of 32 rules can be judged from logs)" in verdict
+    assert "2 observations: 10.78.0.2:5701 removed and readmitted 5 times" in verdict
+    assert quarterdeck("audit", RECORDINGS / "flapping", "--fail-on", "observation").returncode == 1
+    assert quarterdeck("audit", RECORDINGS / "formation-and-crash", "--fail-on", "observation").returncode == 0

@@ -1,0 +1,88 @@
+"""All that is observed in the logs of a run, from what its members said in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
+from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts
+from quarterdeck.backend.hazelcast.logs.observations.observation import Observation, ObservationKind, Observer
+from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound, MigrationRounds, PartitionsLost
+from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
+from quarterdeck.backend.hazelcast.logs.observations.separation import Separation
+from quarterdeck.backend.hazelcast.logs.observations.suspicion import LastingSuspicion, MutualSuspicion
+from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
+
+IN_HEADLINE = 6
+"""Observations that are told in one line."""
+
+_EXPLAINS: dict[ObservationKind, tuple[ObservationKind, ...]] = {
+    "flapping": ("mutual-suspicion", "lone-master", "halves-apart"),
+    "clock-jump": ("lone-master",),
+    "oscillation": ("mutual-suspicion", "lone-master", "halves-apart"),
+}
+"""An observation that says already what another one of the same members at the same time would say."""
+
+
+class LogStory(Struct, frozen=True):
+    """What the logs of one run tell beyond its records."""
+
+    run: str
+    observations: tuple[Observation, ...] = ()
+    migrations: tuple[MigrationRound, ...] = ()
+
+
+class StoryTeller:
+    """Takes what the members of one run say, in the order of time. Call `end` when nothing more comes."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._rounds = MigrationRounds(run)
+        kinds = (Readmissions, Separation, LastingSuspicion, MutualSuspicion, ClockJumps, ClaimsNotAccepted, Restarts)
+        self._observers: list[Observer] = [*(kind(run) for kind in kinds), PartitionsLost(run), self._rounds]
+        self._last_us = 0
+
+    def take(self, told: ToldMessage) -> None:
+        """One more message."""
+        self._last_us = max(self._last_us, told.at)
+        for observer in self._observers:
+            observer.take(told)
+
+    def end(self, end_us: int) -> LogStory:
+        """All observations, by the time at which they begin. The logs end at `end_us`, or with the last message."""
+        end_us = max(end_us, self._last_us)
+        found = [one for observer in self._observers for one in observer.end(end_us)]
+        found.sort(key=lambda one: (one.start_us, one.kind, one.members))
+        told = tuple(one for one in found if not any(_explains(other, one) for other in found))
+        return LogStory(self._run, told, tuple(self._rounds.rounds))
+
+
+def stories_of(told: Iterable[ToldMessage], run_ended_us: Callable[[str], int]) -> Iterator[LogStory]:
+    """The story of each run, from messages in order (see `told_messages.in_order`); `run_ended_us`: when its logs end."""
+    for run, messages in groupby(told, key=lambda one: one.place.run):
+        teller = StoryTeller(run)
+        for message in messages:
+            teller.take(message)
+        yield teller.end(run_ended_us(run))
+
+
+def headline(observations: Sequence[Observation]) -> str:
+    """All of them in one line; empty when there are none."""
+    if not observations:
+        return ""
+    count = f"{len(observations)} observation{'s' if len(observations) > 1 else ''}"
+    told = [one.headline for one in observations[:IN_HEADLINE]]
+    if more := len(observations) - len(told):
+        told.append(f"and {more} more")
+    return f"{count}: {'; '.join(told)}"
+
+
+def _explains(greater: Observation, one: Observation) -> bool:
+    if one.kind not in _EXPLAINS.get(greater.kind, ()) or one.is_open:
+        return False
+    slack = greater.end_us - greater.start_us
+    is_within = greater.start_us - slack <= one.start_us and one.end_us <= greater.end_us + slack
+    return is_within and bool(set(greater.members) & set(one.members))
