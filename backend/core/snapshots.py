@@ -5,14 +5,14 @@ The model checker lives on this: it goes back to states it has been in, and know
 
 from __future__ import annotations
 
-import pickle
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from functools import cache
-from types import NoneType, UnionType
+from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.causes import RecordId
@@ -29,20 +29,47 @@ HISTORY = frozenset({"record_count"})
 """What tells how a member came to where it is, and decides about nothing that it does."""
 
 
+class BadSnapshot(ValueError):
+    """Bytes that are no snapshot of this version's members. The message says where they are not."""
+
+
 def freeze(state: MemberState) -> bytes:
-    """Everything that `state` has between two steps, in a form that outlives all changes."""
-    return pickle.dumps(tuple(getattr(state, name) for name in KEPT), protocol=pickle.HIGHEST_PROTOCOL)
+    """Everything that `state` has between two steps, as MessagePack. It holds nothing but data, so anybody's can be thawed."""
+    return _ENCODER.encode(_Kept(*[getattr(state, name) for name in KEPT]))
 
 
 def thaw(frozen: bytes, context: Context, randomness: Randomness | None = None) -> MemberState:
-    """A state of its own, as it was when it was frozen, but for its `randomness` if another one is given."""
+    """A state of its own, as it was when it was frozen, but for its `randomness` if another one is given.
+
+    Raises `BadSnapshot` for bytes that are none, wherever they come from.
+    """
+    try:
+        kept = _DECODER.decode(frozen)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError) as problem:
+        raise BadSnapshot(f"what a member is said to know cannot be read: {problem}") from problem
     state = MemberState.__new__(MemberState)
     state.context = context
-    for name, value in zip(KEPT, pickle.loads(frozen), strict=True):
-        setattr(state, name, value)
+    for name in KEPT:
+        setattr(state, name, getattr(kept, name))
     if randomness is not None:
         state.randomness = drawn_from(randomness)
     return state
+
+
+def _as_declared(declared: Any, value: Any) -> Any:
+    """What msgspec does not make by itself: dictionaries and queues that are emptied from their fronts."""
+    origin, inner = get_origin(declared), get_args(declared)
+    if origin is OrderedDict:
+        return OrderedDict(msgspec.convert(value, GenericAlias(dict, inner), dec_hook=_as_declared))
+    if origin is deque:
+        return deque(msgspec.convert(value, GenericAlias(list, inner), dec_hook=_as_declared))
+    raise NotImplementedError(declared)
+
+
+_HINTS = get_type_hints(MemberState, include_extras=True)
+_Kept = msgspec.defstruct("Kept", [(name, _HINTS[name]) for name in KEPT], array_like=True)
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=list)
+_DECODER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(_Kept, dec_hook=_as_declared)
 
 
 def canonical(state: MemberState, now: int) -> str:

@@ -1,103 +1,117 @@
-"""A member goes on from a snapshot as if nothing had happened, and equal states are known as such."""
+"""Snapshots of members: equal after a round trip in every state that a run comes through, and refused when they are none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import is_dataclass
-from typing import Any, get_args, get_origin, get_type_hints
+from collections.abc import Iterable
 
+import msgspec
 import pytest
-from msgspec import Struct
+from hypothesis import given
+from hypothesis import strategies as st
 
-from quarterdeck.backend.core.commands.commands import CutLink, StartMember
-from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.member import MemberMachine
-from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
+from quarterdeck.backend.core.snapshots import KEPT, BadSnapshot, canonical, freeze, thaw
+from quarterdeck.backend.core.state.context import Context, MemberConfiguration
 from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
+from quarterdeck.backend.simulation.scenarios.run_state import RunState
+from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
+from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.core.member_state import state_of
+from tests.picture.simulated_picture import SimulatedPicture
+from tests.thoroughness import long_after
 
-LABELS = ("a", "b", "c")
-
-
-@pytest.fixture(params=["calm", "cut"])
-def world(request: pytest.FixtureRequest) -> World:
-    world = World(LABELS, seed=1, settings=Settings.of(preset="training"))
-    for label in LABELS:
-        world.execute(StartMember(label))
-        world.run_until(world.now_us + 2 * SECOND_US)
-    if request.param == "cut":
-        world.execute(CutLink(("b",), ("c",)))
-        world.run_until(world.now_us + 5 * SECOND_US)
-    return world
+LOOK_US = 700 * MILLISECOND_US
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_a_restored_member_does_what_the_other_one_does(world: World, label: str) -> None:
-    machine = world.machine(label)
-    assert machine is not None
-    restored = MemberMachine.restored(machine.snapshot(), world.nodes[label].member_configuration)
-    assert restored.canonical(0) == machine.canonical(0)
-    now_us = world.now_us
-    for _ in range(50):
-        now_us = max(now_us, machine.next_deadline)
-        assert restored.step(now_us, TICK) == machine.step(now_us, TICK)
-        assert restored.canonical(0) == machine.canonical(0)
+def states(world: World) -> Iterable[MemberState]:
+    return [state_of(node.machine) for node in world.nodes.values() if node.machine is not None]
 
 
-def test_what_is_done_to_a_restored_member_does_not_touch_its_snapshot(world: World) -> None:
-    machine = world.machine("a")
-    assert machine is not None
-    snapshot, configuration = machine.snapshot(), world.nodes["a"].member_configuration
-    first = MemberMachine.restored(snapshot, configuration)
-    before = first.canonical(0)
-    first.step(first.next_deadline, TICK)
-    assert first.canonical(0) != before
-    assert MemberMachine.restored(snapshot, configuration).canonical(0) == before
+def assert_equal_after_a_round_trip(state: MemberState) -> None:
+    frozen = freeze(state)
+    again = thaw(frozen, state.context)
+    assert again == state
+    assert canonical(again, 0) == canonical(state, 0), (
+        "also the order of dictionaries, which decides what is done first"
+    )
 
 
-def test_members_in_different_states_differ(world: World) -> None:
-    machines = [world.machine(label) for label in LABELS]
-    assert len({machine.canonical(0) for machine in machines if machine is not None}) == len(LABELS)
+class LookingDriver(SimulatedDriver):
+    """Looks at the state of every member several times a second."""
+
+    looks = 0
+    undertakings: frozenset[str] = frozenset()
+
+    def advance(self, by_us: int) -> None:
+        until_us = self.now_us() + by_us
+        while self.now_us() < until_us:
+            super().advance(min(LOOK_US, until_us - self.now_us()))
+            for state in states(self.world):
+                self.looks += 1
+                self.undertakings |= {name for name in KEPT if getattr(state, name)}
+                assert_equal_after_a_round_trip(state)
 
 
-def test_a_state_is_equal_after_a_round_trip(world: World) -> None:
-    for label in LABELS:
-        machine = world.machine(label)
-        assert machine is not None
-        restored = MemberMachine.restored(machine.snapshot(), world.nodes[label].member_configuration)
-        assert state_of(restored) == state_of(machine) and state_of(restored) is not state_of(machine)
+@pytest.mark.parametrize("seed", long_after(6, range(60)))
+def test_every_state_of_a_swarm_run_is_equal_after_a_round_trip(seed: int) -> None:
+    scenario = draw_scenario(seed, (3, 5)).scenario
+    run_state = RunState()
+    driver = LookingDriver(scenario, seed, run_state)
+    Interpreter(scenario, driver, run_state, seed=seed).play()
+    assert driver.looks > 20
 
 
-def test_times_are_relative_to_now() -> None:
-    texts = []
-    for begun_us in (0, 7 * SECOND_US):
-        world = World(("a",), seed=1, settings=Settings.of(preset="training"))
-        world.run_until(SECOND_US + begun_us)
-        world.execute(StartMember("a"))
-        world.run_until(world.now_us + 12 * SECOND_US)
-        machine = world.machine("a")
-        assert machine is not None and machine.joined
-        texts.append(machine.canonical(world.now_us))
-    assert texts[0] == texts[1]
+def test_the_runs_come_through_most_that_a_member_may_do() -> None:
+    seen: frozenset[str] = frozenset()
+    for seed in range(12):
+        scenario = draw_scenario(seed, (3, 5)).scenario
+        run_state = RunState()
+        driver = LookingDriver(scenario, seed, run_state)
+        Interpreter(scenario, driver, run_state, seed=seed).play()
+        seen |= driver.undertakings
+    assert {"claim", "admission", "suspicions", "merge", "search", "left"} <= seen
 
 
-def test_all_of_a_state_is_declared_and_no_part_of_it_can_be_called() -> None:
-    """What a form can be derived from: types that are data, down to the last field."""
-    seen: set[object] = set()
+def test_a_member_goes_on_as_if_nothing_had_been() -> None:
+    one, other = SimulatedPicture(4), SimulatedPicture(4)
+    one.arrange()
+    other.arrange()
+    for node in other.world.nodes.values():
+        assert node.machine is not None
+        node.machine = MemberMachine.restored(node.machine.snapshot(), node.member_configuration)
+    for cluster in (one, other):
+        cluster.pass_seconds(20)
+    assert one.world.fingerprint() == other.world.fingerprint()
 
-    def look(declared: Any, place: str) -> None:
-        kind, inner = get_origin(declared) or declared, get_args(declared)
-        if declared in seen or isinstance(declared, str | int):
-            return
-        seen.add(declared)
-        assert kind not in (Any, object, Callable), place
-        for one in inner:
-            look(one, place)
-        if isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, Struct) or hasattr(kind, "_fields")):
-            for name, hint in get_type_hints(kind, include_extras=True).items():
-                if name != "context":
-                    look(hint, f"{place}.{name}")
 
-    look(MemberState, "state")
-    assert len(seen) > 100
+@pytest.fixture(scope="module")
+def frozen() -> bytes:
+    cluster = SimulatedPicture(3)
+    cluster.arrange()
+    return freeze(next(iter(states(cluster.world))))
+
+
+CONTEXT = Context(MemberConfiguration("run", "A", "127.0.0.1:5701", (), Settings()))  # type: ignore[arg-type]
+
+
+@given(st.data())
+def test_what_was_tampered_with_is_refused_or_is_a_state(frozen: bytes, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(frozen) - 1))
+    tampered = frozen[:place] + data.draw(st.binary(max_size=8)) + frozen[place + data.draw(st.integers(0, 8)) :]
+    try:
+        state = thaw(tampered, CONTEXT)
+    except BadSnapshot as problem:
+        assert "cannot be read" in str(problem)
+    else:
+        assert isinstance(state, MemberState)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x80\x04\x95", b"\x91" * 100_000, msgspec.msgpack.encode({"uuid": 3}), b"[]", b"\xff" * 20]
+)
+def test_what_is_no_snapshot_is_refused(content: bytes) -> None:
+    with pytest.raises(BadSnapshot):
+        thaw(content, CONTEXT)

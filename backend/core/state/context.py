@@ -15,6 +15,10 @@ Stopwatch = Callable[[], int]
 """Microseconds that really pass, from anywhere on."""
 
 
+CLUSTER_NAME = "dev"
+"""The name of a cluster that is given none."""
+
+
 class MemberConfiguration(Struct, frozen=True):
     """All that a member is born with, besides its randomness.
 
@@ -28,7 +32,7 @@ class MemberConfiguration(Struct, frozen=True):
     settings: Settings
     utc_origin_us: int = 0
     lite: bool = False
-    cluster_name: str = "dev"
+    cluster_name: str = CLUSTER_NAME
     zone: str = ""
 
 

@@ -8,6 +8,7 @@ from quarterdeck.backend.core.address import Address, make_address, parse_addres
 from quarterdeck.backend.core.join_list import resolve_join_list
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.core.state.context import CLUSTER_NAME
 
 HOST = "127.0.0.1"
 FIRST_PORT = 5701
@@ -41,7 +42,7 @@ def member_configurations(
             own,
             lite=label in lite,
             zone=zones.get(label, ""),
-            cluster_name=cluster_names.get(label, MemberConfiguration.cluster_name),
+            cluster_name=cluster_names.get(label, CLUSTER_NAME),
         )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log, log1p, sqrt
 
+from msgspec import Struct
+
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import Instant
 
@@ -16,8 +18,7 @@ INTERVALS_MISSED = 3
 """A heartbeat is not late before so many intervals, however short the timeout is: one that got lost is no reason to talk."""
 
 
-@dataclass(slots=True)
-class DeadlineDetector:
+class DeadlineDetector(Struct, tag="deadline"):
     """Alive as long as the last heartbeat is not older than the timeout."""
 
     last_heard_us: Instant
@@ -48,8 +49,7 @@ class DeadlineDetector:
         return self.last_heard_us + self.timeout_us
 
 
-@dataclass(slots=True)
-class PhiAccrualDetector:
+class PhiAccrualDetector(Struct, tag="phi-accrual"):
     """Alive as long as the silence is not too unlikely, given the intervals between the last heartbeats.
 
     The level is phi: -log10 of the probability that a living member stays silent for so long, if the intervals are
