@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +17,19 @@ from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+    from types import FrameType
+
     from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Progress
     from quarterdeck.backend.simulation.model_checking.model import Model
+
+    Stopped = Callable[[], bool]
+
+POLL_SECONDS = 0.2
+"""How often it is looked whether Ctrl-C was pressed."""
+
+_stop: Event | None = None
+"""In a process that explores one of several models: set when it is to stop."""
 
 COLUMNS = ("model", "states", "exhausted", "depth", "transitions", "ways", "calm", "seconds", "invariant")
 
@@ -32,9 +46,22 @@ def check(
         int | None, typer.Option(min=0, help="So often a clock may go on while messages are on their way.")
     ] = None,
     ticks: Annotated[int | None, typer.Option(min=1, help="So often members may be woken by their clocks.")] = None,
+    steps: Annotated[int | None, typer.Option(min=0, help="So many things may happen in one run.")] = None,
+    members: Annotated[int | None, typer.Option(min=1, help="So many members are in the cluster at first.")] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes, for several models; as many as processors when not given.")
+        int | None,
+        typer.Option(min=1, help="Processes, for all models together; as many as processors when not given."),
     ] = None,
+    memory: Annotated[
+        int, typer.Option(min=1, metavar="MB", help="Past so much memory, states stand in temporary files.")
+    ] = 1000,
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep checkpoints there, and go on from one that is there."),
+    ] = None,
+    histories: Annotated[
+        bool, typer.Option("--histories", help="Tell states apart by what was recorded on the way, too.")
+    ] = False,
     most_states: Annotated[int, typer.Option(min=1, help="Give a model up after so many states.")] = 1_000_000,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the schedule of a violation there, to be repeated.")
@@ -51,13 +78,14 @@ def check(
     Exits with 1 when one of them violates an invariant, or leaves a cluster that does not become one again. A model that was
     given up after too many states is no failure: `exhausted` says so.
     """
+    from quarterdeck.backend.simulation.model_checking.checkpoint import BadCheckpoint
     from quarterdeck.backend.simulation.model_checking.reading import BadModel, load_model, shipped_models
 
     if repeat is not None:
         _repeat(repeat, journal, output)
         return
     with failing_as(ExitCode.BAD_INPUT, BadModel):
-        chosen = [(name, load_model(name)) for name in models or shipped_models()]
+        chosen = [(name, load_model(name, members)) for name in models or shipped_models()]
     if list_models:
         write_rows(({"model": name, "title": model.title} for name, model in chosen), ("model", "title"), output)
         return
@@ -65,17 +93,22 @@ def check(
         name: value
         for name, value in {
             **{"drops": drops, "duplicates": duplicates, "crashes": crashes},
-            **{"restarts": restarts, "late": late, "ticks": ticks},
+            **{"restarts": restarts, "late": late, "ticks": ticks, "steps": steps},
         }.items()
         if value is not None
     }
+    search = Search(most_states, jobs or os.cpu_count() or 1, memory * 1_000_000, histories, state)
     rows = []
-    explorations = _explorations([model for _, model in chosen], bounds, most_states, jobs or os.cpu_count() or 1)
-    for (name, _), exploration in zip(chosen, explorations, strict=True):
-        rows.append(_row(exploration))
-        if exploration.found is not None:
-            say(f"{name}: {exploration.found.violation.invariant}: {exploration.found.violation.text}")
-            _write_schedule(name, exploration, out)
+    with failing_as(ExitCode.BAD_INPUT, BadCheckpoint), failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
+        for name, exploration in zip(
+            (name for name, _ in chosen),
+            _explorations([_bounded(model, bounds) for _, model in chosen], search),
+            strict=True,
+        ):
+            rows.append(_row(exploration))
+            if exploration.found is not None:
+                say(f"{name}: {exploration.found.violation.invariant}: {exploration.found.violation.text}")
+                _write_schedule(name, exploration, out)
     write_rows(rows, COLUMNS, output)
     if any(row["invariant"] for row in rows):
         raise typer.Exit(ExitCode.CHECK_FAILED)
@@ -115,38 +148,108 @@ def _repeat(file: Path, journal: Path | None, output: Format) -> None:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def _explorations(models: list[Model], bounds: dict[str, int], most_states: int, jobs: int) -> Iterator[Exploration]:
-    """One after the other, whichever is ready first."""
-    from concurrent.futures import ProcessPoolExecutor
-    from functools import partial
-    from multiprocessing import get_context
+@dataclass(frozen=True)
+class Search:
+    """How models are searched."""
 
-    attempt = partial(_explored, bounds=bounds, most_states=most_states)
-    if len(models) == 1 or jobs == 1:
-        yield from map(attempt, models)
-        return
-    with ProcessPoolExecutor(min(jobs, len(models)), mp_context=get_context("spawn")) as processes:
-        try:
-            yield from processes.map(attempt, models)
-        finally:
-            processes.shutdown(wait=False, cancel_futures=True)
+    most_states: int
+    jobs: int
+    memory_bytes: int
+    by_history: bool
+    state: Path | None
 
 
-def _explored(model: Model, bounds: dict[str, int], most_states: int) -> Exploration:
+def _bounded(model: Model, bounds: dict[str, int]) -> Model:
     import msgspec
 
+    return msgspec.structs.replace(model, bounds=msgspec.structs.replace(model.bounds, **bounds))
+
+
+def _explorations(models: list[Model], search: Search) -> Iterator[Exploration]:
+    """In their order: one model by all processes, several by one each. Raises KeyboardInterrupt when all have stopped."""
+    with _stopped_by_interrupt() as is_stopped:
+        if len(models) == 1 or search.jobs == 1:
+            for model in models:
+                exploration = _explored(model, search, search.jobs, is_stopped)
+                if exploration.interrupted:
+                    raise KeyboardInterrupt
+                yield exploration
+        else:
+            yield from _beside_one_another(models, search, is_stopped)
+
+
+def _beside_one_another(models: list[Model], search: Search, is_stopped: Stopped) -> Iterator[Exploration]:
+    from concurrent.futures import ProcessPoolExecutor, wait
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    stop = context.Event()
+    jobs = min(search.jobs, len(models))
+    each = replace(search, memory_bytes=search.memory_bytes // jobs)
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_process, initargs=(stop,)) as processes:
+        futures = [processes.submit(_explored_in_a_process, model, each) for model in models]
+        try:
+            for future in futures:
+                while not future.done():
+                    wait([future], timeout=POLL_SECONDS)
+                    if is_stopped():
+                        stop.set()
+                exploration = future.result()
+                if exploration.interrupted:
+                    raise KeyboardInterrupt
+                yield exploration
+        finally:
+            stop.set()
+            processes.shutdown(cancel_futures=True)
+
+
+def _begin_process(stop: Event) -> None:
+    global _stop
+    _stop = stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _explored_in_a_process(model: Model, search: Search) -> Exploration:
+    assert _stop is not None
+    return _explored(model, search, 1, _stop.is_set)
+
+
+@contextmanager
+def _stopped_by_interrupt() -> Iterator[Stopped]:
+    """Whether Ctrl-C was pressed; a second one ends the program at once."""
+    pressed = False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _explored(model: Model, search: Search, processes: int, is_stopped: Stopped) -> Exploration:
     from quarterdeck.backend.simulation.model_checking.exploration import Explorer
 
-    changed = msgspec.structs.replace(model, bounds=msgspec.structs.replace(model.bounds, **bounds))
-
     def tell(progress: Progress) -> None:
-        rate = progress.states / max(progress.seconds, 1e-9)
         say(
-            f"{model.name}: {progress.states} states, {rate:.0f} a second, depth {progress.depth}, "
+            f"{model.name}: {progress.states} states, {progress.states_per_second:.0f} a second, depth {progress.depth}, "
             f"{progress.frontier} to be looked at"
         )
 
-    return Explorer(changed, most_states=most_states).explore(tell)
+    explorer = Explorer(
+        model,
+        most_states=search.most_states,
+        processes=processes,
+        memory_bytes=search.memory_bytes,
+        by_history=search.by_history,
+        folder=search.state / model.name if search.state is not None else None,
+    )
+    return explorer.explore(tell, is_stopped)
 
 
 def _row(exploration: Exploration) -> dict[str, object]:
@@ -157,7 +260,7 @@ def _row(exploration: Exploration) -> dict[str, object]:
         "exhausted": exploration.exhausted,
         "depth": progress.depth,
         "transitions": progress.transitions,
-        "ways": exploration.ends,
+        "ways": exploration.histories,
         "calm": exploration.converged,
         "seconds": round(progress.seconds, 1),
         "events": exploration.seen,

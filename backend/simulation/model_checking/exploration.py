@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
-from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, Inputs
+from quarterdeck.backend.simulation.invariants import Violation
+from quarterdeck.backend.simulation.model_checking.checkpoint import Checkpoint, Checkpoints
 from quarterdeck.backend.simulation.model_checking.model import Model
-from quarterdeck.backend.simulation.model_checking.schedule import (
-    INVARIANTS,
-    ScheduledStep,
-    formed,
-    recorded,
-    repeated,
-    scheduled,
-)
-from quarterdeck.backend.simulation.model_checking.transitions import Choice, State, Transitions
+from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep
+from quarterdeck.backend.simulation.model_checking.share import Broken, Share, ShareSettings
+from quarterdeck.backend.simulation.model_checking.share_processes import OwnShare, ShareProcesses, Shares
 
 PROGRESS_INTERVAL_SECONDS = 2.0
+
+LOOK = 2_000
+"""So many states a process looks at before it tells the others where it came to."""
+
+LEAST_CHECKPOINT_SECONDS = 30.0
+CHECKPOINT_SHARE = 0.05
+"""So much of the time goes into checkpoints at most, as far as the last one tells how long they take."""
 
 
 class Progress(Struct, frozen=True):
@@ -36,6 +36,11 @@ class Progress(Struct, frozen=True):
     frontier: int
     """How many states were found and not looked at."""
     seconds: float
+
+    @property
+    def states_per_second(self) -> float:
+        """The states that were found, per second."""
+        return self.states / max(self.seconds, 1e-9)
 
 
 class Found(Struct, frozen=True):
@@ -52,117 +57,156 @@ class Exploration(Struct, frozen=True):
     progress: Progress
     exhausted: bool
     """Whether every state within the bounds was looked at."""
-    ends: int
-    """Ways that were judged: every state lies on one of them, and so does all that is recorded on the way from state to state."""
+    interrupted: bool
+    """Whether it was asked to stop; it can be gone on with where checkpoints are kept."""
+    histories: int
+    """Different things that were recorded on ways through the model: the invariants were shown each."""
     converged: int
-    """After how many of them the cluster was left alone, and had to become one."""
+    """After how many states the cluster was left alone, and had to become one."""
     seen: dict[str, int]
-    """How often each kind of event was recorded on the way to a new state: a model in which little happens proves little."""
+    """In how many transitions each kind of event was recorded: a model in which little happens proves little."""
     found: Found | None
 
 
 class Explorer:
-    """Explores one model. Every new state is reached on one way; all ways together pass through all states."""
+    """Explores one model."""
 
-    def __init__(self, model: Model, *, most_states: int) -> None:
-        """The search ends after `most_states`."""
+    def __init__(
+        self,
+        model: Model,
+        *,
+        most_states: int,
+        processes: int = 1,
+        memory_bytes: int = 1_000_000_000,
+        by_history: bool = False,
+        folder: Path | None = None,
+    ) -> None:
+        """The search ends soon after `most_states`. With `by_history` states that were reached by other histories are others.
+
+        In `folder` it keeps checkpoints and goes on from the one that is there. Raises `BadCheckpoint`.
+        """
         self.model = model
         self._most_states = most_states
-        self._inputs = Inputs()
-        self.incarnations = FrozenIncarnations(self._inputs)
-        self.transitions = Transitions(model, self._inputs, self.incarnations)
-        self._checker = InvariantChecker(INVARIANTS)
-        self._told: set[tuple[State, str]] = set()
-        """By known states, what was recorded on the ways into them."""
+        self._settings = ShareSettings(model, processes, memory_bytes // processes, by_history)
+        self._checkpoints = Checkpoints(folder, self._settings) if folder is not None else None
 
-    def explore(self, on_progress: Callable[[Progress], None] = lambda progress: None) -> Exploration:
-        """Look at all states, until one breaks an invariant or there are too many."""
-        transitions = self.transitions
-        forming, initial = recorded(transitions, lambda: formed(transitions))
-        came_from: dict[State, Edge | None] = {initial: None}
-        records: list[Record] = []
-        transitions.on_record = records.append
-        frontier: deque[tuple[State, int]] = deque([(initial, 0)])
-        seen: Counter[str] = Counter()
-        made = ends = also = converged = depth = 0
-        began = told = time.monotonic()
-        found: Found | None = None
+    def explore(
+        self,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Exploration:
+        """Look at all states, until one breaks an invariant, there are too many, or it is asked to stop."""
+        checkpoint = self._checkpoints.latest() if self._checkpoints is not None else None
+        settings = self._settings if checkpoint is None else checkpoint.settings
+        shares: Shares = ShareProcesses(settings) if settings.shares > 1 else OwnShare(settings)
+        try:
+            search = Search(shares, checkpoint)
+            self._run(search, on_progress, is_stopped)
+            return self._exploration(search, interrupted=is_stopped())
+        finally:
+            shares.close()
 
-        def progress() -> Progress:
-            return Progress(len(came_from), made, depth, len(frontier), time.monotonic() - began)
-
-        while frontier and len(came_from) < self._most_states and found is None:
-            state, depth = frontier.popleft()
-            is_end = True
-            for choice in transitions.choices(state):
-                made += 1
-                records.clear()
-                following = transitions.after(state, choice)
-                edge = Edge(state, choice, tuple(records))
-                if following not in came_from:
-                    is_end = False
-                    came_from[following] = edge
-                    seen.update(str(record.event.__struct_config__.tag) for record in records)
-                    frontier.append((following, depth + 1))
-                elif self._is_news(following, edge):
-                    also += 1
-                    found = self._judge(forming, [*_way_to(state, came_from), edge], is_calm=False)
-                if found is not None:
-                    break
-            if is_end and found is None:
-                ends += 1
-                is_calm = ends % self.model.calm_every == 1 or self.model.calm_every == 1
-                converged += is_calm
-                found = self._judge(forming, _way_to(state, came_from), is_calm=is_calm)
+    def _run(self, search: Search, on_progress: Callable[[Progress], None], is_stopped: Callable[[], bool]) -> None:
+        told = kept = time.monotonic()
+        interval_seconds = LEAST_CHECKPOINT_SECONDS
+        while search.goes_on(self._most_states, self.model.bounds.steps) and not is_stopped():
+            search.look(LOOK)
             if time.monotonic() - told > PROGRESS_INTERVAL_SECONDS:
                 told = time.monotonic()
-                on_progress(progress())
-        exhausted = not frontier and found is None
+                on_progress(search.progress())
+            if self._checkpoints is not None and time.monotonic() - kept > interval_seconds:
+                began = time.monotonic()
+                search.keep(self._checkpoints)
+                kept = time.monotonic()
+                interval_seconds = max(LEAST_CHECKPOINT_SECONDS, (kept - began) / CHECKPOINT_SHARE)
+        if not is_stopped():
+            search.end()
+        if self._checkpoints is not None:
+            if is_stopped():
+                search.keep(self._checkpoints)
+            else:
+                self._checkpoints.remove()
+
+    def _exploration(self, search: Search, *, interrupted: bool) -> Exploration:
+        broken = min(search.broken, key=lambda one: (len(one.way), one.way), default=None)
+        found = None
+        if broken is not None:
+            found = Found(broken.violation, Share(self._settings, 0).steps(broken.way))
+        seen: Counter[str] = Counter()
+        for report in search.reports:
+            seen.update(report.seen)
         return Exploration(
-            self.model.name, progress(), exhausted, ends + also, converged, dict(seen.most_common()), found
+            self.model.name,
+            search.progress(),
+            search.is_exhausted and found is None,
+            interrupted,
+            sum(report.histories for report in search.reports),
+            sum(report.calm for report in search.reports),
+            dict(sorted(seen.items(), key=lambda one: (-one[1], one[0]))),
+            found,
         )
 
-    def _is_news(self, following: State, edge: Edge) -> bool:
-        """Whether what is recorded on this way into a known state was not recorded on another way there before."""
-        events = [
-            f"{record.uuid} {record.event}" for record in edge.records if self._checker.is_relevant(type(record.event))
-        ]
-        if not events:
+
+class Search:
+    """One search under way: what the shares have told of themselves, and which depth is looked at."""
+
+    def __init__(self, shares: Shares, checkpoint: Checkpoint | None) -> None:
+        self._shares = shares
+        self._began = time.monotonic()
+        self._depth = 0
+        self._is_at_the_bound = False
+        if checkpoint is None:
+            self.reports = shares.begin()
+        else:
+            self.reports = shares.read(checkpoint.folder)
+            self._depth, self._began = checkpoint.depth, self._began - checkpoint.seconds
+
+    @property
+    def broken(self) -> list[Broken]:
+        """The violations that were found."""
+        return [report.broken for report in self.reports if report.broken is not None]
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether nothing is left to be looked at."""
+        return self._is_at_the_bound or not any(
+            report.left + report.next + report.on_their_way for report in self.reports
+        )
+
+    def goes_on(self, most_states: int, most_steps: int | None) -> bool:
+        """Whether to look at more: goes one choice deeper where nothing is left of the present depth."""
+        if self.broken or self.is_exhausted or sum(report.states for report in self.reports) >= most_states:
             return False
-        told = (following, "\n".join(events))
-        is_news = told not in self._told
-        self._told.add(told)
-        return is_news
+        if not any(report.left + report.on_their_way for report in self.reports):
+            if most_steps is not None and self._depth >= most_steps:
+                self._is_at_the_bound = True
+                return False
+            self._depth += 1
+            self.reports = self._shares.go_deeper()
+        return True
 
-    def _judge(self, forming: list[Record], way: list[Edge], *, is_calm: bool) -> Found | None:
-        """Show the records of one way to the invariants; then leave the cluster alone, if that is wanted."""
-        checker = InvariantChecker(INVARIANTS)
-        for record in forming:
-            checker.observe(record)
-        for place, edge in enumerate(way):
-            for record in edge.records:
-                checker.observe(record)
-            if checker.violations:
-                return Found(checker.violations[0], self._steps(way[: place + 1]))
-        violation = repeated(self.model, self._steps(way)).violation if is_calm else None
-        return None if violation is None else Found(violation, self._steps(way))
+    def look(self, most: int) -> None:
+        """Let every process look at so many states."""
+        self.reports = self._shares.look(most)
 
-    def _steps(self, way: list[Edge]) -> tuple[ScheduledStep, ...]:
-        return scheduled((edge.choice for edge in way), self.model, self._inputs)
+    def end(self) -> None:
+        """See whether the members become one cluster after what was looked at last."""
+        if not self.broken:
+            self.reports = self._shares.leave_last_alone()
 
+    def keep(self, checkpoints: Checkpoints) -> None:
+        """Write a checkpoint."""
+        while any(report.on_their_way for report in self.reports):
+            self.reports = self._shares.look(0)
+        checkpoints.write(self._shares.write, self._depth, time.monotonic() - self._began)
 
-class Edge(NamedTuple):
-    """How a state was reached first."""
-
-    before: State
-    choice: Choice
-    records: tuple[Record, ...]
-
-
-def _way_to(state: State, came_from: dict[State, Edge | None]) -> list[Edge]:
-    way = []
-    while (edge := came_from[state]) is not None:
-        way.append(edge)
-        state = edge.before
-    way.reverse()
-    return way
+    def progress(self) -> Progress:
+        """How far it has come."""
+        reports = self.reports
+        return Progress(
+            sum(report.states for report in reports),
+            sum(report.transitions for report in reports),
+            max(0, self._depth - 1),
+            sum(report.left + report.next + report.on_their_way for report in reports),
+            time.monotonic() - self._began,
+        )

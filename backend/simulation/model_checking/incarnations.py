@@ -7,7 +7,7 @@ one schedule a number is a member that changes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.inputs import START, Input
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.simulation.model_checking.spilling import Snapshots
 
 Sent = tuple[Address, int]
 """To whom, and the number of the message."""
@@ -43,11 +44,16 @@ class Incarnations(Protocol):
     def deadline_us(self, state: int) -> int: ...
 
 
+def number_of(text: str) -> int:
+    """A number for what the text says: the same in every process, and another one for every other text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1
+
+
 class Inputs:
     """Every input and message that was ever met, by number: equal ones have the same."""
 
     def __init__(self) -> None:
-        self.known: list[object] = []
+        self.known: dict[int, object] = {}
         self._numbers: dict[str, int] = {}
 
     def number(self, input: object) -> int:
@@ -55,9 +61,15 @@ class Inputs:
         text = repr(input)
         number = self._numbers.get(text)
         if number is None:
-            number = self._numbers[text] = len(self.known)
-            self.known.append(input)
+            number = self._numbers[text] = number_of(text)
+            self.known[number] = input
         return number
+
+    def adopt(self, number: int, input: object) -> None:
+        """Know an input by the number that another process has given it."""
+        if number not in self.known:
+            self._numbers[repr(input)] = number
+            self.known[number] = input
 
 
 class CountedRandomness:
@@ -76,22 +88,69 @@ class CountedRandomness:
         return int.from_bytes(digest) & ((1 << bits) - 1)
 
 
-class FrozenIncarnations:
-    """Members as states to which the explorer can go back. No step is made twice, and equal states are one."""
+class Records:
+    """Every record that a search has met. Two that differ in nothing but their number and their cause are one."""
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, relevant: Callable[[type], bool]) -> None:
+        """`relevant` says of which events it makes a difference in which order they happened."""
+        self.known: dict[int, Record] = {}
+        self._relevant = relevant
+        self._numbers: dict[int, int] = {}
+        """By identity. What is known is kept, so that no other record ever has its identity."""
+
+    def number(self, record: Record) -> int:
+        """The number of `record`."""
+        number = self._numbers.get(id(record))
+        if number is None:
+            number = number_of(f"{record.uuid} {record.at} {record.event}")
+            self.adopt(number, record)
+        return number
+
+    def adopt(self, number: int, record: Record) -> None:
+        """Know a record by a number that this or another process has given it."""
+        if number not in self.known:
+            self.known[number] = record
+            self._numbers[id(record)] = number
+
+    def known_as(self, record: Record) -> Record:
+        """The record that was met first of all those that are the same as this one."""
+        return self.known[self.number(record)]
+
+    def is_relevant(self, number: int) -> bool:
+        """Whether it matters in which order it happened."""
+        return self._relevant(type(self.known[number].event))
+
+
+class KnownMember(Struct, frozen=True):
+    """What the search knows of a member between two steps. Two with the same future that installed the same lists are one."""
+
+    label: str
+    lists: tuple[str, ...]
+    """The lists that led here: what invariants know of the past belongs to a state."""
+    deadline_us: int
+    list_text: str
+    """The list that it follows; empty while it follows none."""
+    list_addresses: tuple[Address, ...]
+
+
+MOST_STEPS = 200_000
+"""So many steps of members are remembered. What was forgotten is computed again when it is wanted."""
+
+
+class FrozenIncarnations:
+    """Members as states to which the explorer can go back. Steps are remembered, and equal states are one."""
+
+    def __init__(
+        self, inputs: Inputs, records: Records, configurations: Iterable[MemberConfiguration], memory_bytes: int
+    ) -> None:
+        """Past so many bytes, snapshots stand in a file."""
         self._inputs = inputs
-        self._configurations: list[MemberConfiguration] = []
-        self._frozen: list[bytes] = []
-        self._lists: list[tuple[str, ...]] = []
-        """The lists that led to each state: what invariants know of the past belongs to a state."""
-        self._deadlines: list[int] = []
-        self._numbers: dict[bytes, int] = {}
+        self._records = records
+        self._configurations = {one.label: one for one in configurations}
+        self.known: dict[int, KnownMember] = {}
+        self._snapshots = Snapshots(memory_bytes)
         self._made: dict[tuple[int, int, int], Step] = {}
         self._started: dict[tuple[str, int, int], Step] = {}
-
-    def __len__(self) -> int:
-        return len(self._frozen)
 
     def start(self, member: MemberConfiguration, life: int, now_us: int) -> Step:
         """A new process of `member`, the `life`-th one."""
@@ -100,7 +159,7 @@ class FrozenIncarnations:
         if step is None:
             machine = MemberMachine(member, CountedRandomness(f"{member.label}/{life}"))
             effects = machine.step(now_us, START)
-            step = self._started[key] = self._after(machine, member, effects, ())
+            step = self._started[key] = self._after(machine, member.label, effects, ())
         return step
 
     def step(self, state: int, now_us: int, number: int) -> Step:
@@ -108,23 +167,33 @@ class FrozenIncarnations:
         key = (state, now_us, number)
         step = self._made.get(key)
         if step is None:
-            member = self._configurations[state]
-            machine = MemberMachine.restored(self._frozen[state], member)
+            before = self.known[state]
+            machine = MemberMachine.restored(self._snapshots[state], self._configurations[before.label])
             input: Input = self._inputs.known[number]  # type: ignore[assignment]
             try:
                 effects = machine.step(now_us, input)
             except CommandRefused:
                 effects = ()
-            step = self._made[key] = self._after(machine, member, effects, self._lists[state])
+            if len(self._made) >= MOST_STEPS:
+                self._made.clear()
+            step = self._made[key] = self._after(machine, before.label, effects, before.lists)
         return step
 
     def deadline_us(self, state: int) -> int:
         """When the member wants its next tick."""
-        return self._deadlines[state]
+        return self.known[state].deadline_us
 
-    def _after(
-        self, machine: MemberMachine, member: MemberConfiguration, effects: Sequence[Effect], lists: tuple[str, ...]
-    ) -> Step:
+    def snapshot(self, number: int) -> bytes:
+        """All that the member of this number has."""
+        return self._snapshots[number]
+
+    def adopt(self, number: int, member: KnownMember, snapshot: bytes) -> None:
+        """Know a state by a number that this or another process has given it."""
+        if number not in self.known:
+            self.known[number] = member
+            self._snapshots[number] = snapshot
+
+    def _after(self, machine: MemberMachine, label: str, effects: Sequence[Effect], lists: tuple[str, ...]) -> Step:
         outcome = Outcome(self._inputs)
         carry_out(effects, outcome)
         lists += tuple(
@@ -132,16 +201,14 @@ class FrozenIncarnations:
             for record in outcome.records
             if isinstance(record.event, ListInstalled)
         )
-        text = f"{member.label}{lists}{machine.canonical(0)}"
-        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-        state = self._numbers.get(digest)
-        if state is None:
-            state = self._numbers[digest] = len(self._frozen)
-            self._frozen.append(machine.snapshot())
-            self._configurations.append(member)
-            self._lists.append(lists)
-            self._deadlines.append(machine.next_deadline)
-        return Step(state, tuple(outcome.sent), tuple(outcome.records), outcome.ended)
+        text = f"{label}{lists}{machine.canonical(0)}"
+        state = number_of(text)
+        if state not in self.known:
+            members = machine.inspect().members
+            following = (repr(members), members.addresses) if members is not None else ("", ())
+            self.adopt(state, KnownMember(label, lists, machine.next_deadline, *following), machine.snapshot())
+        records = tuple(map(self._records.known_as, outcome.records))
+        return Step(state, tuple(outcome.sent), records, outcome.ended)
 
 
 class RunningIncarnations:

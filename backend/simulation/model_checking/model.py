@@ -23,6 +23,8 @@ class Bounds(Struct, frozen=True):
     """How often a clock may go on while messages are on their way; each of them may then arrive at any later moment."""
     ticks: int = 10
     """How often a member's clock wakes it; then the run ends."""
+    steps: int | None = None
+    """How many things may happen in one run, of whatever kind."""
 
 
 class Model(Struct, frozen=True):
@@ -45,8 +47,8 @@ class Model(Struct, frozen=True):
     """Kinds of messages that arrive at once or, where the link is cut, never: their order is not explored."""
 
     calm_every: int = 500
-    """Of the ways through the model, the first and then one in so many is followed by calm: all links are healed, the members
-    have to become one cluster, and what was written is read."""
+    """The first state and one in so many others is followed by calm: all links are healed, the members have to become one
+    cluster, and what was written is read."""
 
     @property
     def labels(self) -> tuple[str, ...]:

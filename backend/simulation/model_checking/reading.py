@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
@@ -37,6 +38,9 @@ from quarterdeck.backend.simulation.scenarios.reading import known_in_scenarios
 from quarterdeck.backend.simulation.scenarios.values import Label, Labels, Members, MessageKinds, ScenarioModel
 
 SHIPPED = Path(__file__).parent / "models"
+LABELS = tuple("abcdefgh")
+"""What members are called that a model does not name itself."""
+
 MOST_MEMBERS = 8
 """More members have more states than any machine looks through."""
 
@@ -62,6 +66,7 @@ class BoundsFile(ScenarioModel):
     restarts: Count = 0
     late: Count = 0
     ticks: Annotated[int, Field(ge=1, strict=True)] = 10
+    steps: Count | None = None
 
 
 def _known_to_models(action: Action) -> Action:
@@ -79,6 +84,18 @@ def _known_to_models(action: Action) -> Action:
 CommandAction = Annotated[Action, AfterValidator(_known_to_models)]
 
 
+class NoSuchSize(ValueError):
+    """A model does not say what it is with another number of members."""
+
+
+class SizeFile(ScenarioModel):
+    """What else there is when the cluster has another number of members at first. What is not said stays."""
+
+    members: Members
+    before: tuple[CommandAction, ...] | None = None
+    commands: tuple[CommandAction, ...] | None = None
+
+
 class ModelFile(ScenarioModel):
     """A model, as it is written. `members` have formed a cluster before it begins; `later` are started by commands."""
 
@@ -92,22 +109,47 @@ class ModelFile(ScenarioModel):
     prompt: MessageKinds = ("heartbeat",)
     calm_every: Annotated[int, Field(ge=1, strict=True)] = Field(default=500, alias="calm-every")
     bounds: BoundsFile = BoundsFile()
+    sizes: dict[int, SizeFile] = {}
 
-    def model(self, name: str) -> Model:
-        """The model itself."""
+    def model(self, name: str, members: int | None = None) -> Model:
+        """The model itself, with so many members at first. Raises `NoSuchSize`."""
+        size = self._size(len(self.members) if members is None else members)
+        before = self.before if size.before is None else size.before
+        commands = self.commands if size.commands is None else size.commands
         return Model(
             name,
             self.title,
-            self.members,
+            size.members,
             Bounds(**self.bounds.model_dump()),
-            _commands(self.commands),
+            _commands(commands),
             self.later,
             self.settings,
             self.join_lists,
-            _commands(self.before),
+            _commands(before),
             self.prompt,
             self.calm_every,
         )
+
+    def _size(self, members: int) -> SizeFile:
+        if members in self.sizes:
+            return self.sizes[members]
+        missing = members - len(self.members)
+        if missing == 0:
+            return SizeFile.model_construct(members=self.members)
+        is_divided = any(isinstance(one, Partition) for one in (*_commands(self.before), *_commands(self.commands)))
+        if missing < 0 or not self.members or is_divided:
+            sizes = ", ".join(map(str, sorted({len(self.members), *self.sizes})))
+            raise NoSuchSize(f"it does not say what {members} members do; it is for {sizes}")
+        free = (label for label in LABELS if label not in (*self.members, *self.later))
+        return SizeFile.model_construct(members=(*self.members, *islice(free, missing)))
+
+
+def _known_labels(data: dict[str, Any]) -> list[str]:
+    """All members that the model names, whatever its size."""
+    sizes = data.get("sizes")
+    parts = [data, *(sizes.values() if isinstance(sizes, dict) else ())]
+    named = [part[key] for part in parts if isinstance(part, dict) for key in ("members", "later") if key in part]
+    return list(dict.fromkeys(label for one in named for label in TypeAdapter(Members).validate_python(one)))
 
 
 def shipped_models() -> tuple[str, ...]:
@@ -115,30 +157,29 @@ def shipped_models() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in SHIPPED.glob("*.yaml")))
 
 
-def load_model(name: str) -> Model:
-    """The shipped model of this name, or the one in the file at this path. Raises `BadModel`."""
+def load_model(name: str, members: int | None = None) -> Model:
+    """The shipped model of this name, or the one in the file at this path; with so many members at first.
+
+    Raises `BadModel`.
+    """
     if name in shipped_models():
-        return read_model((SHIPPED / f"{name}.yaml").read_text(), f"{name}.yaml", name)
+        return read_model((SHIPPED / f"{name}.yaml").read_text(), f"{name}.yaml", name, members)
     path = Path(name)
     if not path.suffix and not path.exists():
         raise BadModel(name, 0, "", f"there is no such model and no such file; {did_you_mean(name, shipped_models())}")
-    return read_model(text_of(path, BadModel), name, path.stem)
+    return read_model(text_of(path, BadModel), name, path.stem, members)
 
 
-def read_model(text: str, file: str, name: str) -> Model:
+def read_model(text: str, file: str, name: str, members: int | None = None) -> Model:
     """The model that `text` holds; `file` names it in errors. Raises `BadModel`."""
     document = YamlDocument(text, file, BadModel)
     data = document.fields("is no model; write title, members and commands as keys")
     try:
-        known = [
-            label
-            for key in ("members", "later")
-            if key in data
-            for label in TypeAdapter(Members).validate_python(data[key])
-        ]
-        model = ModelFile.model_validate(data, context={"labels": known}).model(name)
+        model = ModelFile.model_validate(data, context={"labels": _known_labels(data)}).model(name, members)
     except ValidationError as failure:
         raise document.first(problems_of(failure, _known), ("groups",)) from failure
+    except NoSuchSize as refusal:
+        raise BadModel(file, 0, "--members", str(refusal)) from None
     document.refuse(_problems(model))
     return model
 

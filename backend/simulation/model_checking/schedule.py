@@ -6,7 +6,7 @@ what it found. Then the cluster is left alone, and has to become one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -16,7 +16,6 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
 from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us
-from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.transitions import (
@@ -97,7 +96,7 @@ def repeated(model: Model, steps: Iterable[ScheduledStep]) -> Repetition:
         return Repetition(checker.violations[0], tuple(records))
     state = transitions.healed(state)
     bound_us = convergence_bound_us(transitions.settings, len(model.labels))
-    state = calm(transitions, state, state.now_us + 2 * bound_us)
+    state = transitions.calm(state, state.now_us + 2 * bound_us)
     state = _read_everything(transitions, state)
     violations = checker.conclude(state.now_us, bound_us).violations
     violation = violations[0] if violations else _why_not_one_cluster(state, incarnations)
@@ -112,7 +111,7 @@ def _read_everything(transitions: Transitions, state: State) -> State:
     if place != DOWN and keys:
         for number, (map, key) in enumerate(keys, start=len(transitions.sequence) + 1):
             state = transitions.ask(state, place, number, Get(map, key))
-        state = calm(transitions, state, state.now_us + transitions.settings.call_timeout_us)
+        state = transitions.calm(state, state.now_us + transitions.settings.call_timeout_us)
     return state
 
 
@@ -137,36 +136,13 @@ def _why_not_one_cluster(state: State, incarnations: RunningIncarnations) -> Vio
     return Violation("convergence", f"the members that run follow {len(lists)} lists", ())
 
 
-INVARIANTS = tuple(one.name for one in InvariantChecker().invariants if one.name != Numbering.name)
-"""All but the one that asks for the numbers of records: a state that two ways lead to has the numbers of one of them."""
-
-
 def formed(transitions: Transitions) -> State:
     """The cluster of the model, formed and left alone, with everything done that comes before the exploration."""
     model = transitions.model
     state = transitions.down()
     for label in model.members:
-        state = calm(transitions, transitions.start(state, label), state.now_us + FORMING_US)
+        state = transitions.calm(transitions.start(state, label), state.now_us + FORMING_US)
     settling_us = SETTLING_TIMEOUTS * transitions.settings.max_no_heartbeat_us
     for _ in model.before:
-        state = calm(transitions, transitions.after(state, Choice("command", DOWN)), state.now_us + settling_us)
+        state = transitions.calm(transitions.after(state, Choice("command", DOWN)), state.now_us + settling_us)
     return transitions.at_beginning(state)
-
-
-def calm(transitions: Transitions, state: State, until_us: int) -> State:
-    """What becomes of a cluster that is left alone: messages arrive at once, and clocks go on together."""
-    while True:
-        choice = transitions.calm_choice(state, until_us)
-        if choice is None:
-            return state._replace(now_us=until_us)
-        state = transitions.after(state, choice)
-
-
-def recorded(transitions: Transitions, run: Callable[[], State]) -> tuple[list[Record], State]:
-    """The records of what `run` does, and the state after it."""
-    records: list[Record] = []
-    transitions.on_record = records.append
-    try:
-        return records, run()
-    finally:
-        transitions.on_record = None

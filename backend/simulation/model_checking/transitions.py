@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.commands.check import with_addresses
@@ -18,6 +18,7 @@ from quarterdeck.backend.core.data.calls.operations import Operation
 from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
 from quarterdeck.backend.core.inputs import TICK, Call, Input, MemberOrder, PeerUnreachable, Receive
 from quarterdeck.backend.core.links import LinkCommand, LinkConditions
+from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
@@ -72,6 +73,26 @@ class State(NamedTuple):
     spent: Spent
 
 
+def settings_of(model: Model) -> Settings:
+    """The settings of all members of a model."""
+    return Settings.of(dict(model.properties), preset="training")
+
+
+def configurations_of(model: Model) -> tuple[MemberConfiguration, ...]:
+    """The members of a model, by place."""
+    return tuple(
+        member_configurations(
+            *(model.name, model.labels, settings_of(model)),
+            settings_of={},
+            addresses={},
+            cluster_names={},
+            join_lists=model.join_lists,
+            lite=(),
+            zones={},
+        )
+    )
+
+
 class Transitions:
     """The states of one model and how they follow from each other."""
 
@@ -88,31 +109,21 @@ class Transitions:
         self._own_records = 0
         self.sequence = (*model.before, *model.commands)
         """All commands, in their order."""
-        self.settings = Settings.of(dict(model.properties), preset="training")
+        self.settings = settings_of(model)
         self._inputs = inputs
         self._incarnations = incarnations
         self._tick = inputs.number(TICK)
         self._prompt = frozenset(model.prompt)
-        self._configurations = tuple(
-            member_configurations(
-                model.name,
-                model.labels,
-                self.settings,
-                settings_of={},
-                addresses={},
-                cluster_names={},
-                join_lists=model.join_lists,
-                lite=(),
-                zones={},
-            )
-        )
-        self._places = {one.address: place for place, one in enumerate(self._configurations)}
+        self.configurations = configurations_of(model)
+        self._kinds: dict[int, str] = {}
+        self._arrivals: dict[tuple[int, int], int] = {}
+        self._places = {one.address: place for place, one in enumerate(self.configurations)}
         self._label_places = {label: place for place, label in enumerate(model.labels)}
         self._links = self._links_after_each_command()
 
     def down(self) -> State:
         """No member runs."""
-        count = len(self._configurations)
+        count = len(self.configurations)
         return State(0, (DOWN,) * count, (0,) * count, (), Spent())
 
     def start(self, state: State, label: str) -> State:
@@ -122,6 +133,12 @@ class Transitions:
     def ask(self, state: State, place: int, number: int, operation: Operation) -> State:
         """What comes of a client's operation at the member at `place`."""
         return self._step(state, place, self._inputs.number(Call(number, operation, watched=True)))
+
+    def read(self, state: State, place: int, reads: Iterable[Operation]) -> State:
+        """What comes of these reads at the member at `place`, when there is time for the answers."""
+        for number, operation in enumerate(reads, start=len(self.sequence) + 1):
+            state = self.ask(state, place, number, operation)
+        return self.calm(state, state.now_us + self.settings.call_timeout_us)
 
     def at_beginning(self, state: State) -> State:
         """The same with nothing spent but commands."""
@@ -138,6 +155,12 @@ class Transitions:
         soonest_us = min(deadlines)
         return Choice("tick", deadlines.index(soonest_us)) if soonest_us <= until_us else None
 
+    def calm(self, state: State, until_us: int) -> State:
+        """What becomes of a cluster that is left alone: messages arrive at once, and clocks go on together."""
+        while (choice := self.calm_choice(state, until_us)) is not None:
+            state = self.after(state, choice)
+        return state._replace(now_us=until_us)
+
     def choices(self, state: State) -> Iterator[Choice]:
         """Everything that can happen in `state`, each once."""
         bounds, spent = self.model.bounds, state.spent
@@ -151,13 +174,18 @@ class Transitions:
                 yield Choice("duplicate", one.receiver, one.sender, one.content)
         if spent.commands < len(self.sequence):
             yield Choice("command", self._place_of(self.sequence[spent.commands]))
+        if spent.crashes < bounds.crashes or spent.restarts < bounds.restarts:
+            yield from self._crashes_and_restarts(state)
+        if spent.ticks < bounds.ticks:
+            yield from self._ticks(state)
+
+    def _crashes_and_restarts(self, state: State) -> Iterator[Choice]:
+        bounds, spent = self.model.bounds, state.spent
         for place, member in enumerate(state.members):
             if member != DOWN and spent.crashes < bounds.crashes:
                 yield Choice("crash", place)
             elif member == DOWN and state.lives[place] and spent.restarts < bounds.restarts:
                 yield Choice("restart", place)
-        if spent.ticks < bounds.ticks:
-            yield from self._ticks(state)
 
     def _ticks(self, state: State) -> Iterator[Choice]:
         deadlines = [NEVER if one == DOWN else self._incarnations.deadline_us(one) for one in state.members]
@@ -174,27 +202,27 @@ class Transitions:
 
     def after(self, state: State, choice: Choice) -> State:
         """The state to which `choice` leads. One of `choices(state)` is expected."""
-        spent, place = state.spent, choice.member
-        match choice.kind:
-            case "deliver" | "duplicate":
-                in_flight = InFlight(choice.sender, place, choice.content)
-                if choice.kind == "duplicate":
-                    state = state._replace(spent=spent._replace(duplicates=spent.duplicates + 1))
-                else:
-                    state = _without(state, in_flight)
-                return self._deliver(state, in_flight)
+        now_us, members, lives, in_flight, spent = state
+        kind, place, sender, content = choice
+        match kind:
+            case "deliver":
+                arrived = InFlight(sender, place, content)
+                return self._deliver(State(now_us, members, lives, _without(in_flight, arrived), spent), arrived)
+            case "duplicate":
+                spent = spent._replace(duplicates=spent.duplicates + 1)
+                return self._deliver(State(now_us, members, lives, in_flight, spent), InFlight(sender, place, content))
             case "drop":
-                state = state._replace(spent=spent._replace(drops=spent.drops + 1))
-                return _without(state, InFlight(choice.sender, place, choice.content))
+                spent = spent._replace(drops=spent.drops + 1)
+                return State(now_us, members, lives, _without(in_flight, InFlight(sender, place, content)), spent)
             case "crash":
                 return self._kill(state._replace(spent=spent._replace(crashes=spent.crashes + 1)), place)
             case "restart":
                 return self._start(state._replace(spent=spent._replace(restarts=spent.restarts + 1)), place)
             case "tick":
-                now_us = max(state.now_us, self._incarnations.deadline_us(state.members[place]))
-                late = spent.late + bool(now_us > state.now_us and state.in_flight)
-                state = state._replace(now_us=now_us, spent=spent._replace(ticks=spent.ticks + 1, late=late))
-                return self._step(state, place, self._tick)
+                at_us = max(now_us, self._incarnations.deadline_us(members[place]))
+                late = spent.late + bool(at_us > now_us and in_flight)
+                spent = spent._replace(ticks=spent.ticks + 1, late=late)
+                return self._step(State(at_us, members, lives, in_flight, spent), place, self._tick)
             case "command":
                 return self._execute(state._replace(spent=spent._replace(commands=spent.commands + 1)))
 
@@ -210,7 +238,7 @@ class Transitions:
                 place = self._label_places[label]
                 return self._kill(state, place) if state.members[place] != DOWN else state
             case SetJoinList() | SuspectMember():
-                own = {one.label: one.address for one in self._configurations}
+                own = {one.label: one.address for one in self.configurations}
                 resolved = with_addresses(command, own, self.settings.join_port_try_count)
                 return self._order(state, command.member, resolved)
             case CallMap(label, operation):
@@ -244,59 +272,83 @@ class Transitions:
 
     def _start(self, state: State, place: int) -> State:
         lives = _with(state.lives, place, state.lives[place] + 1)
-        step = self._incarnations.start(self._configurations[place], lives[place], state.now_us)
+        step = self._incarnations.start(self.configurations[place], lives[place], state.now_us)
         return self._settle(state._replace(lives=lives), place, step)
 
     def _kill(self, state: State, place: int) -> State:
         self._record(state.now_us, ProcessKilled(self.model.labels[place]))
         state = state._replace(members=_with(state.members, place, DOWN))
-        lost = self._inputs.number(PeerUnreachable(self._configurations[place].address, "connection lost"))
+        lost = self._inputs.number(PeerUnreachable(self.configurations[place].address, "connection lost"))
         told = [
             InFlight(place, other, lost)
             for other, member in enumerate(state.members)
-            if member != DOWN and not self._is_blocked(state, place, other)
+            if member != DOWN and not self._is_blocked(self._links_of(state), place, other)
         ]
         return _sending(state, told)
 
     def _deliver(self, state: State, one: InFlight) -> State:
-        content = self._inputs.known[one.content]
-        if isinstance(content, PeerUnreachable):
-            return state if state.members[one.receiver] == DOWN else self._step(state, one.receiver, one.content)
-        if state.members[one.receiver] == DOWN:
-            if state.members[one.sender] == DOWN:
-                return state
-            refused = PeerUnreachable(self._configurations[one.receiver].address, "connection refused")
-            return _sending(state, [InFlight(one.receiver, one.sender, self._inputs.number(refused))])
-        received = Receive(self._configurations[one.sender].address, content)  # type: ignore[arg-type]
-        return self._step(state, one.receiver, self._inputs.number(received))
+        if state.members[one.receiver] != DOWN:
+            return self._step(state, one.receiver, self._arriving(one))
+        if state.members[one.sender] == DOWN or isinstance(self._inputs.known[one.content], PeerUnreachable):
+            return state
+        refused = PeerUnreachable(self.configurations[one.receiver].address, "connection refused")
+        return _sending(state, [InFlight(one.receiver, one.sender, self._inputs.number(refused))])
+
+    def _arriving(self, one: InFlight) -> int:
+        """What arrives, as the receiver is told of it: news as they are, a message with its sender."""
+        key = (one.sender, one.content)
+        number = self._arrivals.get(key)
+        if number is None:
+            content = self._inputs.known[one.content]
+            if isinstance(content, PeerUnreachable):
+                number = one.content
+            else:
+                number = self._inputs.number(Receive(self.configurations[one.sender].address, content))  # type: ignore[arg-type]
+            self._arrivals[key] = number
+        return number
 
     def _step(self, state: State, place: int, number: int) -> State:
         return self._settle(state, place, self._incarnations.step(state.members[place], state.now_us, number))
 
     def _settle(self, state: State, place: int, step: Step) -> State:
         """After a step of the member at `place`: what it sent is on its way, and what is prompt has arrived."""
-        state = state._replace(members=_with(state.members, place, DOWN if step.ended else step.state))
-        if self.on_record is not None:
+        now_us, members, lives, in_flight, spent = state
+        members = _with(members, place, DOWN if step.ended else step.state)
+        if step.records and self.on_record is not None:
             for record in step.records:
                 self.on_record(record)
-        slow, prompt = self._sent(state, place, step.sent)
-        state = _sending(state, slow)
+        if not step.sent:
+            return State(now_us, members, lives, in_flight, spent)
+        slow, prompt = self._sent(spent.commands, place, step.sent)
+        if slow:
+            in_flight = tuple(sorted((*in_flight, *slow)))
+        state = State(now_us, members, lives, in_flight, spent)
         for one in prompt:
             if state.members[one.receiver] != DOWN:
                 state = self._deliver(state, one)
         return state
 
-    def _sent(self, state: State, place: int, sent: tuple[Sent, ...]) -> tuple[list[InFlight], list[InFlight]]:
+    def _sent(self, commands: int, place: int, sent: tuple[Sent, ...]) -> tuple[list[InFlight], list[InFlight]]:
+        """What is on its way, and what arrives at once; nothing of what a link does not let through."""
         slow: list[InFlight] = []
         prompt: list[InFlight] = []
+        links = self._links[commands]
         for address, content in sent:
             receiver = self._places.get(address)
-            message: Message = self._inputs.known[content]  # type: ignore[assignment]
-            kind = str(message.__struct_config__.tag)
-            if receiver is None or self._is_blocked(state, place, receiver, kind):
+            if receiver is None:
+                continue
+            kind = self._kind(content)
+            if links.conditions and self._is_blocked(links, place, receiver, kind):
                 continue
             (prompt if kind in self._prompt else slow).append(InFlight(place, receiver, content))
         return slow, prompt
+
+    def _kind(self, content: int) -> str:
+        kind = self._kinds.get(content)
+        if kind is None:
+            message: Message = self._inputs.known[content]  # type: ignore[assignment]
+            kind = self._kinds[content] = str(message.__struct_config__.tag)
+        return kind
 
     # Links
 
@@ -314,9 +366,9 @@ class Transitions:
     def _links_of(self, state: State) -> LinkConditions:
         return self._links[state.spent.commands]
 
-    def _is_blocked(self, state: State, source: int, target: int, kind: str = "") -> bool:
+    def _is_blocked(self, links: LinkConditions, source: int, target: int, kind: str = "") -> bool:
         labels = self.model.labels
-        condition: LinkChanged | None = self._links_of(state).of(labels[source], labels[target])
+        condition: LinkChanged | None = links.of(labels[source], labels[target])
         return condition is not None and (bool(condition.blocked) or kind in condition.dropped_kinds)
 
     def _place_of(self, command: Command) -> int:
@@ -331,6 +383,16 @@ def _sending(state: State, more: list[InFlight]) -> State:
     return state._replace(in_flight=tuple(sorted((*state.in_flight, *more)))) if more else state
 
 
-def _without(state: State, gone: InFlight) -> State:
-    place = state.in_flight.index(gone)
-    return state._replace(in_flight=(*state.in_flight[:place], *state.in_flight[place + 1 :]))
+def _without(in_flight: tuple[InFlight, ...], gone: InFlight) -> tuple[InFlight, ...]:
+    place = in_flight.index(gone)
+    return (*in_flight[:place], *in_flight[place + 1 :])
+
+
+def recorded(transitions: Transitions, run: Callable[[], State]) -> tuple[list[Record], State]:
+    """The records of what `run` does, and the state after it."""
+    records: list[Record] = []
+    before, transitions.on_record = transitions.on_record, records.append
+    try:
+        return records, run()
+    finally:
+        transitions.on_record = before

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.cli.conftest import Quarterdeck
@@ -43,6 +46,34 @@ def test_bounds_can_be_changed(quarterdeck: Quarterdeck, tmp_path: Path) -> None
     file.write_text(SMALL)
     few, more = (json.loads(quarterdeck("check", file, *options).stdout)[0] for options in ((), ("--drops", "1")))
     assert more["states"] > few["states"]
+
+
+def test_so_many_members_can_be_asked_for(quarterdeck: Quarterdeck) -> None:
+    bounds = ("--ticks", "1", "--drops", "0", "--crashes", "0", "--steps", "4")
+    three, four = (json.loads(quarterdeck("check", "claim", *bounds, "--members", str(n)).stdout)[0] for n in (3, 4))
+    assert three["exhausted"] and four["exhausted"] and four["states"] > three["states"]
+    refused = quarterdeck("check", "merge", "--members", "5")
+    assert refused.returncode == 2
+    assert "merge.yaml: --members: it does not say what 5 members do; it is for 3, 4" in refused.stderr
+
+
+def test_ctrl_c_leaves_a_checkpoint_that_is_gone_on_with(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    arguments = [sys.executable, "-m", "quarterdeck", "check", "join", "--state", str(state), "--jobs", "2"]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None and process.stdout is not None
+        told = process.stderr.readline()
+        assert told.startswith("join: ") and "a second" in told
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == ""
+        assert process.wait() == 130
+    assert (state / "join" / "checkpoint.json").is_file()
+    more = json.loads(quarterdeck("check", "join", "--state", state, "--most-states", "1").stdout)[0]
+    assert more["states"] > 1 and not more["exhausted"]
+    (state / "join").mkdir()
+    (state / "join" / "checkpoint.json").write_text("{")
+    garbled = quarterdeck("check", "join", "--state", state)
+    assert garbled.returncode == 2 and "checkpoint.json" in garbled.stderr and "delete the folder" in garbled.stderr
 
 
 def test_models_are_listed_and_run_beside_one_another(quarterdeck: Quarterdeck) -> None:

@@ -19,11 +19,12 @@ from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import JoinRequest
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
-from quarterdeck.backend.simulation.model_checking import exploration
+from quarterdeck.backend.simulation.model_checking import spilling
 from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Explorer
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
-from quarterdeck.backend.simulation.model_checking.schedule import ScheduleDoesNotFit, ScheduledStep, formed, repeated
+from quarterdeck.backend.simulation.model_checking.schedule import ScheduleDoesNotFit, ScheduledStep, repeated
+from quarterdeck.backend.simulation.model_checking.share import Share, ShareSettings
 from quarterdeck.backend.simulation.model_checking.transitions import Choice, State, Transitions
 from tests.thoroughness import long_after
 
@@ -111,7 +112,7 @@ def test_processes_that_are_killed_and_started_are_other_incarnations() -> None:
 def test_some_states_of_every_shipped_model_are_sound(name: str) -> None:
     looked_through = explored(load_model(name), ENOUGH_STATES)
     assert looked_through.found is None
-    assert looked_through.ends > 0
+    assert looked_through.histories > 0 and looked_through.converged > 0
 
 
 @pytest.mark.parametrize("name", long_after(0, shipped_models()))
@@ -147,17 +148,66 @@ def test_what_is_recorded_on_the_way_into_a_known_state_is_judged(monkeypatch: p
     """A member lies about an admission each time that it does nothing else: the lie leads to no new state."""
     model = Model("idle", "Nothing happens.", ("a",), Bounds(ticks=1))
     lie = MemberAdmitted(Address("127.0.0.1:5701"), "nobody", 1, 0, 0)
-    sound = Transitions.after
+    sound, share = Transitions.after, Share(ShareSettings(model), 0)
 
     def after(self: Transitions, state: State, choice: Choice) -> State:
         sound(self, state, choice)
-        if self is explorer.transitions and self.on_record is not None:
+        if self.on_record is not None:
             self.on_record(Record("idle", "a", "uuid", 1, state.now_us, state.now_us, lie))
         return state
 
-    explorer = Explorer(model, most_states=10)
-    initial = explorer.transitions.at_beginning(formed(explorer.transitions))
+    share.begin()
+    share.go_deeper()
     monkeypatch.setattr(Transitions, "after", after)
-    monkeypatch.setattr(exploration, "formed", lambda transitions: initial)
-    found = explorer.explore().found
-    assert found is not None and found.violation.invariant == "admission"
+    share.look(10)
+    broken = share.report().broken
+    assert broken is not None and broken.violation.invariant == "admission"
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_so_many_processes_find_the_same_states(processes: int) -> None:
+    model = msgspec.structs.replace(A_CRASH, calm_every=50)
+    alone = explored(model)
+    together = Explorer(model, most_states=MOST_STATES, processes=processes).explore()
+    assert together.exhausted and together.found is None
+    told = [(one.progress.states, one.progress.transitions, one.seen) for one in (alone, together)]
+    assert told[0] == told[1]
+    assert together.converged == alone.converged + processes - 1  # each has a last state
+
+
+def test_processes_find_what_one_finds() -> None:
+    """Two members that never hear of each other found a cluster each."""
+    model = Model(
+        *("divided", "", (), Bounds(ticks=1), (StartMember("a"), StartMember("b")), ("a", "b")),
+        join_lists={"a": ("a",), "b": ("b",)},
+        calm_every=1,
+    )
+    for processes in (1, 2):
+        found = Explorer(model, most_states=MOST_STATES, processes=processes).explore().found
+        assert found is not None and found.violation.invariant == "convergence"
+        again = repeated(model, found.steps).violation
+        assert again is not None and again.text == found.violation.text
+
+
+def test_a_bound_of_steps_ends_every_run() -> None:
+    few = explored(msgspec.structs.replace(A_CRASH, bounds=Bounds(crashes=1, ticks=8, steps=3)))
+    assert few.exhausted and few.progress.depth <= 3
+    assert few.progress.states < explored(A_CRASH).progress.states
+
+
+def test_with_little_memory_the_states_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spilling, "SEGMENT", 7)
+    monkeypatch.setattr(spilling, "MOST_RUNS", 3)
+    enough = explored(A_CRASH)
+    little = Explorer(A_CRASH, most_states=MOST_STATES, memory_bytes=100_000).explore()
+    assert little.exhausted
+    assert (little.progress.states, little.progress.transitions) == (
+        enough.progress.states,
+        enough.progress.transitions,
+    )
+
+
+def test_states_may_be_told_apart_by_their_histories() -> None:
+    by_history = Explorer(A_CRASH, most_states=MOST_STATES, by_history=True).explore()
+    assert by_history.exhausted and by_history.found is None
+    assert by_history.progress.states > explored(A_CRASH).progress.states

@@ -1,0 +1,77 @@
+"""What was recorded on the way into a state, and whether the invariants hold for it.
+
+Few ways differ in what is recorded, so each history is shown to the invariants once, whatever else lies between its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
+from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
+from quarterdeck.backend.simulation.model_checking.incarnations import Records, number_of
+
+INVARIANTS = tuple(one.name for one in InvariantChecker().invariants if one.name != Numbering.name)
+"""All but the one that asks for the numbers of records: a state that two ways lead to has the numbers of one of them."""
+
+BEGINNING = 0
+"""The number of the history in which nothing has happened since the search began."""
+
+
+class History(NamedTuple):
+    """A history, as the one before it and what was recorded then, by number."""
+
+    before: int
+    records: tuple[int, ...]
+
+
+class Histories:
+    """All histories that a search has met, by number, each judged when it was met first."""
+
+    def __init__(self, records: Records, forming: Iterable[Record]) -> None:
+        """`forming`: what was recorded before the search began."""
+        self.known: dict[int, History] = {}
+        self._records = records
+        self._forming = tuple(forming)
+        self._after: dict[History, int] = {}
+        self._violations: dict[int, Violation] = {}
+
+    def after(self, before: int, records: Iterable[int]) -> int:
+        """The history that goes on from the one `before` with these records."""
+        relevant = tuple(filter(self._records.is_relevant, records))
+        if not relevant:
+            return before
+        history = History(before, relevant)
+        number = self._after.get(history)
+        if number is None:
+            number = self._after[history] = number_of(repr(history))
+            self.known[number] = history
+            if checker_violations := self.shown(number).violations:
+                self._violations[number] = checker_violations[0]
+        return number
+
+    def violation(self, number: int) -> Violation | None:
+        """What is wrong with it, if anything is."""
+        return self._violations.get(number)
+
+    def shown(self, number: int) -> InvariantChecker:
+        """The invariants that have seen all of a history, with what came before the search."""
+        parts = []
+        while number != BEGINNING:
+            number, records = self.known[number]
+            parts.append(records)
+        checker = InvariantChecker(INVARIANTS)
+        for record in self._forming:
+            checker.observe(record)
+        for records in reversed(parts):
+            for one in records:
+                checker.observe(self._records.known[one])
+        return checker
+
+    def adopt(self, number: int, history: History) -> None:
+        """Know a history by the number that another process has given it; that process has judged it."""
+        if number not in self.known:
+            self.known[number] = history
+            self._after[history] = number
