@@ -83,6 +83,13 @@ class Inspection:
         return self._member.peers.keys()
 
     @property
+    def last_heard_us(self) -> dict[Address, int]:
+        """When something came last from each member that it watches."""
+        member = self._member
+        watched = member.watched if member.settings.heartbeat_topology == "ring" else member.peers
+        return {address: member.peers[address].detector.last_heard_us for address in watched if address in member.peers}
+
+    @property
     def suspicions(self) -> Mapping[Address, Evidence]:
         """Whom it suspects, and why."""
         return self._member.suspicions

@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket
 from quarterdeck.backend.service.console_api.routes import console_routes
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.request_guard import Limits, RequestGuard
+from quarterdeck.backend.service.http.request_times import TimedRequests
 from quarterdeck.backend.service.http.responses import Denied, failure
 from quarterdeck.backend.service.rest import cluster, configuration, health, management, maps
 from quarterdeck.backend.service.rest.endpoint import rest_routes
@@ -53,7 +54,7 @@ def application(face: Face, limits: Limits | None = None) -> ASGIApp:
     ]
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    return RequestGuard(app, face, limits or Limits())
+    return TimedRequests(RequestGuard(app, face, limits or Limits()), face.meters)
 
 
 def _no_such_path(path: str) -> Denied:

@@ -37,8 +37,7 @@ from quarterdeck.backend.live.member.host import Host
 from quarterdeck.backend.live.member.member_host import MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import OPEN, TlsFiles, WireSecurity
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits
-from quarterdeck.backend.live.transport.member_transport import Timeouts
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits, Timeouts
 from quarterdeck.backend.live.transport.network import Network
 from quarterdeck.backend.service.http.http_protocol import BoundedProtocol
 from tests.live.security.certificates import Authority

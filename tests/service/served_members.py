@@ -26,12 +26,14 @@ from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.journal.writer import JournalCondition
+from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.request_guard import Limits
+from quarterdeck.backend.service.meters import Meters
 from tests.waiting import until
 
 SETTINGS = Settings.of(preset="training")
@@ -82,6 +84,7 @@ class ServedMember:
         self.connections = 0
         self.faults: Sequence[LinkChanged] = ()
         self.journal: JournalCondition | None = None
+        self.meters, self.queues, self.calls_in_flight = Meters(), WireQueues(0, 0, 0, 0, 0), 0
         self.halted = False
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}

@@ -35,11 +35,13 @@ from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.journal.writer import JournalCondition
+from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.websocket_compression import SharedDeflateProtocol
+from quarterdeck.backend.service.meters import Meters
 from quarterdeck.backend.service.process.record_buffer import RecordBuffer
 from tests.waiting import until
 
@@ -74,6 +76,7 @@ class SingleMemberFace:
         self.member = self.machine.inspect()
         self.picture = Picture()
         self.connections = 0
+        self.meters, self.queues, self.calls_in_flight = Meters(), WireQueues(0, 0, 0, 0, 0), 0
         self.journal_condition: JournalCondition | None = None
         self.asked: list[Command] = []
         self.refusals: list[str] = []

@@ -45,7 +45,7 @@ from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
 from quarterdeck.backend.live.member.host import Host
 from quarterdeck.backend.live.member.run_clock import RunClock
-from quarterdeck.backend.live.transport.member_transport import DEFAULT_TIMEOUTS, Timeouts
+from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from quarterdeck.backend.live.transport.network import Network
 
 HOST = "127.0.0.1"

@@ -19,10 +19,11 @@ from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from quarterdeck.backend.live.transport.listener import HttpHandover
-from quarterdeck.backend.live.transport.member_transport import DEFAULT_TIMEOUTS, MemberTransport, Timeouts
+from quarterdeck.backend.live.transport.member_transport import MemberTransport
 from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.peer import WireQueues
 
 _LOG = logging.getLogger(__name__)
 
@@ -159,6 +160,16 @@ class MemberHost:
     def connected(self) -> frozenset[Address]:
         """The addresses with which there is a connection."""
         return self._transport.connected
+
+    @property
+    def queues(self) -> WireQueues:
+        """What waits in its connections."""
+        return self._transport.queues
+
+    @property
+    def calls_in_flight(self) -> int:
+        """How many calls of clients are not answered yet."""
+        return len(self._calls)
 
     # What the network brings
 

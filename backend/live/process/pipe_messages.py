@@ -13,7 +13,7 @@ from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.live.member.host import MemberCommand
 from quarterdeck.backend.live.member.run_clock import RunClock
-from quarterdeck.backend.live.transport.member_transport import Timeouts
+from quarterdeck.backend.live.transport.limits import Timeouts
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Room for an event with any list that a frame among members has room for."""

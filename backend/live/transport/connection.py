@@ -160,6 +160,11 @@ class Connection(asyncio.BufferedProtocol):
         """What the other side has shown of itself, as `ssl.SSLSocket.getpeercert` gives it."""
         return self._transport.get_extra_info("peercert") if self._transport is not None else None
 
+    @property
+    def bulk_backlog(self) -> tuple[int, int]:
+        """How many frames of bulk wait for the other side to read, and how many bytes."""
+        return len(self._bulk), self._bulk_bytes
+
     # What the owner does with it
 
     def send(self, frame: bytes) -> None:

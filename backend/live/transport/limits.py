@@ -1,4 +1,5 @@
-"""Limits for connections that are not identified yet: how many at a time, how much they may send, how often they may fail."""
+"""How long a member waits for others, and limits for connections that are not identified yet: how many at a time, how much
+they may send, how often they may fail."""
 
 from __future__ import annotations
 
@@ -7,6 +8,20 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 from msgspec import Struct
+
+
+class Timeouts(Struct, frozen=True):
+    """How long a member waits for others, in seconds."""
+
+    connect_seconds: float = 5.0
+    """For a dial to succeed, handshake included."""
+    hello_seconds: float = 5.0
+    """For somebody who has dialled us to introduce itself."""
+    frame_seconds: float = 120.0
+    """For a member to finish a frame: longer than any member may be silent without being suspected."""
+
+
+DEFAULT_TIMEOUTS = Timeouts()
 
 
 class Limits(Struct, frozen=True):

@@ -68,6 +68,11 @@ class Listener:
         self._http_connections: dict[asyncio.Transport, Callable[[], None]] = {}
         """Connections handed over as HTTP, with what gives their place back."""
 
+    @property
+    def http_connections(self) -> int:
+        """How many connections speak HTTP."""
+        return self._http_slots.taken
+
     async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
         """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not to be had."""
         loop = asyncio.get_running_loop()

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from msgspec import Struct
-
 from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
 from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.core.events import LinkChanged
@@ -26,10 +24,10 @@ from quarterdeck.backend.live.security.tls import OPEN, Tls, WireSecurity, certi
 from quarterdeck.backend.live.transport.connection import Connection, cause_of, reason_of
 from quarterdeck.backend.live.transport.handshake import HandshakeRefused, Initiator, Responder
 from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeRejection, Hello
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from quarterdeck.backend.live.transport.listener import TLS_SHUTDOWN_SECONDS, HttpHandover, Listener
 from quarterdeck.backend.live.transport.network import Network
-from quarterdeck.backend.live.transport.peer import NO_FRAME, Peer, QueuedFrame, queued_frame_of
+from quarterdeck.backend.live.transport.peer import NO_FRAME, Peer, QueuedFrame, WireQueues, queued_frame_of
 
 BUFFER_BYTES = 64 * 1024
 """How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""
@@ -39,20 +37,6 @@ RESET = "connection reset by the network"
 CLOSED_LOOK_SECONDS = 0.005
 
 NO_ANSWER: UnreachableCause = "no-answer"
-
-
-class Timeouts(Struct, frozen=True):
-    """How long a member waits for others, in seconds."""
-
-    connect_seconds: float = 5.0
-    """For a dial to succeed, handshake included."""
-    hello_seconds: float = 5.0
-    """For somebody who has dialled us to introduce itself."""
-    frame_seconds: float = 120.0
-    """For a member to finish a frame: longer than any member may be silent without being suspected."""
-
-
-DEFAULT_TIMEOUTS = Timeouts()
 
 
 class Receiver(Protocol):
@@ -200,6 +184,18 @@ class MemberTransport:
         """The addresses with an agreed connection."""
         return frozenset(
             peer.address for peer in self._peers.values() if peer.connection and not peer.connection.closed
+        )
+
+    @property
+    def queues(self) -> WireQueues:
+        """What waits, and who is connected that is no member."""
+        backlogs = [one.bulk_backlog for one in self._connections]
+        return WireQueues(
+            sum(len(peer.queue) for peer in self._peers.values()),
+            sum(frames for frames, _ in backlogs),
+            sum(size for _, size in backlogs),
+            self._listener.slots.taken,
+            self._listener.http_connections,
         )
 
     # What connections tell it

@@ -43,6 +43,19 @@ def queued_frame_of(message: Message) -> QueuedFrame:
     return QueuedFrame(frame_of(message), type(message) in BULK)
 
 
+class WireQueues(NamedTuple):
+    """What waits in a member's connections, and how many of them are not those of members."""
+
+    messages_for_dials: int
+    """To addresses with which there is no connection yet."""
+    bulk_frames: int
+    """Of tables and data, until their receivers have read enough."""
+    bulk_bytes: int
+    strangers: int
+    """Connections that have not said yet what they are."""
+    http_connections: int
+
+
 @dataclass(eq=False)
 class Peer:
     """All there is to know of one other address."""

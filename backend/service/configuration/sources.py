@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from quarterdeck.backend.documents.yaml_document import (
     problems_of,
     text_of,
 )
+from quarterdeck.backend.live.security.certificate_dates import not_after
 from quarterdeck.backend.service.configuration.configuration_file import MemberFile, Section
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
 from quarterdeck.backend.service.configuration.product_sections import ignored_text, without_product_sections
@@ -143,7 +145,7 @@ class ConfigurationReader:
         join_list = network.join.tcp_ip.member_list
         if join_list is None:
             join_list = (host,)
-        warnings = [*self._warnings, *self._open_secrets(), *_clear_text(bind_host, security)]
+        warnings = [*self._warnings, *self._open_secrets(), *_clear_text(bind_host, security), *_expired(security)]
         return ProcessConfiguration(
             cluster_name=hazelcast.cluster_name,
             label=hazelcast.instance_name,
@@ -302,6 +304,12 @@ def _clear_text(bind_host: str, security: Security) -> Iterator[str]:
             f"whatever is said at {bind_host} can be read on the way, passwords too: "
             "switch on hazelcast.network.ssl, unless the network does that"
         )
+
+
+def _expired(security: Security) -> Iterator[str]:
+    until = None if security.certificate is None else not_after(security.certificate)
+    if until is not None and until < datetime.now(UTC):
+        yield f"{security.certificate} has expired, on {until:%Y-%m-%d}: no other member accepts it; give a new one"
 
 
 # Places in the file

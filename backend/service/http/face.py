@@ -14,10 +14,12 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.journal.writer import JournalCondition
+from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role
+from quarterdeck.backend.service.meters import Meters
 
 
 class Caller(Struct, frozen=True):
@@ -81,6 +83,21 @@ class Face(Protocol):
     @property
     def journal(self) -> JournalCondition | None:
         """How the writing of its journal goes; None when it has none."""
+        ...
+
+    @property
+    def meters(self) -> Meters:
+        """What its process has counted and timed."""
+        ...
+
+    @property
+    def queues(self) -> WireQueues:
+        """What waits in its connections."""
+        ...
+
+    @property
+    def calls_in_flight(self) -> int:
+        """How many calls of clients are not answered yet."""
         ...
 
     @property

@@ -53,13 +53,15 @@ from quarterdeck.backend.live.member.host import Host, MemberCommand
 from quarterdeck.backend.live.member.member_host import MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
-from quarterdeck.backend.live.transport.member_transport import DEFAULT_TIMEOUTS, Timeouts
+from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_server import HttpServer
+from quarterdeck.backend.service.meters import Meters
 from quarterdeck.backend.service.process.record_buffer import RecordBuffer
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ class MemberService:
         self.leaving = asyncio.Event()
         """It has begun to leave, whoever has asked for that."""
         self.crashed = False
+        self.meters = Meters()
         self.run = member_configuration.run
         self.label = member_configuration.label
         self.configuration = configuration
@@ -180,6 +183,14 @@ class MemberService:
         return self._journal.condition if self._journal is not None else None
 
     @property
+    def queues(self) -> WireQueues:
+        return self.host.queues
+
+    @property
+    def calls_in_flight(self) -> int:
+        return self.host.calls_in_flight
+
+    @property
     def faults(self) -> Sequence[LinkChanged]:
         conditions = self.network.links.conditions
         return [condition for link, condition in sorted(conditions.items()) if link[0] == self.label]
@@ -208,8 +219,12 @@ class MemberService:
             if not answered.done():
                 answered.set_result(answer)
 
+        began = self._loop.time()
         self.host.call(operation, watched=False, on_answer=take)
-        return await answered
+        answer = await answered
+        outcome = "done" if not answer.problem else "refused" if answer.untouched else "open"
+        self.meters.calls[str(operation.__struct_config__.tag), outcome].take(self._loop.time() - began)
+        return answer
 
     def refused(self, what: str, caller: Caller, reason: str) -> None:
         self.record(OperatorAsked(what, caller.role, _caller_text(caller), False, reason))
@@ -337,6 +352,7 @@ class MemberService:
             self._loop.call_soon_threadsafe(self.record, event)
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
+        self.meters.refusals[cause] += 1
         self.record(StrangerRefused(remote, reason, cause))
 
     def ended(self, host: Host, crashed: bool) -> None:

@@ -1,28 +1,42 @@
 """``/metrics`` for Prometheus: what a member believes, as numbers.
 
-Read from the face at each scrape, nothing is kept up in between. Labels only have values out of short fixed lists: no
-addresses, no uuids, no keys, so the number of series is bounded whatever the cluster does.
+Read from the face at each scrape; only durations are kept up in between. Labels have values out of short fixed lists, no uuids
+and no keys, so the number of series is bounded whatever clients do. The one exception is the silence of other members, by
+address: there are as many as are on the member list.
 """
 
 from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.events import EVENT_KINDS, Event
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.live.security.certificate_dates import not_after
 from quarterdeck.backend.service.http.access import require
 from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.member_log import software_version
+from quarterdeck.backend.service.meters import BOUNDS_SECONDS, Durations
+from quarterdeck.backend.service.rest.cluster_safety import why_not_ready, why_unsafe
 
 LOST = "lost"
 """In place of the kind of events that were not seen: the member records more between two scrapes than it keeps."""
@@ -79,8 +93,53 @@ class MemberCollector(Collector):
             "Records that its journal lacks, for the disk did not take them.",
             value=lost,
         )
+        yield from self._wire()
+        yield _histogram(
+            "quarterdeck_http_request_duration_seconds",
+            "Requests over HTTP, until they were answered.",
+            ["room", "code"],
+            face.meters.requests,
+        )
+        yield _histogram(
+            "quarterdeck_map_operation_duration_seconds",
+            "Operations on maps that clients have asked this member for.",
+            ["operation", "outcome"],
+            face.meters.calls,
+        )
         yield from self._migrations()
         yield self._events_by_kind()
+
+    def _wire(self) -> Iterable[Metric]:
+        """Members and strangers at the other ends of connections, and what waits in between."""
+        face = self._face
+        now = face.now_us()
+        silence = GaugeMetricFamily(
+            "quarterdeck_heartbeat_age_seconds", "Since something came from another member.", labels=["peer"]
+        )
+        for peer, heard_us in face.member.last_heard_us.items():
+            silence.add_metric([peer], (now - heard_us) / SECOND_US)
+        yield silence
+        refused = CounterMetricFamily(
+            "quarterdeck_refused_connections", "Who was refused at the member's port, by cause.", labels=["cause"]
+        )
+        for cause in get_args(RefusalCause):
+            refused.add_metric([cause], face.meters.refusals[cause])
+        yield refused
+        queues = face.queues
+        waiting = GaugeMetricFamily(
+            "quarterdeck_waiting_messages", "Messages to other members that wait, for what.", labels=["queue"]
+        )
+        waiting.add_metric(["dial"], queues.messages_for_dials)
+        waiting.add_metric(["bulk"], queues.bulk_frames)
+        yield waiting
+        certificate = face.configuration.security.certificate
+        expires = None if certificate is None else not_after(certificate)
+        if expires is not None:
+            yield GaugeMetricFamily(
+                "quarterdeck_certificate_expiry_timestamp_seconds",
+                "When the member's certificate expires, seconds since 1970.",
+                value=expires.timestamp(),
+            )
 
     def _migrations(self) -> Iterable[Metric]:
         leading, history = own_belief(self._face).leading, self._face.picture.history
@@ -147,6 +206,15 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
         lambda face: len(own_belief(face).held_back),
     ),
     "operating": ("1 when it sees enough members to serve clients.", lambda face: own_belief(face).operating),
+    "ready": ("1 when it should be sent work.", lambda face: not why_not_ready(face)),
+    "cluster_safe": (
+        "1 when the loss of one member would lose no data, as far as this member knows.",
+        lambda face: not why_unsafe(face),
+    ),
+    "waiting_bulk_bytes": ("Bytes of tables and data that wait for receivers.", lambda face: face.queues.bulk_bytes),
+    "calls_in_flight": ("Calls of clients that are not answered yet.", lambda face: face.calls_in_flight),
+    "pending_connections": ("Connections that have not said what they are.", lambda face: face.queues.strangers),
+    "http_connections": ("Connections that speak HTTP.", lambda face: face.queues.http_connections),
     "connections": ("Open connections to other members.", lambda face: face.connections),
     "link_faults": ("Links whose condition is not plain, by command.", lambda face: len(face.faults)),
     "partition_table_version": ("Sum of the versions of all partitions.", _table_version),
@@ -167,6 +235,15 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
     "join_list_addresses": ("Addresses on its join list.", lambda face: len(face.member.join_list)),
 }
 """By name: what it means, and how it is read."""
+
+
+def _histogram(name: str, meaning: str, labels: Sequence[str], taken: Mapping[tuple[str, str], Durations]) -> Metric:
+    family = HistogramMetricFamily(name, meaning, labels=labels)
+    for values, durations in sorted(taken.items()):
+        bounds = [*map(str, BOUNDS_SECONDS), "+Inf"]
+        buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
+        family.add_metric(values, buckets, durations.seconds)
+    return family
 
 
 def _one_of(name: str, meaning: str, known: Iterable[str], present: str) -> Metric:

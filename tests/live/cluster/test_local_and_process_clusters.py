@@ -47,7 +47,7 @@ from quarterdeck.backend.live.cluster.addressing import HeldPorts
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
-from quarterdeck.backend.live.transport.member_transport import Timeouts
+from quarterdeck.backend.live.transport.limits import Timeouts
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 from tests.thoroughness import long_after
 

@@ -38,7 +38,7 @@ from quarterdeck.backend.live.process.pipe_messages import (
     StartIncarnation,
     line_of,
 )
-from quarterdeck.backend.live.transport.member_transport import Timeouts
+from quarterdeck.backend.live.transport.limits import Timeouts
 
 ATHENS = Address("127.0.0.1:5701")
 BIRTH = MemberConfiguration("run", "athens", ATHENS, (ATHENS,), Settings.of(preset="training"), cluster_name="prod")

@@ -25,7 +25,7 @@ from quarterdeck.backend.live.transport.handshake_messages import ANSWER, PROTOC
 from quarterdeck.backend.live.transport.limits import Limits
 from tests.live.security.certificates import Authority
 from tests.live.transport.http_echo import ask, echo
-from tests.live.transport.transports import Member, net, run
+from tests.live.transport.transports import SHORT, Member, net, run
 from tests.waiting import until
 
 GET = b"GET /here HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -175,7 +175,7 @@ def test_one_side_only_speaks_tls(authority: Authority) -> None:
 def test_slow_and_silent_tls_is_bounded(authority: Authority) -> None:
     async def story() -> None:
         limits = Limits(pending_per_host=4)
-        async with net(security=WireSecurity(tls=authority.files()), limits=limits) as world:
+        async with net(security=WireSecurity(tls=authority.files()), limits=limits, timeouts=SHORT) as world:
             a, b, _ = world.members
             host, port = a.address.split(":")
             writers = []

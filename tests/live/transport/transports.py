@@ -15,9 +15,9 @@ from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.messages import JoinRefused, Message
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
 from quarterdeck.backend.live.security.tls import WireSecurity
-from quarterdeck.backend.live.transport.limits import Limits
+from quarterdeck.backend.live.transport.limits import Limits, Timeouts
 from quarterdeck.backend.live.transport.listener import HttpHandover
-from quarterdeck.backend.live.transport.member_transport import MemberTransport, Timeouts
+from quarterdeck.backend.live.transport.member_transport import MemberTransport
 from quarterdeck.backend.live.transport.network import Network
 
 PATIENT = Timeouts(connect_seconds=5.0, hello_seconds=5.0)

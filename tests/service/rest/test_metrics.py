@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from typing import get_args
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
@@ -11,8 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.commands.commands import ArrangePartitions
 from quarterdeck.backend.core.events import EVENT_KINDS, ProcessPaused, Record, SuspicionRaised
+from quarterdeck.backend.journal.writer import JournalCondition
+from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import User
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.responses import failure
@@ -34,7 +39,7 @@ def read(client: Client) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families(client.get("/metrics").text):
         for sample in family.samples:
-            if family.name.startswith("quarterdeck_build"):
+            if family.name.startswith("quarterdeck_build") or family.type == "histogram":
                 continue
             assert len(sample.labels) <= 1
             found[sample.name, "".join(sample.labels.values())] = sample.value
@@ -83,7 +88,7 @@ def test_names_keep_to_the_conventions_and_labels_to_fixed_lists() -> None:
     face = SingleMemberFace()
     text = client_of(face).get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}).text
     allowed = {*EVENT_KINDS, LOST, "ACTIVE", "STARTING", "PASSIVE", "SHUT_DOWN", "FROZEN", "NO_MIGRATION"}
-    allowed |= {"queued", "running", "done", "failed"}
+    allowed |= {"queued", "running", "done", "failed", "dial", "bulk", *get_args(RefusalCause)}
     for family in openmetrics(text):
         assert family.documentation and family.name.startswith(("quarterdeck_", "process_"))
         for sample in family.samples:
@@ -104,3 +109,43 @@ def test_metrics_need_the_role_read() -> None:
     assert client.get("/metrics").status_code == 401
     assert client.get("/metrics", headers={"Authorization": "Bearer t0ken"}).status_code == 200
     assert client.request("HEAD", "/metrics", headers={"Authorization": "Bearer t0ken"}).status_code == 200
+
+
+def test_requests_and_operations_are_timed_by_what_they_are_about() -> None:
+    face = SingleMemberFace()
+    face.meters.calls["put", "done"].take(0.003)
+    face.meters.calls["put", "done"].take(99)
+    client = Client(application(face))
+    for path in ("/hazelcast/health", "/hazelcast/health", "/nowhere", "/quarterdeck/v1/member"):
+        client.get(path)
+    text = client.get("/metrics").text
+    requests = "quarterdeck_http_request_duration_seconds"
+    for labels, count in (
+        ('code="2xx",room="health"', 2),
+        ('code="4xx",room="other"', 1),
+        ('code="2xx",room="console"', 1),
+    ):
+        assert f"{requests}_count{{{labels}}} {count}.0" in text
+        assert (
+            f"{requests}_bucket{{{labels.replace(',', ',le=' + chr(34) + '+Inf' + chr(34) + ',')}}} {count}.0" in text
+        )
+    calls = "quarterdeck_map_operation_duration_seconds"
+    buckets = dict(re.findall(rf'{calls}_bucket{{le="([^"]+)",operation="put",outcome="done"}} (\S+)', text))
+    assert (buckets["0.0025"], buckets["0.005"], buckets["30.0"], buckets["+Inf"]) == ("0.0", "1.0", "1.0", "2.0")
+
+
+def test_refusals_and_silence_have_labels_of_their_own() -> None:
+    face = SingleMemberFace()
+    face.meters.refusals["secret"] += 2
+    found = read(client_of(face))
+    assert found["quarterdeck_refused_connections_total", "secret"] == 2
+    assert found["quarterdeck_refused_connections_total", "certificate"] == 0
+
+
+def test_the_journal_is_told() -> None:
+    face = SingleMemberFace()
+    assert read(client_of(face))["quarterdeck_journal_failing", ""] == 0
+    face.journal_condition = JournalCondition("No space left on device", 12, 3)
+    found = read(client_of(face))
+    assert found["quarterdeck_journal_failing", ""] == 1 and found["quarterdeck_journal_waiting_records", ""] == 12
+    assert found["quarterdeck_journal_lost_records_total", ""] == 3
