@@ -48,12 +48,14 @@ from quarterdeck.backend.core.inputs import (
 )
 from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
-from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats, suspicion
+from quarterdeck.backend.core.membership.facts import EvidenceFound
+from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
 from quarterdeck.backend.core.membership.handlers import (
     ADDRESS_TIMER_HANDLERS,
     MEMBERSHIP_MESSAGE_HANDLERS,
     MEMBERSHIP_TIMER_HANDLERS,
 )
+from quarterdeck.backend.core.membership.reactions import settle
 from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
 from quarterdeck.backend.core.membership.views import joining, minimum_cluster_size, unusable_addresses
 from quarterdeck.backend.core.membership.views.identity import Randomness
@@ -74,7 +76,7 @@ MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] =
     **PARTITION_MESSAGE_HANDLERS,
     **DATA_MESSAGE_HANDLERS,
 }
-TIMER_HANDLERS: dict[str, Callable[[MemberState, int], None]] = {
+TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
     **MEMBERSHIP_TIMER_HANDLERS,
     **PARTITION_TIMER_HANDLERS,
     **DATA_TIMER_HANDLERS,
@@ -151,7 +153,8 @@ class MemberMachine:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
             message = input.message
             MESSAGE_HANDLERS[type(message)](state, now, input.sender, message)
-            if self._context.effects or state.departing_for is not None:
+            context = self._context
+            if context.effects or context.facts or state.departing_for is not None:
                 return conclude(state, now)
             return NOTHING
         handler = INPUT_HANDLERS.get(type(input))
@@ -167,6 +170,7 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
 
     An incarnation that is to end, in a merge or because nothing keeps it any more, ends here, when no handler is at work on it.
     """
+    settle(state, now)
     partitions = state.partitions
     if state.members != partitions.members or state.standing != partitions.standing:
         master_role.follow(state, now)
@@ -181,6 +185,7 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
         _leave(state, now)
     elif state.departing_for is not None:
         _merge_into(state, now, state.departing_for)
+        settle(state, now)
     effects, state.context.effects = state.context.effects, []
     return effects
 
@@ -227,12 +232,16 @@ def _on_tick(state: MemberState, now: int, _: Tick) -> None:
     timers = state.timers
     while timers.earliest <= now:
         name = timers.take_earliest()
-        handler = TIMER_HANDLERS.get(name)
-        if handler is not None:
-            handler(state, now)
-        else:
+        handlers = TIMER_HANDLERS.get(name)
+        if handlers is None:
             prefix, colon, address = name.partition(":")
             ADDRESS_TIMER_HANDLERS[prefix + colon](state, now, Address(address))
+            settle(state, now)
+        else:
+            for handler in handlers:
+                handler(state, now)
+                if state.context.facts:
+                    settle(state, now)
 
 
 def _on_call(state: MemberState, now: int, input: Call) -> None:
@@ -256,7 +265,7 @@ def _on_suspect_member(state: MemberState, now: int, input: SuspectMember) -> No
     label, address = state.member_configuration.label, Address(input.suspect)
     if address not in state.peers:
         raise CommandRefused(f"{label} has no other member {address} on its list")
-    suspicion.suspect(state, now, address, Evidence("ordered", "an operator said so"))
+    state.tell(EvidenceFound({address: Evidence("ordered", "an operator said so")}))
 
 
 def _on_set_join_list(state: MemberState, now: int, input: SetJoinList) -> None:

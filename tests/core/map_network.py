@@ -170,8 +170,8 @@ class MapNetwork:
         state = self.states[name]
         while name not in self.dead and state.timers.earliest <= self.now:
             timer = state.timers.take_earliest()
-            if timer in handlers.DATA_TIMER_HANDLERS:
-                handlers.DATA_TIMER_HANDLERS[timer](state, self.now)
+            for handler in handlers.DATA_TIMER_HANDLERS.get(timer, ()):
+                handler(state, self.now)
         self.take(name)
 
     def tick_all(self) -> None:

@@ -16,7 +16,9 @@ from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.inputs import START, TICK, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation
+from quarterdeck.backend.core.membership.reactions import settle
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
@@ -99,6 +101,7 @@ class SteppedCluster:
             publishing.install(
                 state, self.now, MemberList(version, members, f"lineage {known[0]}"), state.master, "test"
             )
+            settle(state, self.now)
             self._lead_since_long(state)
             state.last_round_us = self.now
             state.timers.set(heartbeats.HEARTBEAT, self.now + self.settings.heartbeat_interval_us)
@@ -156,10 +159,8 @@ class SteppedCluster:
 
     def suspect(self, name: str, others: str) -> None:
         """Let a member suspect others, as if its failure detector had said so."""
-        from quarterdeck.backend.core.membership.failure_detection import suspicion
-
-        state = state_of(self.machines[name])
-        suspicion.suspect_all(state, self.now, {address_of(other): Evidence("unknown", "test") for other in others})
+        found = {address_of(other): Evidence("unknown", "test") for other in others}
+        state_of(self.machines[name]).tell(EvidenceFound(found))
         self.conclude(name)
 
     def pass_seconds(self, seconds: float, *names: str) -> None:

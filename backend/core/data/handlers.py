@@ -36,14 +36,14 @@ DATA_MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], Non
 }
 """Which handler answers which message."""
 
-DATA_TIMER_HANDLERS: dict[str, Callable[[MemberState, int], None]] = {
-    call_results.CALLS: map_calls.on_calls_timer,
-    call_results.READY: map_calls.on_ready_timer,
-    backups.BACKUPS: backups.on_backups_timer,
-    replica_sync.SYNC: replica_sync.on_sync_timer,
-    replica_sending.SENDING: replica_sending.on_sending_timer,
-    anti_entropy.ANTI_ENTROPY: anti_entropy.on_anti_entropy_timer,
-    MERGING: merging_entries.on_merging_timer,
+DATA_TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
+    call_results.CALLS: (map_calls.on_calls_timer,),
+    call_results.READY: (map_calls.on_ready_timer,),
+    backups.BACKUPS: (backups.on_backups_timer,),
+    replica_sync.SYNC: (replica_sync.on_sync_timer,),
+    replica_sending.SENDING: (replica_sending.on_sending_timer,),
+    anti_entropy.ANTI_ENTROPY: (anti_entropy.on_anti_entropy_timer,),
+    MERGING: (merging_entries.on_merging_timer,),
 }
 """Which handler answers which timer."""
 

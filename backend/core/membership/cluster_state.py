@@ -11,7 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, StateCause, StateRefusalCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
 from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused
-from quarterdeck.backend.core.membership.split_brain import merging
+from quarterdeck.backend.core.membership.facts import Removed, StateChangeEnded
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import StateChange, StateChangeRequest, StateLocked
 from quarterdeck.backend.core.messages import (
@@ -115,11 +115,11 @@ def thaw_after_claim(state: Membership, now: int) -> None:
         adopt(state, now, thawed, "merge-died", "the merge it was frozen for died with its master")
 
 
-def forget(state: Membership, now: int, gone: set[Address]) -> None:
+def on_removed(state: Membership, now: int, fact: Removed) -> None:
     """Those who left need not answer any more."""
     change = state.state_change
-    if change is not None and change.waiting & gone:
-        change.waiting -= gone
+    if change is not None and change.waiting & fact.gone:
+        change.waiting -= fact.gone
         _proceed(state, now, change)
 
 
@@ -233,7 +233,7 @@ def _proceed(state: Membership, now: int, change: StateChange) -> None:
         _ask(state, now, change)
     else:
         state.state_change = None
-    merging.on_state_changed(state, now, "")
+    state.tell(StateChangeEnded(""))
 
 
 def _ask(state: Membership, now: int, change: StateChange) -> None:
@@ -253,4 +253,4 @@ def _give_up(state: Membership, now: int, change: StateChange, cause: StateRefus
     state.timers.clear(STATE)
     state.record(now, ClusterStateRefused(change.wanted.state, reason, cause))
     state.send_all(tuple(state.peers), StateDecision(change.token, state.standing))
-    merging.on_state_changed(state, now, reason)
+    state.tell(StateChangeEnded(reason))

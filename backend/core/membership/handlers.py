@@ -15,9 +15,10 @@ from quarterdeck.backend.core.membership.failure_detection import (
     link_probes,
     master_confirmation,
 )
+from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
 from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.views import admission, joining, publishing, readmission
+from quarterdeck.backend.core.membership.views import admission, joining, list_updates, publishing, readmission
 from quarterdeck.backend.core.messages import (
     ClaimAccepted,
     ClaimRefused,
@@ -66,7 +67,7 @@ MEMBERSHIP_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any]
     JoinRequest: admission.on_join_request,
     JoinRefused: joining.on_join_refused,
     FinalizeJoin: joining.on_finalize_join,
-    MembersUpdate: publishing.on_members_update,
+    MembersUpdate: list_updates.on_members_update,
     MembersUpdateAck: admission.on_acknowledgement,
     Heartbeat: heartbeats.on_heartbeat,
     HeartbeatComplaint: explicit_suspicion.on_complaint,
@@ -99,22 +100,29 @@ MEMBERSHIP_MESSAGE_HANDLERS: dict[type, Callable[[Membership, int, Address, Any]
 }
 """Which handler answers which message."""
 
-MEMBERSHIP_TIMER_HANDLERS: dict[str, Callable[[Membership, int], None]] = {
-    joining.JOIN: joining.on_join_timer,
-    admission.ADMISSION: admission.on_admission_timer,
-    heartbeats.HEARTBEAT: heartbeats.on_heartbeat_timer,
-    publishing.PUBLISH: publishing.on_publish_timer,
-    mastership_claim.CLAIM: mastership_claim.on_claim_timer,
-    master_confirmation.CONFIRMATION: master_confirmation.on_confirmation_timer,
-    link_probes.PROBE: link_probes.on_probe_timer,
-    link_probes.PROOF: link_probes.on_proof_timer,
-    cluster_search.SEARCH: cluster_search.on_search_timer,
-    merging.MERGE: merging.on_merge_timer,
-    cluster_state.STATE: cluster_state.on_state_timer,
-    cluster_state.STATE_REQUEST: cluster_state.on_request_timer,
-    runtime_join_list.SPREAD: runtime_join_list.on_spread_timer,
+MEMBERSHIP_TIMER_HANDLERS: dict[str, tuple[Callable[[Membership, int], None], ...]] = {
+    joining.JOIN: (joining.on_join_timer,),
+    admission.ADMISSION: (admission.on_admission_timer,),
+    heartbeats.HEARTBEAT: (
+        heartbeats.look_for_silence,
+        mastership_claim.look_at_asked,
+        heartbeat_ring.suspect_reported_silent,
+        disconnection_reports.resolve_when_quiet,
+        heartbeat_ring.report_findings,
+        heartbeats.end_round,
+    ),
+    publishing.PUBLISH: (publishing.on_publish_timer,),
+    mastership_claim.CLAIM: (mastership_claim.on_claim_timer,),
+    master_confirmation.CONFIRMATION: (master_confirmation.on_confirmation_timer,),
+    link_probes.PROBE: (link_probes.on_probe_timer,),
+    link_probes.PROOF: (link_probes.on_proof_timer,),
+    cluster_search.SEARCH: (cluster_search.on_search_timer,),
+    merging.MERGE: (merging.on_merge_timer,),
+    cluster_state.STATE: (cluster_state.on_state_timer,),
+    cluster_state.STATE_REQUEST: (cluster_state.on_request_timer,),
+    runtime_join_list.SPREAD: (runtime_join_list.on_spread_timer,),
 }
-"""Which handler answers which timer."""
+"""Which handlers answer which timer, in order: what a handler has told is settled before the next one."""
 
 ADDRESS_TIMER_HANDLERS: dict[str, Callable[[Membership, int, Address], None]] = {
     connection_loss.CONNECTION: connection_loss.on_connection_timer,

@@ -14,9 +14,10 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ClaimEndCause, Reason
 from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation, suspicion
+from quarterdeck.backend.core.membership.facts import BecameMaster, Suspected
+from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
-from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.failure_detection.observer_pause import await_confirmations, discount_own_pause
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Claim
 from quarterdeck.backend.core.membership.views import publishing
@@ -32,7 +33,15 @@ ASK_AGAIN_US = 1 * SECOND_US
 """How often: whoever does not suspect the old master yet will soon, so the first times follow one another quickly."""
 
 
-def start_if_due(state: Membership, now: int) -> None:
+def on_suspected(state: Membership, now: int, fact: Suspected) -> None:
+    """Whoever suspects all who are older begins; a claim that runs may have nobody left to wait for."""
+    if state.claim is not None:
+        conclude_when_settled(state, now)
+    else:
+        _start_if_due(state, now)
+
+
+def _start_if_due(state: Membership, now: int) -> None:
     """Claim mastership if every older member is suspected and no claim is running."""
     members = state.members
     if members is None or state.claim is not None or state.is_master:
@@ -58,7 +67,7 @@ def start_if_due(state: Membership, now: int) -> None:
 
 def on_claim_timer(state: Membership, now: int) -> None:
     """Ask again whoever has neither accepted nor refused; give up on them when the time is over."""
-    heartbeats.discount_own_pause(state, now)
+    discount_own_pause(state, now)
     claim = state.claim
     if claim is None:
         return
@@ -243,10 +252,9 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     left_out = tuple(address for address in claim.asked if members.find(address) is None)
     state.record(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out), claim.started)
     publishing.install(state, now, members, state.address, "mastership claim", because=state.latest_record)
-    publishing.begin_publishing(state, now)
-    cluster_search.begin_searching(state, now)
+    state.tell(BecameMaster())
     state.state_locked = None
-    master_confirmation.start_counting(state, now)
+    await_confirmations(state, now)
     cluster_state.thaw_after_claim(state, now)
     publishing.publish(state)
 

@@ -10,6 +10,7 @@ from quarterdeck.backend.core.causes import Evidence, MasterCause, Reason, Recor
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.effects import Halt, Happened, Reconnect, Transmit
 from quarterdeck.backend.core.events import FORM, Event, MasterChanged, MergeVerdict, Record
+from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us, pause_us
 from quarterdeck.backend.core.membership.undertakings import (
     Admission,
@@ -217,6 +218,10 @@ class Membership(Process):
             self.master = master
             self.beliefs_changed()
             self.record(now, MasterChanged(master, reason.text, reason.cause, named_by), reason.because)
+
+    def tell(self, fact: Fact) -> None:
+        """Let other chapters react to what has come about, when the present handler or reaction has ended."""
+        self.context.facts.append(fact)
 
     def send(self, to: Address, message: Message) -> None:
         """Send a message."""

@@ -48,12 +48,12 @@ PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any]
 }
 """Which handler answers which message."""
 
-PARTITION_TIMER_HANDLERS: dict[str, Callable[[MemberState, int], None]] = {
-    arrangement_request.ARRANGE: arrangement_request.on_arrange_timer,
-    table_publishing.TABLE: table_publishing.on_table_timer,
-    table_recovery.RECOVERY: table_recovery.on_recovery_timer,
-    migration_queue.MIGRATIONS: migration_queue.on_migrations_timer,
-    migration_transfer.TRANSFER: migration_transfer.on_transfer_timer,
-    graceful_shutdown.DRAIN: graceful_shutdown.on_drain_timer,
+PARTITION_TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
+    arrangement_request.ARRANGE: (arrangement_request.on_arrange_timer,),
+    table_publishing.TABLE: (table_publishing.on_table_timer,),
+    table_recovery.RECOVERY: (table_recovery.on_recovery_timer,),
+    migration_queue.MIGRATIONS: (migration_queue.on_migrations_timer,),
+    migration_transfer.TRANSFER: (migration_transfer.on_transfer_timer,),
+    graceful_shutdown.DRAIN: (graceful_shutdown.on_drain_timer,),
 }
 """Which handler answers which timer."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.effects import Effect, Transmit
+from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationService
 from quarterdeck.backend.core.properties import Settings
 
@@ -42,7 +44,7 @@ class Context:
     `stopwatch` is the outer guard of computations that might take long when live; simulated members have none.
     """
 
-    __slots__ = ("effects", "heartbeat_round", "member_configuration", "services", "stopwatch")
+    __slots__ = ("effects", "facts", "heartbeat_round", "member_configuration", "services", "stopwatch")
 
     def __init__(self, member_configuration: MemberConfiguration, stopwatch: Stopwatch | None = None) -> None:
         self.member_configuration = member_configuration
@@ -51,5 +53,7 @@ class Context:
         """Who keeps data in partitions here."""
         self.effects: list[Effect] = []
         """What the present step wants done; empty between two steps."""
+        self.facts: deque[Fact] = deque()
+        """What chapters have told, and no chapter has reacted to yet; empty between two steps, too."""
         self.heartbeat_round: Transmit | None = None
         """The messages of a round of heartbeats (chapter `heartbeats`); None when they have to be made again."""

@@ -11,7 +11,6 @@ import pytest
 
 from quarterdeck.backend.core import member
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     Command,
@@ -25,9 +24,11 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.events import ClaimAnswered, MemberAdmitted
 from quarterdeck.backend.core.membership import mastership_claim
+from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, ConflictResolution
+from quarterdeck.backend.core.membership.reactions import REACTIONS
 from quarterdeck.backend.core.membership.split_brain import merging
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import admission, publishing, readmission
@@ -175,12 +176,12 @@ def newcomers_stand_second(patch: Patch) -> None:
 
 
 def a_slave_removes_whom_it_suspects(patch: Patch) -> None:
-    def suspect_all(state: Membership, now: int, evidence: dict[Address, Evidence]) -> None:
-        known = {address: found for address, found in evidence.items() if address in state.peers}
+    def remove(state: Membership, now: int, fact: EvidenceFound) -> None:
+        known = {address: found for address, found in fact.evidence.items() if address in state.peers}
         if known and state.members is not None:
             suspicion._remove(state, now, known)
 
-    patch.setattr(suspicion, "suspect_all", suspect_all)
+    patch.setitem(REACTIONS, EvidenceFound, (remove,))
 
 
 def the_master_tells_nobody(patch: Patch) -> None:

@@ -13,8 +13,9 @@ from quarterdeck.backend.core import member
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember, SuspectMember
 from quarterdeck.backend.core.events import MemberAdmitted, Record
+from quarterdeck.backend.core.membership.facts import LinkProven
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.views import admission, present_incarnation
+from quarterdeck.backend.core.membership.views import admission
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import JoinRequest
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
@@ -130,7 +131,7 @@ def test_a_late_request_of_an_earlier_incarnation_would_be_found(monkeypatch: py
     def believe(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
         admission.on_join_request(state, now, sender, request)
         if asked := state.incarnation_checks.get(sender):
-            present_incarnation.on_reply(state, now, sender, asked.token)
+            state.tell(LinkProven(sender, request.uuid, False, asked.token))
 
     monkeypatch.setitem(member.MESSAGE_HANDLERS, JoinRequest, believe)
     found = explored(model).found

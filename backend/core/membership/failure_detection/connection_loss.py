@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
-from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, link_probes, suspicion
+from quarterdeck.backend.core.membership.facts import EvidenceFound, Installed
+from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, link_probes
 from quarterdeck.backend.core.membership.state import Membership
 
 CONNECTION = "connection:"
@@ -24,7 +25,7 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
     if peer.faults > state.settings.connection_max_faults:
         peer.faults = 0
         heartbeat_ring.add_first_hand_suspect(state, address)
-        suspicion.suspect(state, now, address, Evidence("no-connection", f"no connection ({reason})"))
+        state.tell(EvidenceFound({address: Evidence("no-connection", f"no connection ({reason})")}))
     else:
         state.timers.set(CONNECTION + address, now + state.settings.connection_monitor_interval_us)
 
@@ -37,3 +38,9 @@ def on_connection_timer(state: Membership, now: int, address: Address) -> None:
     peer = state.peers.get(address)
     if peer is not None and address not in state.suspicions:
         link_probes.probe(state, address, peer.uuid)
+
+
+def on_installed(state: Membership, now: int, fact: Installed) -> None:
+    """Nobody tries to reach those who are gone."""
+    for address in fact.gone:
+        state.timers.clear(CONNECTION + address)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, RecordId, SeparationAnswer, SeparationCause
 from quarterdeck.backend.core.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
-from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
@@ -75,7 +75,7 @@ def on_explicit_suspicion(state: Membership, now: int, sender: Address, message:
     else:
         state.record(now, ExplicitSuspicionReceived(sender, True, "", "heeded"))
         evidence = Evidence("asked", "it asked to be suspected", because=state.latest_record)
-        suspicion.suspect(state, now, sender, evidence)
+        state.tell(EvidenceFound({sender: evidence}))
 
 
 def _ignore(state: Membership, now: int, sender: Address, cause: SeparationAnswer, reason: str) -> None:

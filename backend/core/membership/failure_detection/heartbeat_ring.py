@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
+from quarterdeck.backend.core.membership.facts import EvidenceFound, Installed, LinkProven, SuspicionEnded
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_lateness, link_probes, suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
 from quarterdeck.backend.core.membership.state import Membership
@@ -71,19 +72,23 @@ def add_first_hand_suspect(state: Membership, address: Address) -> None:
         state.first_hand_suspects.add(address)
 
 
-def on_reply(state: Membership, now: int, address: Address) -> None:
+def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
     """A member that was asked, and has this one on its list, is there; if others cannot reach it, that is another matter."""
+    address, peer = fact.address, state.peers.get(fact.address)
+    if not fact.knows_us or peer is None or peer.uuid != fact.uuid:
+        return
     state.reported_silent.pop(address, None)
     if address in state.asked_silent:
         state.asked_silent.discard(address)
-        state.peers[address].detector.restart(now)
+        peer.detector.restart(now)
 
 
-def forget(state: Membership, address: Address) -> None:
-    """The incarnation at `address` is gone: nothing that was found about it is true of the next one there."""
-    state.reported_silent.pop(address, None)
-    state.asked_silent.discard(address)
-    state.first_hand_suspects.discard(address)
+def on_installed(state: Membership, now: int, fact: Installed) -> None:
+    """Nothing that was found about incarnations that are gone is true of the next ones at their addresses."""
+    for address in fact.gone:
+        state.reported_silent.pop(address, None)
+        state.asked_silent.discard(address)
+        state.first_hand_suspects.discard(address)
 
 
 def first_hand(state: Membership) -> tuple[Address, ...]:
@@ -92,7 +97,7 @@ def first_hand(state: Membership) -> tuple[Address, ...]:
     return tuple(sorted(state.first_hand_suspects & state.suspicions.keys() if told else state.suspicions))
 
 
-def report_findings(state: Membership) -> None:
+def report_findings(state: Membership, now: int) -> None:
     """Tell everybody, at each heartbeat, whom this member has found silent."""
     for address in sorted(state.first_hand_suspects):
         peer = state.peers.get(address)
@@ -104,11 +109,11 @@ def report_findings(state: Membership) -> None:
             _tell(state, report)
 
 
-def withdraw(state: Membership, address: Address, uuid: str) -> None:
+def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> None:
     """A member that this one had found silent is heard of again."""
-    if address in state.first_hand_suspects:
-        state.first_hand_suspects.discard(address)
-        _tell(state, FailureReport(address, uuid, True, ""))
+    if fact.address in state.first_hand_suspects:
+        state.first_hand_suspects.discard(fact.address)
+        _tell(state, FailureReport(fact.address, fact.uuid, True, ""))
 
 
 def on_failure_report(state: Membership, now: int, sender: Address, report: FailureReport) -> None:
@@ -127,8 +132,9 @@ def on_failure_report(state: Membership, now: int, sender: Address, report: Fail
 
 def suspect_reported_silent(state: Membership, now: int) -> None:
     """At the next heartbeat: those who have not answered this member either are suspected."""
-    reported_silent, state.reported_silent = state.reported_silent, {}
-    suspicion.suspect_all(state, now, reported_silent)
+    if state.reported_silent:
+        reported_silent, state.reported_silent = state.reported_silent, {}
+        state.tell(EvidenceFound(reported_silent))
 
 
 def _known_master(state: Membership) -> tuple[Address, ...]:

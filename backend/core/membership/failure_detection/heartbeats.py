@@ -10,15 +10,15 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.effects import Transmit
-from quarterdeck.backend.core.events import ObserverPaused
 from quarterdeck.backend.core.membership import mastership_claim
+from quarterdeck.backend.core.membership.facts import EvidenceFound, Joined
 from quarterdeck.backend.core.membership.failure_detection import (
     explicit_suspicion,
     heartbeat_lateness,
     heartbeat_ring,
-    master_confirmation,
     suspicion,
 )
+from quarterdeck.backend.core.membership.failure_detection.observer_pause import discount_own_pause
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
@@ -30,23 +30,24 @@ HEARTBEAT = "heartbeat"
 """Name of the timer of the heartbeat round."""
 
 
-def on_heartbeat_timer(state: Membership, now: int) -> None:
-    """One round: look for silent members, then send."""
+def look_for_silence(state: Membership, now: int) -> None:
+    """The beginning of each round: who is silent, who is late. Looking is of no use before nobody can be."""
     if now - state.last_round_us >= state.pause_us:
         discount_own_pause(state, now)
     state.last_round_us = now
     if now >= state.all_heard_until_us:
         _look_for_silence(state, now)
-    if state.claim is not None:
-        mastership_claim.look_at_asked(state, now)
-    if state.reported_silent:
-        heartbeat_ring.suspect_reported_silent(state, now)
-    if state.disconnections.by_reporter:
-        disconnection_reports.resolve_when_quiet(state, now)
-    if state.first_hand_suspects:
-        heartbeat_ring.report_findings(state)
+
+
+def end_round(state: Membership, now: int) -> None:
+    """The end of each round, when all has followed from what was found: heartbeats to those who are not suspected."""
     send_round(state)
     state.timers.set(HEARTBEAT, now + state.settings.heartbeat_interval_us)
+
+
+def on_joined(state: Membership, now: int, fact: Joined) -> None:
+    """The first round comes at once."""
+    end_round(state, now)
 
 
 def take_settings(state: Membership, now: int, settings: Settings) -> None:
@@ -60,24 +61,6 @@ def take_settings(state: Membership, now: int, settings: Settings) -> None:
     if due_us is not None:
         state.last_round_us = now  # the round before was timed by the old interval: no pause is to be read from it
         state.timers.set(HEARTBEAT, min(due_us, now + state.settings.heartbeat_interval_us))
-
-
-def discount_own_pause(state: Membership, now: int) -> None:
-    """If this member itself stood still, the silence that it sees is its own, and it accuses nobody (behaviour 3.8)."""
-    pause_us = now - state.last_round_us
-    if pause_us < state.pause_us:
-        return
-    state.last_round_us = now
-    state.record(now, ObserverPaused(pause_us))
-    for peer in state.peers.values():
-        peer.detector.restart(now)
-        if peer.behind_since_us:
-            peer.behind_since_us = now
-    master_confirmation.start_counting(state, now)
-    if state.claim is not None:
-        state.claim.deadline_us += pause_us
-        for asked in state.claim.watched.values():
-            asked.detector.restart(now)
 
 
 def send_round(state: Membership) -> None:
@@ -137,7 +120,9 @@ def _look_for_silence(state: Membership, now: int) -> None:
             until_us = late_us
     state.all_heard_until_us = 0 if silent else until_us
     if silent:
-        suspicion.suspect_all(state, now, heartbeat_ring.findings(state, now, silent))
+        found = heartbeat_ring.findings(state, now, silent)
+        if found:
+            state.tell(EvidenceFound(found))
 
 
 def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:

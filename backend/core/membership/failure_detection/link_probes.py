@@ -9,11 +9,10 @@ repeated with a growing delay, so they never flood a link that stays down.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring, suspicion
-from quarterdeck.backend.core.membership.split_brain import merging
+from quarterdeck.backend.core.membership.facts import LinkProven, LinksReported, Suspected
+from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import LinkProof, ProbeSchedule
-from quarterdeck.backend.core.membership.views import present_incarnation, readmission
 from quarterdeck.backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -43,22 +42,14 @@ def on_reply(state: Membership, now: int, sender: Address, reply: LinkProbeReply
     """The link to `sender` works both ways."""
     if reply.to_uuid != state.uuid:
         return
-    if reply.token:
-        present_incarnation.on_reply(state, now, sender, reply.token)
     if state.link_proof is not None and state.link_proof.missing.get(sender) == reply.uuid:
         del state.link_proof.missing[sender]
         if not state.link_proof.missing:
             _report(state, now, state.link_proof)
-    if state.search is not None:
-        readmission.on_link_proven(state, now, reply.uuid)
     peer = state.peers.get(sender)
     if peer is not None and peer.uuid == reply.uuid:
         peer.faults = 0
-        if reply.knows_you:
-            heartbeat_ring.on_reply(state, now, sender)
-        if reply.knows_you and sender in state.suspicions:
-            if suspicion.clear(state, now, sender, "probe-reply", "its reply to a probe proves the link both ways"):
-                peer.detector.restart(now)
+    state.tell(LinkProven(sender, reply.uuid, reply.knows_you, reply.token))
 
 
 def next_delay_us(state: Membership, delay_us: int) -> int:
@@ -69,10 +60,11 @@ def next_delay_us(state: Membership, delay_us: int) -> int:
 # Suspects
 
 
-def watch_suspect(state: Membership, now: int, address: Address) -> None:
-    """Begin to probe a member that has just become suspected."""
+def on_suspected(state: Membership, now: int, fact: Suspected) -> None:
+    """Begin to probe members that have just become suspected."""
     delay_us = next_delay_us(state, 0)
-    state.probing[address] = ProbeSchedule(now + delay_us, delay_us)
+    for address in fact.newly:
+        state.probing[address] = ProbeSchedule(now + delay_us, delay_us)
     _plan(state)
 
 
@@ -133,6 +125,6 @@ def _report(state: Membership, now: int, proof: LinkProof) -> None:
     state.timers.clear(PROOF)
     report = LinksReport(proof.token, tuple(proof.missing))
     if proof.asked_by == state.address:
-        merging.on_links_report(state, now, state.address, report)
+        state.tell(LinksReported(report))
     else:
         state.send(proof.asked_by, report)

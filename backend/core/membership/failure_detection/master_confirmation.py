@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
-from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, heartbeats, suspicion
+from quarterdeck.backend.core.membership.facts import EvidenceFound, Joined
+from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
+from quarterdeck.backend.core.membership.failure_detection.observer_pause import discount_own_pause
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.messages import MasterConfirmation
@@ -20,7 +22,7 @@ CONFIRMATION = "confirmation"
 
 def on_confirmation_timer(state: Membership, now: int) -> None:
     """Confirm, or look for those who have not. A master that stood still itself looks at nobody."""
-    heartbeats.discount_own_pause(state, now)
+    discount_own_pause(state, now)
     if state.is_master:
         for peer in state.peers.values():
             if peer.detector.last_heard_us > now:
@@ -32,7 +34,7 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
             if now - peer.confirmed_us >= limit_us
         }
         if silent:
-            suspicion.suspect_all(state, now, silent)
+            state.tell(EvidenceFound(silent))
     elif state.claim is None and state.master in state.peers and state.master not in state.suspicions:
         state.send(state.master, MasterConfirmation(state.metadata(), state.peers[state.master].uuid))
     state.timers.set(CONFIRMATION, now + state.settings.master_confirmation_interval_us)
@@ -53,10 +55,9 @@ def on_confirmation(state: Membership, now: int, sender: Address, confirmation: 
         explicit_suspicion.send(state, now, confirmation.about, "confirmation-of-stranger")
 
 
-def start_counting(state: Membership, now: int) -> None:
-    """Nobody is late yet: this member has just become master, or has stood still itself."""
-    for peer in state.peers.values():
-        peer.confirmed_us = now
+def on_joined(state: Membership, now: int, fact: Joined) -> None:
+    """Begin to confirm, or to look for confirmations."""
+    state.timers.set(CONFIRMATION, now + state.settings.master_confirmation_interval_us)
 
 
 def _evidence(silence_us: int) -> Evidence:

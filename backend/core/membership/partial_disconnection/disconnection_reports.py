@@ -11,7 +11,7 @@ from collections.abc import Callable
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
-from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.facts import EvidenceFound, Removed
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing, readmission
@@ -65,15 +65,15 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
     why = Evidence("disconnected", "it is disconnected from some of the members", because=state.latest_record)
     for address in remove:
         readmission.hold_back(state, now, address)
-    suspicion.suspect_all(state, now, dict.fromkeys(remove, why))
+    state.tell(EvidenceFound(dict.fromkeys(remove, why)))
 
 
-def forget(state: Membership, gone: set[Address]) -> None:
+def on_removed(state: Membership, now: int, fact: Removed) -> None:
     """Those who left neither report nor are reported."""
     reports = state.disconnections.by_reporter
     for reporter in list(reports):
-        left = tuple(address for address in reports[reporter] if address not in gone)
-        if reporter in gone or not left:
+        left = tuple(address for address in reports[reporter] if address not in fact.gone)
+        if reporter in fact.gone or not left:
             del reports[reporter]
         else:
             reports[reporter] = left

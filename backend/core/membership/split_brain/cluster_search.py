@@ -18,8 +18,8 @@ from quarterdeck.backend.core.cluster_profile import (
 )
 from quarterdeck.backend.core.events import MergeVerdict, NotMerging, SearchPlanned
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, suspicion
-from quarterdeck.backend.core.membership.split_brain import merging
+from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed, MasterNamed, MergeDecided
+from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDecision, decide_merge
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.membership.state import Membership
@@ -34,7 +34,7 @@ TOLD_WITHIN = 4
 """A search that is off by less than this part of the time between two of them is as it was told."""
 
 
-def begin_searching(state: Membership, now: int) -> None:
+def on_mastership(state: Membership, now: int, fact: BecameMaster) -> None:
     """A new master searches now and then, but not before the first delay since it joined is over."""
     settings = state.settings
     first_us = state.joined_us + settings.merge_first_run_delay_us
@@ -119,10 +119,11 @@ def explain(
         state.record(now, NotMerging(reason.text, remote, reason.cause, silent), reason.because)
 
 
-def forget(state: Membership, address: Address) -> None:
-    """What was found about the cluster of `address` is void: it has come in, and may split off again."""
-    state.verdicts.pop(address, None)
-    state.not_merging.pop(address, None)
+def on_installed(state: Membership, now: int, fact: Installed) -> None:
+    """What was found about the clusters of newcomers is void: they have come in, and may split off again."""
+    for member in fact.newcomers:
+        state.verdicts.pop(member.address, None)
+        state.not_merging.pop(member.address, None)
 
 
 def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProbe) -> None:
@@ -137,7 +138,8 @@ def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProb
     peer = state.peers.get(sender)
     if peer is not None:
         if peer.uuid == remote.uuid:
-            suspicion.suspect(state, now, sender, Evidence("leads-another-cluster", "it leads a cluster of its own"))
+            found = Evidence("leads-another-cluster", "it leads a cluster of its own")
+            state.tell(EvidenceFound({sender: found}))
         return
     remember_contact(state, now, sender)
     decision = judge(state, now, remote)
@@ -153,11 +155,12 @@ def on_answer(state: Membership, now: int, sender: Address, answer: SplitBrainAn
         return
     remember_contact(state, now, sender)
     if judge(state, now, answer.profile).decision == "local-merges":
-        merging.begin(state, now, answer.profile)
+        state.tell(MergeDecided(answer.profile))
 
 
-def on_master_named(state: Membership, now: int, sender: Address, master: Address) -> None:
+def on_master_named(state: Membership, now: int, fact: MasterNamed) -> None:
     """A member of another cluster names its master, to a member that has joined already: ask that one at once."""
+    sender, master = fact.sender, fact.master
     state.unanswered.discard(sender)
     remember_contact(state, now, master)
     if not state.is_master or state.merge is not None or _obstacle(state) is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ObstacleCause, Reason
-from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, allows_joins
+from quarterdeck.backend.core.cluster_profile import ClusterStanding, allows_joins
 from quarterdeck.backend.core.events import (
     AddressesRemembered,
     MemberMerging,
@@ -19,6 +19,13 @@ from quarterdeck.backend.core.events import (
     MergeStarted,
 )
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
+from quarterdeck.backend.core.membership.facts import (
+    LinksReported,
+    LostInMerge,
+    MergeDecided,
+    Removed,
+    StateChangeEnded,
+)
 from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
@@ -46,13 +53,13 @@ PHASE_US = 10 * SECOND_US
 # The losing master
 
 
-def begin(state: Membership, now: int, remote: ClusterProfile) -> None:
-    """Begin to merge this cluster into `remote`, unless something forbids it just now."""
+def on_merge_decided(state: Membership, now: int, fact: MergeDecided) -> None:
+    """Begin to merge this cluster into that one, unless something forbids it just now."""
     if state.merge is not None or not state.is_master or not allows_joins(state.standing.state):
         return
     if state.state_change is not None or state.admission is not None or now < state.merge_not_before_us:
         return
-    state.merge = Merge(state.next_token(), remote, now + PHASE_US, "proving")
+    state.merge = Merge(state.next_token(), fact.remote, now + PHASE_US, "proving")
     if state.settings.disconnection_heartbeats:
         _prove(state, now, state.merge)
     else:
@@ -72,13 +79,18 @@ def on_links_report(state: Membership, now: int, sender: Address, report: LinksR
         _freeze(state, now, merge)
 
 
-def on_state_changed(state: Membership, now: int, refusal: str) -> None:
+def on_own_links_reported(state: Membership, now: int, fact: LinksReported) -> None:
+    """This master has tried its own links."""
+    on_links_report(state, now, state.address, fact.report)
+
+
+def on_state_change_ended(state: Membership, now: int, fact: StateChangeEnded) -> None:
     """The freeze is done, or was refused."""
     merge = state.merge
     if merge is None or merge.phase != "freezing":
         return
-    if refusal:
-        give_up(state, now, "not-frozen", f"the cluster could not be frozen: {refusal}")
+    if fact.refusal:
+        give_up(state, now, "not-frozen", f"the cluster could not be frozen: {fact.refusal}")
         return
     _enter(state, now, merge, "offering")
     _offer(state, merge)
@@ -129,26 +141,18 @@ def on_merge_timer(state: Membership, now: int) -> None:
         give_up(state, now, "no-answer", "the other cluster does not answer any more")
 
 
-def forget(state: Membership, now: int, gone: set[Address]) -> None:
+def on_removed(state: Membership, now: int, fact: Removed | LostInMerge) -> None:
     """Those who left need not answer any more."""
     merge = state.merge
-    if merge is None or not merge.waiting & gone:
+    if merge is None or not merge.waiting & fact.gone:
         return
-    merge.waiting -= gone
+    merge.waiting -= fact.gone
     if merge.waiting:
         return
     if merge.phase == "telling":
         leave_for(state, merge.remote.address)
     elif merge.phase == "proving":
         _freeze(state, now, merge)
-
-
-def is_dissolving(state: Membership, now: int, gone: set[Address]) -> bool:
-    """Whether the cluster is dissolving: then nobody is removed any more, for no version may pass the winner's."""
-    if state.merge is None or state.merge.phase != "telling":
-        return False
-    forget(state, now, gone)
-    return True
 
 
 def give_up(state: Membership, now: int, cause: ObstacleCause, reason: str) -> None:

@@ -7,24 +7,22 @@ master never heals.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import AddressesRemembered
+from quarterdeck.backend.core.membership.facts import Installed
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.views.identity import Member
 
 
-def remember_members(state: Membership, now: int, gone: Iterable[Address], newcomers: Iterable[Member]) -> None:
+def on_installed(state: Membership, now: int, fact: Installed) -> None:
     """After a change of the list: members are remembered for as long as they are members, and from then on for a while."""
     if state.settings.address_retention_us:
-        state.remembered.update(dict.fromkeys(gone, now))
-        state.remembered.update((member.address, None) for member in newcomers)
-        left = tuple(address for address in gone if address not in state.peers)
+        state.remembered.update(dict.fromkeys(fact.gone, now))
+        state.remembered.update((member.address, None) for member in fact.newcomers)
+        left = tuple(address for address in fact.gone if address not in state.peers)
         if left:
             state.record(now, AddressesRemembered(left))
     else:
-        for address in gone:
+        for address in fact.gone:
             state.remembered.pop(address, None)
     forget_old(state, now)
 

@@ -11,6 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import MemberAdmitted
 from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.facts import AdmissionEnded, AliveConfirmed, Removed
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Admission
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing, readmission
@@ -47,14 +48,31 @@ def on_admission_timer(state: Membership, now: int) -> None:
         _answer(state, now, state.admission)
 
 
-def forget(state: Membership, now: int, gone: set[Address]) -> None:
+def on_removed(state: Membership, now: int, fact: Removed) -> None:
     """Those who left neither join nor need to acknowledge."""
     admission = state.admission
     if admission is not None:
-        for address in gone:
+        for address in fact.gone:
             admission.joiners.pop(address, None)
-        admission.waiting -= gone
+        admission.waiting -= fact.gone
         _answer_when_settled(state, now, admission)
+
+
+def on_alive_confirmed(state: Membership, now: int, fact: AliveConfirmed) -> None:
+    """Whoever had to show that it lives is looked at again, unless the other one is still there."""
+    if not present_incarnation.is_another(state, fact.address, fact.request.uuid):
+        on_join_request(state, now, fact.address, fact.request)
+
+
+def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> None:
+    """Look again at those who have asked meanwhile, for much may have changed."""
+    asking, state.asking_to_join = state.asking_to_join, {}
+    # Whoever is held back comes last: it has to prove its links to the others who come in with it.
+    for address in sorted(asking, key=lambda one: one in state.held_back):
+        if _may_join(state, now, address, asking[address]):
+            state.asking_to_join[address] = asking[address]
+    if state.asking_to_join:
+        _admit_all(state, now)
 
 
 def is_stale(state: Membership, now: int, uuid: str) -> bool:
@@ -119,7 +137,7 @@ def _answer_when_settled(state: Membership, now: int, admission: Admission) -> N
 
 
 def _answer(state: Membership, now: int, admission: Admission) -> None:
-    """Tell the joiners; then look again at those who have asked meanwhile, for much may have changed."""
+    """Tell the joiners."""
     assert state.members is not None
     state.admission = None
     state.timers.clear(ADMISSION)
@@ -129,10 +147,4 @@ def _answer(state: Membership, now: int, admission: Admission) -> None:
             now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected), admission.listed
         )
         state.send(address, FinalizeJoin(uuid, state.members, state.standing))
-    asking, state.asking_to_join = state.asking_to_join, {}
-    # Whoever is held back comes last: it has to prove its links to the others who come in with it.
-    for address in sorted(asking, key=lambda one: one in state.held_back):
-        if _may_join(state, now, address, asking[address]):
-            state.asking_to_join[address] = asking[address]
-    if state.asking_to_join:
-        _admit_all(state, now)
+    state.tell(AdmissionEnded())

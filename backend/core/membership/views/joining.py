@@ -15,12 +15,8 @@ from quarterdeck.backend.core.address import Address, numeric_order
 from quarterdeck.backend.core.causes import ListCause, Reason, UnreachableCause
 from quarterdeck.backend.core.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.failure_detection import (
-    explicit_suspicion,
-    heartbeats,
-    master_confirmation,
-)
-from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived, MasterNamed
+from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import JoinSearch
@@ -128,7 +124,7 @@ def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs)
     search = state.search
     if search is None:
         if state.joined and answer.master is not None:
-            cluster_search.on_master_named(state, now, sender, answer.master)
+            state.tell(MasterNamed(sender, answer.master))
         return
     if answer.master == state.address or answer.token != search.token:
         return
@@ -175,7 +171,7 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
         _become_member(state, now, members, sender, "joined")
         state.send(sender, MembersUpdateAck(members.version))
         if early is not None and early.members.master == members.master:
-            publishing.on_members_update(state, now, sender, early)
+            state.tell(ListReceived(sender, early))
 
 
 def request(state: Membership, now: int) -> None:
@@ -196,6 +192,11 @@ def request(state: Membership, now: int) -> None:
         search.token,
     )
     state.send(state.master, request)
+
+
+def on_held_links_proven(state: Membership, now: int, fact: HeldLinksProven) -> None:
+    """Nothing holds this joiner back any more."""
+    request(state, now)
 
 
 def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:
@@ -358,12 +359,9 @@ def _become_member(state: Membership, now: int, members: MemberList, author: Add
     state.timers.clear(JOIN)
     publishing.install(state, now, members, author, cause)
     state.joined_us = state.last_round_us = now
-    heartbeats.send_round(state)
-    state.timers.set(heartbeats.HEARTBEAT, now + state.settings.heartbeat_interval_us)
-    state.timers.set(master_confirmation.CONFIRMATION, now + state.settings.master_confirmation_interval_us)
+    state.tell(Joined())
     if state.is_master:
-        publishing.begin_publishing(state, now)
-        cluster_search.begin_searching(state, now)
+        state.tell(BecameMaster())
 
 
 def _give_up(state: Membership, now: int, search: JoinSearch) -> None:

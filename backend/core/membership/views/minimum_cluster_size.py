@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import ProtectionChanged
+from quarterdeck.backend.core.membership.facts import Installed
 from quarterdeck.backend.core.membership.state import Membership
 
 
@@ -24,7 +25,7 @@ def check_operation(state: Membership) -> None:
         )
 
 
-def update_protection(state: Membership, now: int) -> None:
+def on_installed(state: Membership, now: int, fact: Installed) -> None:
     """After a change of the list: say so when operations begin or cease to be served."""
     assert state.members is not None
     size, needed = len(state.members.members), state.settings.minimum_cluster_size

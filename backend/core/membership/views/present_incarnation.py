@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
-from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.facts import AliveConfirmed, EvidenceFound, Installed, LinkProven
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import IncarnationCheck
-from quarterdeck.backend.core.membership.views import admission
 from quarterdeck.backend.core.messages import JoinRequest, LinkProbe
 
 
@@ -40,16 +39,21 @@ def check(state: Membership, address: Address, uuid: str, request: JoinRequest |
     state.send(address, LinkProbe(state.uuid, uuid, asked.token))
 
 
-def on_reply(state: Membership, now: int, sender: Address, token: str) -> None:
+def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
     """The incarnation that was asked lives: every other one of its address is dead."""
-    asked = state.incarnation_checks.get(sender)
-    if asked is None or asked.token != token:
+    sender, asked = fact.address, state.incarnation_checks.get(fact.address)
+    if asked is None or asked.token != fact.token:
         return
     del state.incarnation_checks[sender]
     if is_another(state, sender, asked.uuid):
         state.asking_to_join.pop(sender, None)
-        suspicion.suspect(
-            state, now, sender, Evidence("new-incarnation", "a new life of the same address asks to join")
-        )
-    if asked.request is not None and not is_another(state, sender, asked.uuid):
-        admission.on_join_request(state, now, sender, asked.request)
+        found = Evidence("new-incarnation", "a new life of the same address asks to join")
+        state.tell(EvidenceFound({sender: found}))
+    if asked.request is not None:
+        state.tell(AliveConfirmed(sender, asked.request))
+
+
+def on_installed(state: Membership, now: int, fact: Installed) -> None:
+    """Whoever has come in need not be asked any more whether it lives."""
+    for member in fact.newcomers:
+        state.incarnation_checks.pop(member.address, None)

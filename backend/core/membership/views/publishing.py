@@ -7,25 +7,15 @@ the receiver itself. A lagging member is healed by the next whole list, never by
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence, ListCause, ListRejectionCause, RecordId
+from quarterdeck.backend.core.causes import Evidence, ListCause, RecordId
 from quarterdeck.backend.core.cluster_profile import allows_joins
-from quarterdeck.backend.core.events import ListInstalled, ListRejected
-from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.failure_detection import (
-    connection_loss,
-    explicit_suspicion,
-    heartbeat_ring,
-    suspicion,
-)
+from quarterdeck.backend.core.events import ListInstalled
+from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
-from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.membership.split_brain.remembered_addresses import remember_members
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import HeldBack
-from quarterdeck.backend.core.membership.views import minimum_cluster_size
-from quarterdeck.backend.core.membership.views.identity import ListMetadata, Member
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import MembersUpdate, MembersUpdateAck
+from quarterdeck.backend.core.messages import MembersUpdate
 from quarterdeck.backend.core.properties import SECOND_US
 
 PUBLISH = "publish"
@@ -58,17 +48,13 @@ def install(
         counts_us = _silence_counts_us(state, now, members, member)
         state.peers[member.address] = Peer(member.uuid, detector(state.settings, counts_us), now)
         state.missing.discard(member.address)
-        cluster_search.forget(state, member.address)
         state.held_back.pop(member.address, None)
-        state.incarnation_checks.pop(member.address, None)
     state.members = members
     state.beliefs_changed()
     installed = ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
     state.record(now, installed, because)
-    recorded = state.latest_record
-    remember_members(state, now, gone, newcomers)
-    minimum_cluster_size.update_protection(state, now)
-    return recorded
+    state.tell(Installed(tuple(gone), tuple(newcomers)))
+    return state.latest_record
 
 
 def publish(state: Membership) -> None:
@@ -92,7 +78,7 @@ def on_lagging(state: Membership, now: int, address: Address, peer: Peer, versio
     waiting_us = now - peer.behind_since_us
     if waiting_us > 2 * state.settings.max_no_heartbeat_us + state.settings.heartbeat_interval_us:
         text = f"it has not confirmed a member list for {waiting_us / SECOND_US:.1f} s"
-        suspicion.suspect(state, now, address, Evidence("no-list-confirmed", text))
+        state.tell(EvidenceFound({address: Evidence("no-list-confirmed", text)}))
     else:
         publish_to(state, address)
 
@@ -108,7 +94,7 @@ def update(state: Membership, *, wants_ack: bool = False) -> MembersUpdate:
     return MembersUpdate(state.members, wants_ack, state.standing, tuple(sorted(state.held_back)))
 
 
-def begin_publishing(state: Membership, now: int) -> None:
+def on_mastership(state: Membership, now: int, fact: BecameMaster) -> None:
     """A new master publishes its list now and then (``hazelcast.member.list.publish.interval.seconds``)."""
     state.timers.set(PUBLISH, now + state.settings.list_publish_interval_us)
 
@@ -116,35 +102,7 @@ def begin_publishing(state: Membership, now: int) -> None:
 def on_publish_timer(state: Membership, now: int) -> None:
     """The periodic publication."""
     publish(state)
-    begin_publishing(state, now)
-
-
-def on_members_update(state: Membership, now: int, sender: Address, update: MembersUpdate) -> None:
-    """A list came. Behaviour 2.3 gives the order of the checks. Another life at the master's address is not the master."""
-    mine, members = state.members, update.members
-    if mine is None:
-        if state.search is not None and sender == state.master:
-            state.search.early_update = update  # it has overtaken the answer to the join request
-        return
-    if sender != state.master or sender == state.address or not mine.holds(sender, members.master.uuid):
-        _reject(state, now, sender, members, "not-its-master", "its sender is not this member's master")
-        if state.claim is None:
-            claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
-            explicit_suspicion.send(state, now, claimed, "foreign-list", because=state.latest_record)
-        return
-    if not members.holds(state.address, state.uuid):
-        _reject(state, now, sender, members, "without-this-member", "it does not hold this member")
-        return
-    suspicion.clear(state, now, sender, "list-received", "it sent a member list as master")
-    if members.version >= mine.version:
-        state.held_back = dict.fromkeys(update.held_back, HeldBack(now))
-    if members.version > mine.version:
-        install(state, now, members, sender, "published")
-    cluster_state.adopt(
-        state, now, update.standing, "list", "the master's list says so", new_lineage=members.lineage != mine.lineage
-    )
-    if update.wants_ack:
-        state.send(sender, MembersUpdateAck(state.members.version if state.members else 0))
+    state.timers.set(PUBLISH, now + state.settings.list_publish_interval_us)
 
 
 def _differences(state: Membership, members: MemberList) -> tuple[list[Address], list[Member]]:
@@ -178,13 +136,5 @@ def _remove_peer(state: Membership, now: int, address: Address) -> None:
     state.left[peer.uuid] = now
     state.suspicions.pop(address, None)
     state.probing.pop(address, None)
-    heartbeat_ring.forget(state, address)
-    state.timers.clear(connection_loss.CONNECTION + address)
     if not allows_joins(state.standing.state):
         state.missing.add(address)
-
-
-def _reject(
-    state: Membership, now: int, sender: Address, members: MemberList, cause: ListRejectionCause, reason: str
-) -> None:
-    state.record(now, ListRejected(members.version, sender, reason, cause))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinDelayed, MemberHeldBack
+from quarterdeck.backend.core.membership.facts import HeldLinksProven, LinkProven
 from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import HeldBack, HeldJoin
-from quarterdeck.backend.core.membership.views import joining
 from quarterdeck.backend.core.messages import JoinHeld, JoinRequest
 
 SILENT_ROUNDS = 3
@@ -87,10 +87,10 @@ def on_join_held(state: Membership, now: int, sender: Address, held: JoinHeld) -
             link_probes.probe(state, address, uuid)
 
 
-def on_link_proven(state: Membership, now: int, uuid: str) -> None:
+def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
     """A link is proven; ask the master again when it was the last one."""
     held = state.search.held if state.search else None
-    if held is not None and held.missing.pop(uuid, None) is not None:
-        held.proven.add(uuid)
+    if held is not None and held.missing.pop(fact.uuid, None) is not None:
+        held.proven.add(fact.uuid)
         if not held.missing:
-            joining.request(state, now)
+            state.tell(HeldLinksProven())

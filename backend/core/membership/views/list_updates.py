@@ -1,0 +1,59 @@
+"""A member list comes from another member (seed 000, Membership Update Process): which lists are installed, and which are not.
+
+Everybody installs what its master sends, if it is newer than what it has and holds the receiver itself. A lagging member is
+healed by the next whole list, never by replaying the versions it missed.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import ListRejectionCause
+from quarterdeck.backend.core.events import ListRejected
+from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.facts import ListReceived
+from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, suspicion
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import HeldBack
+from quarterdeck.backend.core.membership.views import publishing
+from quarterdeck.backend.core.membership.views.identity import ListMetadata
+from quarterdeck.backend.core.membership.views.member_list import MemberList
+from quarterdeck.backend.core.messages import MembersUpdate, MembersUpdateAck
+
+
+def on_members_update(state: Membership, now: int, sender: Address, update: MembersUpdate) -> None:
+    """A list came. Behaviour 2.3 gives the order of the checks. Another life at the master's address is not the master."""
+    mine, members = state.members, update.members
+    if mine is None:
+        if state.search is not None and sender == state.master:
+            state.search.early_update = update  # it has overtaken the answer to the join request
+        return
+    if sender != state.master or sender == state.address or not mine.holds(sender, members.master.uuid):
+        _reject(state, now, sender, members, "not-its-master", "its sender is not this member's master")
+        if state.claim is None:
+            claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
+            explicit_suspicion.send(state, now, claimed, "foreign-list", because=state.latest_record)
+        return
+    if not members.holds(state.address, state.uuid):
+        _reject(state, now, sender, members, "without-this-member", "it does not hold this member")
+        return
+    suspicion.clear(state, now, sender, "list-received", "it sent a member list as master")
+    if members.version >= mine.version:
+        state.held_back = dict.fromkeys(update.held_back, HeldBack(now))
+    if members.version > mine.version:
+        publishing.install(state, now, members, sender, "published")
+    cluster_state.adopt(
+        state, now, update.standing, "list", "the master's list says so", new_lineage=members.lineage != mine.lineage
+    )
+    if update.wants_ack:
+        state.send(sender, MembersUpdateAck(state.members.version if state.members else 0))
+
+
+def on_list_received(state: Membership, now: int, fact: ListReceived) -> None:
+    """Now that this member has joined, the list that came early can be judged."""
+    on_members_update(state, now, fact.sender, fact.update)
+
+
+def _reject(
+    state: Membership, now: int, sender: Address, members: MemberList, cause: ListRejectionCause, reason: str
+) -> None:
+    state.record(now, ListRejected(members.version, sender, reason, cause))
