@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import structs
 
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
 from quarterdeck.backend.pipeline.judging.group_judge import MAX_QUARANTINED, judge_group
@@ -59,16 +60,17 @@ def audit(
     master: str = "",
     remote: str = "",
     bound_us: int | None = None,
+    log_options: LogOptions | None = None,
     then: Then | None = None,
 ) -> AuditResult:
     """Check what is at `paths`: journals (roots, directories of runs, single files), or logs; events that stand twice count once.
 
-    `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. With `out_dir` the tables
-    `views`, `suspicions` and `findings` are written there as Parquet, partitioned by run, replacing those of an earlier audit,
-    all of them or none. `then` is called with the result and the lines that were judged, while Spark has them. Spark is
-    started for either of these, for what is great, and where a `master` or a `remote` is named. Raises
-    `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable` before anything
-    is changed, and `OSError` for what cannot be read or written.
+    `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what logs
+    do not tell. With `out_dir` the tables `views`, `suspicions` and `findings` are written there as Parquet, partitioned by
+    run, replacing those of an earlier audit, all of them or none. `then` is called with the result and the lines that were
+    judged, while Spark has them. Spark is started for either of these, for what is great, and where a `master` or a `remote`
+    is named. Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `PipelineMissing`, `JavaMissing` or
+    `SparkUnreachable` before anything is changed, and `OSError` for what cannot be read or written.
     """
     if out_dir is not None:
         _check_output(out_dir)
@@ -81,7 +83,7 @@ def audit(
         spark = None
         if wants_tables or master or remote or found.size_bytes > IN_PROCESS_BYTES:
             spark = stack.enter_context(_session(found, master, remote, wants_tables=wants_tables))
-        verdict = _verdict(found, question, spark)
+        verdict = _verdict(found, question, spark, log_options)
         findings = by_weight(
             [linked(one, found.replayable_path(one.run)) for run in verdict.runs for one in run.findings]
         )
@@ -89,7 +91,7 @@ def audit(
         if spark is not None and wants_tables:
             from quarterdeck.backend.pipeline import audit_lines
 
-            lines = stack.enter_context(audit_lines.reading(spark, found))
+            lines = stack.enter_context(audit_lines.reading(spark, found, log_options))
             if out_dir is not None:
                 _write_tables(_tables(lines.events(), findings), out_dir)
             if then is not None:
@@ -146,9 +148,13 @@ def _result(
 # The verdict, here or on Spark
 
 
-def _verdict(found: AuditInput, question: Question, spark: SparkSession | None) -> WholeVerdict:
-    if found.kind == "logs":
-        return _of_logs(found, question) if spark is None else _of_logs_on_spark(found, question, spark)
+def _verdict(
+    found: AuditInput, question: Question, spark: SparkSession | None, log_options: LogOptions | None
+) -> WholeVerdict:
+    if found.kind == "logs" and spark is None:
+        return _of_logs(found, question, log_options)
+    if found.kind == "logs" and spark is not None:
+        return _of_logs_on_spark(found, question, spark, log_options)
     if spark is None:
         return judge_whole(
             groups_of(found), lambda groups: ((n, judge_group(one, question)) for n, one in enumerate(groups))
@@ -158,15 +164,17 @@ def _verdict(found: AuditInput, question: Question, spark: SparkSession | None) 
     return judge_whole(groups_of(found), lambda groups: judge_on_spark(spark, groups, question))
 
 
-def _of_logs(found: AuditInput, question: Question) -> WholeVerdict:
-    told = read_logs(found.read)
+def _of_logs(found: AuditInput, question: Question, options: LogOptions | None) -> WholeVerdict:
+    told = read_logs(found.read, options)
     problems = [QuarantinedLine(str(one.file), one.text, one.reason, one.line) for one in told.quarantine]
     lines = sum(lines for kinds in told.counts.values() for _, lines in kinds.values())
     verdicts = judge_log_records(told.records, question)
     return structs.replace(_of_log_runs(verdicts, problems, lines, len(problems)), stories=told.stories)
 
 
-def _of_logs_on_spark(found: AuditInput, question: Question, spark: SparkSession) -> WholeVerdict:
+def _of_logs_on_spark(
+    found: AuditInput, question: Question, spark: SparkSession, options: LogOptions | None
+) -> WholeVerdict:
     from pyspark.sql import functions as F
 
     from quarterdeck.backend.pipeline.judging.spark_judge import judge_logs_on_spark
@@ -174,7 +182,7 @@ def _of_logs_on_spark(found: AuditInput, question: Question, spark: SparkSession
     from quarterdeck.backend.pipeline.spark.tuning import tuned
 
     with tuned(spark, found.size_bytes):
-        logs = read_product_logs(spark, found.read)
+        logs = read_product_logs(spark, found.read, options)
         try:
             lines = logs.coverage.agg(F.sum("lines").alias("lines")).collect()[0].lines or 0
             first = logs.quarantine.orderBy("file", "line").limit(MAX_QUARANTINED).collect()
@@ -189,6 +197,8 @@ def _of_logs_on_spark(found: AuditInput, question: Question, spark: SparkSession
 def _of_log_runs(
     runs: Sequence[RunVerdict], problems: Sequence[QuarantinedLine], lines: int, quarantined: int
 ) -> WholeVerdict:
+    if not runs:
+        raise NoLogs(f"none of the {lines} lines is understood as what a member of a Hazelcast cluster logs")
     counts = {"lines": lines, "duplicates": 0, "quarantined": quarantined, "contradicting": 0}
     return together(runs, counts, problems)
 

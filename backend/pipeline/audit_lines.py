@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.logs.log_tables import read_product_logs
 from quarterdeck.backend.pipeline.schemas import RECORD
@@ -32,14 +33,14 @@ class InputLines:
 
 
 @contextmanager
-def reading(spark: SparkSession, source: AuditInput) -> Iterator[InputLines]:
+def reading(spark: SparkSession, source: AuditInput, log_options: LogOptions | None = None) -> Iterator[InputLines]:
     """The lines of `source`, which Spark keeps and is tuned for as long as the block lasts.
 
     Raises `OSError` for what cannot be read.
     """
     with tuned(spark, source.size_bytes):
         if source.kind == "logs":
-            logs = read_product_logs(spark, source.read)
+            logs = read_product_logs(spark, source.read, log_options)
             lines = logs.lines.select(
                 "raw",
                 F.lit("").alias("file"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from quarterdeck.backend.hazelcast.logs.clock_alignment import AlignedClock, ClockReading, align_clocks
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import SplitCounts
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, parse_time, to_utc
 from quarterdeck.backend.hazelcast.logs.split_parser import (
@@ -46,7 +47,7 @@ class LogSet:
 
     def __init__(self, summaries: Sequence[SplitSummary], options: LogOptions) -> None:
         self._options = options
-        self._zone = zone_of(options) or UTC
+        zone_of(options)  # one that is wrong is an error here, not later
         self._first_day_us = _first_day_us(options)
         self._offsets: dict[tuple[str, int], SplitOffset] = {}
         self._highs: dict[tuple[str, int, str, str], int] = {}
@@ -54,23 +55,28 @@ class LogSet:
         self._file_us: dict[str, int] = {}
         self._run_us: dict[str, int] = {}
         self._run_ended_us: dict[str, int] = {}
+        self._ahead_us: dict[str, int] = {}
+        self._clocks: dict[str, dict[str, ClockReading]] = {}
+        self.aligned_clocks: list[AlignedClock] = []
         by_file: dict[str, list[SplitSummary]] = {}
         for summary in sorted(summaries, key=lambda one: (one.file, one.index)):
             by_file.setdefault(summary.file, []).append(summary)
         for file, parts in by_file.items():
             self._add_file(file, parts)
+        self._align()
 
     def _add_file(self, file: str, parts: list[SplitSummary]) -> None:
         day = LogTime(0)
         counts = [SplitCounts(part.lines, part.first_dateless, part.last_dateless) for part in parts]
-        local_us = parts[0].modified_us - (to_utc(day, self._zone, None) - day.us)
+        zone = zone_of(self._options, file) or UTC
+        local_us = parts[0].modified_us - (to_utc(day, zone, None) - day.us)
         for part, offset in zip(parts, split_offsets(counts, self._first_day_us, local_us), strict=True):
             self._offsets[file, part.index] = offset
         firsts: list[int] = []
         streams: dict[str, StreamState] = {}
         for part in parts:
             if part.first_dateless is not None:
-                firsts.append(self._dated(part.first_dateless, self._offsets[file, part.index]))
+                firsts.append(self._dated(file, part.first_dateless, self._offsets[file, part.index]))
             for stream, state in part.streams.items():
                 known = streams.setdefault(stream, StreamState())
                 for member, last_us in known.lasts_us.items():
@@ -78,19 +84,48 @@ class LogSet:
                 known.add(state)
         firsts += [state.first_us for state in streams.values() if state.first_us is not None]
         self._file_us[file] = min(firsts, default=0)
-        run = self.run_of(file)
-        self._run_us[run] = min(self._run_us.get(run, self._file_us[file]), self._file_us[file])
-        lasts = [last_us for state in streams.values() for last_us in state.lasts_us.values()]
-        self._run_ended_us[run] = max(self._run_ended_us.get(run, 0), *lasts, 0)
         whole = StreamState()
         for stream, state in streams.items():
             self._members[file, stream] = state.only_name
             whole.add(state)
         nobody = not whole.members and not whole.self_addresses
         self._members[file, None] = _label(file) if nobody else whole.only_name
+        self._read_clock(file, parts, whole)
 
-    def _dated(self, us: int, offset: SplitOffset) -> int:
-        return to_utc(LogTime(us + offset.dateless_us), self._zone, None)
+    def _read_clock(self, file: str, parts: list[SplitSummary], whole: StreamState) -> None:
+        reading = self._clocks.setdefault(self.run_of(file), {}).setdefault(self._clock_of(file), ClockReading())
+        reading.zoned |= whole.zoned
+        last_us = max(whole.lasts_us.values(), default=None)
+        for us in (whole.first_us, last_us):
+            if us is not None:
+                reading.first_us = us if reading.first_us is None else min(reading.first_us, us)
+                reading.last_us = us if reading.last_us is None else max(reading.last_us, us)
+        for part in parts:
+            for state in part.streams.values():
+                for name, (us, number) in state.lists.items():
+                    seen = (us, file, self.line_number(file, part.index, number))
+                    reading.lists[name] = min(seen, reading.lists.get(name, seen))
+
+    def _clock_of(self, file: str) -> str:
+        """Whose clock wrote the times of a file: that of its member, or of all who speak there."""
+        return self._members[file, None] or file
+
+    def _align(self) -> None:
+        """Put the times of a run on one clock, and find when each run begins and ends."""
+        for run, readings in self._clocks.items():
+            self.aligned_clocks += align_clocks(run, readings)
+        ahead = {(one.run, one.member): one.ahead_us or 0 for one in self.aligned_clocks}
+        for file, us in self._file_us.items():
+            run = self.run_of(file)
+            self._ahead_us[file] = ahead.get((run, self._clock_of(file)), 0)
+            self._file_us[file] = us = us - self._ahead_us[file]
+            self._run_us[run] = min(self._run_us.get(run, us), us)
+        for run, readings in self._clocks.items():
+            lasts = [one.last_us - ahead.get((run, member), 0) for member, one in readings.items() if one.last_us]
+            self._run_ended_us[run] = max(lasts, default=0)
+
+    def _dated(self, file: str, us: int, offset: SplitOffset) -> int:
+        return to_utc(LogTime(us + offset.dateless_us), zone_of(self._options, file) or UTC, None)
 
     def run_of(self, file: str) -> str:
         """The run to which the messages of a file belong."""
@@ -114,13 +149,15 @@ class LogSet:
         if not member:
             return None
         if message.dateless:
-            utc = at = self._dated(message.utc, self._offsets[file, index])
+            utc = at = self._dated(file, message.utc, self._offsets[file, index])
         else:
             utc, at = (
                 message.utc,
                 max(message.high, self._highs.get((file, index, message.stream, message.member), message.high)),
             )
         run, began = self.run_of(file), self._file_us[file]
+        ahead_us = self._ahead_us.get(file, 0)
+        utc, at = utc - ahead_us, at - ahead_us
         line = self.line_number(file, index, message.number)
         return MemberMessage(
             run, member, at, utc, began, file, message.offset, message.logger, message.text, message.thread, line

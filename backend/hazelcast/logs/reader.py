@@ -99,5 +99,5 @@ def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_by
     quarantine.sort(key=lambda aside: (aside.file, aside.line))
     told = list(tell_messages(sorted(placed, key=in_order), whole))
     records = sorted((one for message in told for one in message.records), key=lambda one: (one.run, one.member))
-    stories = tuple(stories_of(told, whole.run_ended_us))
+    stories = tuple(stories_of(told, whole))
     return LogRecords(records, quarantine, dict(total_counts(summaries)), stories)

@@ -7,26 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import tzinfo
+from pathlib import Path
 
 from msgspec import Struct, field
 
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split, SplitCounts, read_split
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, Split, SplitCounts, read_split
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import zone_named
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, NoEvent
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import PRODUCT_LOGGERS
 
+NOTHING_UNDERSTOOD = "nothing in this file is what a member of a cluster logs"
 UNRECOGNISED = "the product says something that is not known here"
 TIMELESS = "no time is known for it"
 _MAX_NAMES = 4
+_MAX_LISTS = 256
+"""Member lists of a stream, in one split, whose times are compared with those of others."""
 
 
 class LogOptions(Struct, frozen=True):
     """What the logs do not tell.
 
     `run`: the name of the run; without it each directory is one. `zone`: of times without one (IANA name or ``+02:00``); without
-    it, it is concluded from when a container engine or syslog got the line, or held to be UTC.
+    it, it is concluded from when a container engine or syslog got the line, or held to be UTC. For some files only:
+    ``h4.log=+02:00,h5.log=Asia/Kolkata``.
     `date`: ``2026-11-21``, the day of the first message in files whose times have no date; without it the last message is of the
     day on which the file was last written.
     """
@@ -69,6 +74,10 @@ class StreamState(Struct):
     first_us: int | None = None
     lasts_us: dict[str, int] = field(default_factory=dict)
     """The latest time of each member."""
+    zoned: bool = False
+    """Some of its times have a zone."""
+    lists: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By what names a member list in the whole cluster, when it was first logged here, and the number of the line."""
 
     @property
     def only_name(self) -> str | None:
@@ -77,7 +86,8 @@ class StreamState(Struct):
         return names[0] if len(names) == 1 else None
 
     def add(self, more: StreamState) -> None:
-        """Take in what another split tells of the stream."""
+        """Take in what another split tells of the stream, but for `lists`, whose lines are those of a split."""
+        self.zoned |= more.zoned
         self.members += [name for name in more.members if name not in self.members]
         self.self_addresses += [name for name in more.self_addresses if name not in self.self_addresses]
         if more.first_us is not None:
@@ -111,10 +121,12 @@ def parse_split(split: Split, options: LogOptions) -> Iterator[EventMessage | Qu
     """
     counts = SplitCounts()
     summary = SplitSummary(split.file, split.index, split.modified_us)
-    for found in read_split(split, zone_of(options), counts):
+    is_quarantined = False
+    for found in read_split(split, zone_of(options, split.file), counts):
         if not isinstance(found, Message):
             summary.count("quarantined" if found.reason else "blank", found.lines)
             if found.reason:
+                is_quarantined = True
                 yield QuarantinedMessage(found.number, found.text, found.reason)
         elif not (found.ours or found.logger in PRODUCT_LOGGERS):
             summary.count("foreign", found.lines)
@@ -122,12 +134,21 @@ def parse_split(split: Split, options: LogOptions) -> Iterator[EventMessage | Qu
             yield from _parse_message(found, summary)
     summary.lines = counts.lines
     summary.first_dateless, summary.last_dateless = counts.first_dateless, counts.last_dateless
+    is_whole = split.start == 0 and split.end == ENDLESS
+    if is_whole and not is_quarantined and not summary.counts.keys() - {"blank", "foreign"}:
+        yield QuarantinedMessage(0, "", NOTHING_UNDERSTOOD)
     yield summary
 
 
-def zone_of(options: LogOptions) -> tzinfo | None:
-    """The zone of times that name none, if it is given. Raises `ValueError` for one that is wrong."""
-    return zone_named(options.zone) if options.zone else None
+def zone_of(options: LogOptions, file: str = "") -> tzinfo | None:
+    """The zone of times in `file` that name none, if it is given. Raises `ValueError` for one that is wrong."""
+    zone = None
+    for part in options.zone.split(",") if options.zone else []:
+        name, is_of_file, zone_name = part.strip().rpartition("=")
+        given = zone_named(zone_name)
+        if not is_of_file or Path(file).name == name:
+            zone = given
+    return zone
 
 
 def _parse_message(message: Message, summary: SplitSummary) -> Iterator[EventMessage | QuarantinedMessage]:
@@ -137,6 +158,7 @@ def _parse_message(message: Message, summary: SplitSummary) -> Iterator[EventMes
     if member and member not in state.members and len(state.members) < _MAX_NAMES:
         state.members.append(member)
     if message.utc is not None and not message.dateless:
+        state.zoned |= message.zoned
         state.first_us = message.utc if state.first_us is None else min(state.first_us, message.utc)
         state.lasts_us[member] = max(state.lasts_us.get(member, message.utc), message.utc)
     if matched is None:
@@ -153,6 +175,9 @@ def _parse_message(message: Message, summary: SplitSummary) -> Iterator[EventMes
         return
     summary.count(matched.subject, message.lines)
     if isinstance(parsed, LoggedMemberList):
+        if parsed.version is not None and not message.dateless and len(state.lists) < _MAX_LISTS:
+            name = f"{parsed.members[0].uuid}/{parsed.version}/{len(parsed.members)}"
+            state.lists.setdefault(name, (message.utc, message.number))
         for self_named in (member.address for member in parsed.members if member.this):
             if self_named not in state.self_addresses and len(state.self_addresses) < _MAX_NAMES:
                 state.self_addresses.append(self_named)

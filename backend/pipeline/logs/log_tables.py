@@ -212,7 +212,7 @@ def _make_records(log_set: LogSet) -> Any:
 def _tell_stories(log_set: LogSet) -> Any:
     def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         placed = (MemberMessage(*row) for row in _columns(batches, *_PLACED.names))
-        stories = stories_of(tell_messages(placed, log_set), log_set.run_ended_us)
+        stories = stories_of(tell_messages(placed, log_set), log_set)
         yield from _batches(((msgspec.json.encode(story).decode(),) for story in stories), _RAW)
 
     return tell

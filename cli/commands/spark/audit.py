@@ -42,6 +42,9 @@ def audit(
     ] = None,
     master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; by default this machine.")] = "",
     remote: Annotated[str, typer.Option(metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")] = "",
+    zone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Of times in logs that name none: Europe/Athens, +02:00, h4.log=+02:00.")
+    ] = "",
     fail_on: Annotated[
         FailOn, typer.Option(help="Exit with 1 for violations only, or also for observations in members' logs.")
     ] = FailOn.VIOLATION,
@@ -52,6 +55,7 @@ def audit(
     import msgspec
 
     from quarterdeck.backend.hazelcast.logs.reader import NoLogs
+    from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions, zone_of
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline import audit as pipeline
     from quarterdeck.backend.pipeline.rules.names import UnknownRule
@@ -59,6 +63,9 @@ def audit(
 
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
+    log_options = LogOptions(zone=zone)
+    with failing_as(ExitCode.BAD_INPUT, ValueError):
+        zone_of(log_options)
     names = [name.strip() for name in rules.split(",") if name.strip()]
     bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, PipelineMissing, OSError)
     with (
@@ -74,6 +81,7 @@ def audit(
             master=master,
             remote=remote,
             bound_us=None if bound is None else round(bound * 1_000_000),
+            log_options=log_options,
             then=write_report,
         )
     if output.is_flat:

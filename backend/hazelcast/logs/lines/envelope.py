@@ -135,7 +135,7 @@ def _unescaped(text: str) -> str:
 def _unwrap_json(text: str) -> EnvelopedLine:
     """One JSON object: the json-file of a container engine, or a logging library's own JSON layout."""
     try:
-        fields = json.loads(text)
+        fields = json.loads(text.rstrip(" ,]") if text[-1:] in ",]" else text)
     except (ValueError, RecursionError):
         return EnvelopedLine(text)
     message = _first(fields, _MESSAGE_KEYS) if isinstance(fields, dict) else None

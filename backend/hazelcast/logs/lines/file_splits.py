@@ -7,12 +7,14 @@ lies within the range.
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
     LOOK_BACK_BYTES,
@@ -26,11 +28,19 @@ from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
 MAX_LINE_BYTES = 1 << 20
 """Bytes of one line that are read; the rest of it is passed over."""
 ENDLESS = 1 << 62
+TORN = "the packed file is torn here; what follows is not there"
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LOOKED_AT = 64
+_LOOKED_AT_LEAST = 8
+"""How many bytes at the beginning of a file, and how many characters at least, tell its encoding."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """The bytes from `start` to before `end` of a file. A compressed file is one split, and its bytes are the unpacked ones."""
+    """The bytes from `start` to before `end` of a file.
+
+    A packed file is one split, and so is one of UTF-16; its bytes are the unpacked ones, as UTF-8.
+    """
 
     file: str
     index: int
@@ -54,7 +64,7 @@ def plan_splits(files: Iterable[Path], bytes_each: int) -> list[Split]:
     for file in files:
         seen = file.stat()
         modified_us = seen.st_mtime_ns // 1000
-        if file.suffix == ".gz":
+        if file.suffix == ".gz" or _encoding_of(str(file)):
             splits.append(Split(str(file), 0, 0, ENDLESS, modified_us))
             continue
         starts = range(0, max(1, seen.st_size), bytes_each)
@@ -85,6 +95,9 @@ def _found(
     number = 0
     began = max(0, split.start - LOOK_BACK_BYTES)
     for offset, line in _lines(source, began):
+        if line is None:
+            yield UnassignedLine(offset, number, "", TORN, lines=0)
+            break
         if offset >= split.end:
             own = [place for place in assembly.open_offsets() if split.start <= place < split.end]
             if not own or offset - max(own) > MAX_MESSAGE_BYTES:
@@ -97,16 +110,28 @@ def _found(
     yield from assembly.end()
 
 
-def _lines(source: BinaryIO, began: int) -> Iterator[tuple[int, bytes]]:
-    """The lines of `source` with the offset of each, from the first that begins at `began` or later."""
+def _lines(source: BinaryIO, began: int) -> Iterator[tuple[int, bytes | None]]:
+    """The lines of `source` with the offset of each, from the first that begins at `began` or later.
+
+    None for a line: the source is packed and torn there.
+    """
     offset = began
     if began:
         source.seek(began - 1)
         offset = began - 1 + _passed_over(source)
-    while line := source.readline(MAX_LINE_BYTES):
-        length = len(line)
-        if length == MAX_LINE_BYTES and not line.endswith(b"\n"):
-            length += _passed_over(source)
+    while True:
+        try:
+            line = source.readline(MAX_LINE_BYTES)
+            length = len(line)
+            if length == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                length += _passed_over(source)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            if not offset:
+                raise
+            yield offset, None
+            return
+        if not line:
+            return
         yield offset, line
         offset += length
 
@@ -122,6 +147,30 @@ def _passed_over(source: BinaryIO) -> int:
 
 
 def _opened(file: str) -> BinaryIO:
+    source = _unpacked(file)
+    encoding = _encoding_of(file)
+    if encoding:
+        return cast(BinaryIO, codecs.EncodedFile(source, "utf-8", encoding, errors="replace"))
+    return source
+
+
+def _unpacked(file: str) -> BinaryIO:
     if file.endswith(".gz"):
         return gzip.open(file, "rb")  # type: ignore[return-value]  # a GzipFile reads like any binary file
     return Path(file).open("rb")
+
+
+def _encoding_of(file: str) -> str:
+    """UTF-16 in its kinds where a file is written in it; else empty. Windows PowerShell writes whatever it redirects so."""
+    try:
+        with _unpacked(file) as source:
+            head = source.read(_LOOKED_AT)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return ""
+    high, low = head[2::2], head[3::2]
+    if len(low) < _LOOKED_AT_LEAST:
+        return ""
+    for zeros, encoding in ((low, "utf-16-le"), (high, "utf-16-be")):
+        if zeros.count(0) > len(zeros) * 3 // 4:
+            return "utf-16" if head[:2] in _BYTE_ORDER_MARKS else encoding
+    return ""

@@ -50,6 +50,8 @@ class Message:
     text: str
     """The message, then its further lines."""
     thread: str = ""
+    zoned: bool = False
+    """Its zone is known: from the line, from what carried it, or because it was given."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,19 @@ class _PartialLine:
     size: int
 
 
+@dataclass(slots=True)
+class _PrintedJson:
+    """An object of JSON that goes over many lines, as people print it."""
+
+    offset: int
+    number: int
+    lines: list[str]
+
+
+_JSON_OPENS = frozenset(("{", "[{", "[ {", ",{", ", {", "[\ufeff{", "\ufeff{"))
+MAX_JSON_BYTES = 1 << 17
+"""An object that is longer is none."""
+
 NO_HEAD = "no message before it that it could go on with"
 
 
@@ -96,6 +111,7 @@ class MessageAssembler:
         self._clock = clock
         self._open: dict[str, _OpenMessage] = {}
         self._pieces: dict[str, _PartialLine] = {}
+        self._json: _PrintedJson | None = None
         self._last_wrapped: tuple[int, str] | None = None
         self._midnights = 0
         self._time_of_day: int | None = None
@@ -103,10 +119,38 @@ class MessageAssembler:
 
     def open_offsets(self) -> list[int]:
         """Where the messages and the cut lines begin that are still open."""
-        return [one.offset for one in self._open.values()] + [one.offset for one in self._pieces.values()]
+        printed = [self._json.offset] if self._json else []
+        return printed + [one.offset for part in (self._open, self._pieces) for one in part.values()]
 
     def take(self, offset: int, number: int, line: str) -> Iterator[Message | UnassignedLine]:
         """The line at byte `offset`, `number` lines behind the first of this reading."""
+        printed = self._json
+        if line.strip() in _JSON_OPENS:
+            yield from self._not_json()
+            self._json = _PrintedJson(offset, number, [line])
+            return
+        if printed is None:
+            yield from self._line(offset, number, line, 1)
+            return
+        printed.lines.append(line)
+        if is_end_of_object(line, printed.lines[0]):
+            self._json = None
+            whole = " ".join(one.strip() for one in printed.lines)
+            yield from self._line(printed.offset, printed.number, whole.lstrip("[, "), len(printed.lines))
+        elif offset - printed.offset > MAX_JSON_BYTES:
+            yield from self._not_json()
+
+    def _not_json(self) -> Iterator[Message | UnassignedLine]:
+        """What began like an object of JSON is none: its lines are lines like others."""
+        printed, self._json = self._json, None
+        if printed is not None:
+            offset = printed.offset
+            for place, line in enumerate(printed.lines):
+                number = printed.number + place if printed.number >= 0 else -1
+                yield from self._line(offset, number, line, 1)
+                offset += len(line.encode())
+
+    def _line(self, offset: int, number: int, line: str, count: int) -> Iterator[Message | UnassignedLine]:
         carried = strip_envelope(line)
         stream = carried.stream
         if carried.wrapped:
@@ -120,7 +164,7 @@ class MessageAssembler:
             yield from self._joined(stream, pieces)
             pieces = None
         if pieces is None and not carried.partial:
-            yield from self._whole_line(stream, offset, number, carried, 1)
+            yield from self._whole_line(stream, offset, number, carried, count)
             return
         if pieces is None:
             self._pieces[stream] = pieces = _PartialLine(offset, number, carried, [], 0)
@@ -136,6 +180,7 @@ class MessageAssembler:
 
     def end(self) -> Iterator[Message | UnassignedLine]:
         """What is still open when nothing more comes."""
+        yield from self._not_json()
         for stream, pieces in sorted(self._pieces.items(), key=lambda item: item[1].offset):
             yield from self._joined(stream, pieces)
         for one_stream in sorted(self._open, key=lambda name: self._open[name].offset):
@@ -182,8 +227,12 @@ class MessageAssembler:
         text = "\n".join((head.message, *one.rest)) if one.rest else head.message
         return Message(
             one.offset, one.number, stream, one.lines, utc, dateless, head.ours, head.member, head.logger, text,
-            head.thread,
+            head.thread, self._is_zoned(one),
         )  # fmt: skip
+
+    def _is_zoned(self, one: _OpenMessage) -> bool:
+        stamps = (one.head.stamp, one.collected)
+        return self._clock.zone is not None or any(stamp is not None and stamp.zoned for stamp in stamps)
 
     def _utc(
         self, stream: str, offset: int, stamp: LogTime | None, collected: LogTime | None
@@ -209,6 +258,12 @@ class MessageAssembler:
             utc = to_utc(stamp, self._clock.zone, known)
         self._last_times[stream] = (offset, utc, dateless)
         return utc, dateless
+
+
+def is_end_of_object(line: str, first: str) -> bool:
+    """Whether `line` closes the object that `first` opened: it begins with its brace, no deeper than that one."""
+    text = line.lstrip()
+    return text[:1] == "}" and len(line) - len(text) <= len(first) - len(first.lstrip())
 
 
 def _keep(one: _OpenMessage, text: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
 
+from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
 from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation, ObservationKind, Observer
@@ -14,6 +15,7 @@ from quarterdeck.backend.hazelcast.logs.observations.partitions import Migration
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
 from quarterdeck.backend.hazelcast.logs.observations.separation import Separation
 from quarterdeck.backend.hazelcast.logs.observations.suspicion import LastingSuspicion, MutualSuspicion
+from quarterdeck.backend.hazelcast.logs.observations.zones import zone_observation
 from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
 
 IN_HEADLINE = 6
@@ -51,22 +53,27 @@ class StoryTeller:
         for observer in self._observers:
             observer.take(told)
 
-    def end(self, end_us: int) -> LogStory:
-        """All observations, by the time at which they begin. The logs end at `end_us`, or with the last message."""
+    def end(self, end_us: int, clocks: Iterable[Observation] = ()) -> LogStory:
+        """All observations, by the time at which they begin. The logs end at `end_us`, or with the last message.
+
+        `clocks`: what was observed of the members' clocks.
+        """
         end_us = max(end_us, self._last_us)
-        found = [one for observer in self._observers for one in observer.end(end_us)]
+        found = [*clocks, *(one for observer in self._observers for one in observer.end(end_us))]
         found.sort(key=lambda one: (one.start_us, one.kind, one.members))
         told = tuple(one for one in found if not any(_explains(other, one) for other in found))
         return LogStory(self._run, told, tuple(self._rounds.rounds))
 
 
-def stories_of(told: Iterable[ToldMessage], run_ended_us: Callable[[str], int]) -> Iterator[LogStory]:
-    """The story of each run, from messages in order (see `told_messages.in_order`); `run_ended_us`: when its logs end."""
+def stories_of(told: Iterable[ToldMessage], whole: LogSet) -> Iterator[LogStory]:
+    """The story of each run, from messages in order (see `told_messages.in_order`)."""
     for run, messages in groupby(told, key=lambda one: one.place.run):
         teller = StoryTeller(run)
         for message in messages:
             teller.take(message)
-        yield teller.end(run_ended_us(run))
+        began_us = whole.run_began_us(run)
+        clocks = [zone_observation(one, began_us) for one in whole.aligned_clocks if one.run == run]
+        yield teller.end(whole.run_ended_us(run), clocks)
 
 
 def headline(observations: Sequence[Observation]) -> str:
