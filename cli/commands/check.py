@@ -64,7 +64,7 @@ def check(
     ] = False,
     most_states: Annotated[int, typer.Option(min=1, help="Give a model up after so many states.")] = 1_000_000,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the schedule of a violation there, to be repeated.")
+        Path | None, typer.Option(metavar="DIR", help="Write the schedule of a violation there, as a scenario, too.")
     ] = None,
     repeat: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Carry out the schedule in such a file again instead.")
@@ -100,15 +100,12 @@ def check(
     search = Search(most_states, jobs or os.cpu_count() or 1, memory * 1_000_000, histories, state)
     rows = []
     with failing_as(ExitCode.BAD_INPUT, BadCheckpoint), failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
-        for name, exploration in zip(
-            (name for name, _ in chosen),
-            _explorations([_bounded(model, bounds) for _, model in chosen], search),
-            strict=True,
-        ):
+        bounded = [_bounded(model, bounds) for _, model in chosen]
+        for (name, _), model, exploration in zip(chosen, bounded, _explorations(bounded, search), strict=True):
             rows.append(_row(exploration))
             if exploration.found is not None:
                 say(f"{name}: {exploration.found.violation.invariant}: {exploration.found.violation.text}")
-                _write_schedule(name, exploration, out)
+                _write_schedule(name, model, exploration, out)
     write_rows(rows, COLUMNS, output)
     if any(row["invariant"] for row in rows):
         raise typer.Exit(ExitCode.CHECK_FAILED)
@@ -122,7 +119,8 @@ def _repeat(file: Path, journal: Path | None, output: Format) -> None:
     import msgspec
 
     from quarterdeck.backend.simulation.model_checking.reading import BadModel, load_model
-    from quarterdeck.backend.simulation.model_checking.schedule import Schedule, ScheduleDoesNotFit, repeated
+    from quarterdeck.backend.simulation.model_checking.schedule import Schedule, repeated
+    from quarterdeck.backend.simulation.scenarios.scheduled_choices import ScheduleDoesNotFit
 
     with failing_as(ExitCode.BAD_INPUT, OSError, msgspec.MsgspecError, about=str(file)):
         schedule = msgspec.json.decode(file.read_bytes(), type=Schedule)
@@ -270,17 +268,19 @@ def _row(exploration: Exploration) -> dict[str, object]:
     }
 
 
-def _write_schedule(name: str, exploration: Exploration, out: Path | None) -> None:
+def _write_schedule(name: str, model: Model, exploration: Exploration, out: Path | None) -> None:
     import msgspec
 
-    from quarterdeck.backend.simulation.model_checking.schedule import Schedule
+    from quarterdeck.backend.simulation.model_checking.schedule import Schedule, as_scenario
+    from quarterdeck.backend.simulation.scenarios.writing import scenario_text
 
     found = exploration.found
     if out is None or found is None:
         return
     schedule = Schedule(name, found.violation.invariant, found.violation.text, found.steps)
-    file = out / f"{exploration.model}.json"
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
         out.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(msgspec.json.format(msgspec.json.encode(schedule)))
-    say(f"repeat it with: quarterdeck check --repeat {file} --journal DIR")
+        (out / f"{model.name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(schedule)))
+        scenario = out / f"{model.name}.yaml"
+        scenario.write_text(scenario_text(as_scenario(model, schedule)))
+    say(f"repeat it with: quarterdeck simulate {scenario} --seed 0 --journal DIR")

@@ -14,7 +14,8 @@ from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us
 from quarterdeck.backend.simulation.model_checking.histories import Histories
 from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, Records
-from quarterdeck.backend.simulation.model_checking.transitions import DOWN, Spent, State, Transitions, recorded
+from quarterdeck.backend.simulation.model_checking.states import DOWN, Spent, State
+from quarterdeck.backend.simulation.model_checking.transitions import Transitions, recorded
 
 QUIET_TIMEOUTS = 3
 """A cluster has settled when nothing that matters was recorded for so many heartbeat timeouts."""

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands.commands import (
+    CallMap,
+    Command,
+    CutLink,
+    DropMessages,
+    Heal,
+    HealLink,
+    KillMember,
+    Partition,
+    StartMember,
+)
+from quarterdeck.backend.core.inputs import MemberOrder
 from quarterdeck.backend.core.properties import PropertyValue
+
+KNOWN_COMMANDS = (
+    *(StartMember, KillMember, CallMap, Partition, CutLink, DropMessages, Heal, HealLink),
+    *get_args(MemberOrder),
+)
+"""What `transitions` carries out."""
 
 
 class Bounds(Struct, frozen=True):
@@ -34,7 +52,7 @@ class Model(Struct, frozen=True):
     title: str
     members: tuple[str, ...]
     """The members, in the order in which they are started. They become one cluster before anything is explored."""
-    bounds: Bounds
+    bounds: Bounds = Bounds()
     commands: tuple[Command, ...] = ()
     later: tuple[str, ...] = ()
     """Members that run only when a command starts them."""

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from quarterdeck.backend.core.commands.commands import (
-    CallMap,
     Command,
     CutLink,
-    DropMessages,
-    Heal,
-    HealLink,
-    KillMember,
     Partition,
-    StartMember,
 )
-from quarterdeck.backend.core.inputs import MemberOrder
 from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
 from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
@@ -32,7 +25,7 @@ from quarterdeck.backend.documents.yaml_document import (
     problems_of,
     text_of,
 )
-from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
+from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, Bounds, Model
 from quarterdeck.backend.simulation.scenarios.actions import Action
 from quarterdeck.backend.simulation.scenarios.reading import known_in_scenarios
 from quarterdeck.backend.simulation.scenarios.values import Label, Labels, Members, MessageKinds, ScenarioModel
@@ -43,12 +36,6 @@ LABELS = tuple("abcdefgh")
 
 MOST_MEMBERS = 8
 """More members have more states than any machine looks through."""
-
-KNOWN_COMMANDS = (
-    *(StartMember, KillMember, CallMap, Partition, CutLink, DropMessages, Heal, HealLink),
-    *get_args(MemberOrder),
-)
-"""What `transitions` carries out."""
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 

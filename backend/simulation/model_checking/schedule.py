@@ -6,28 +6,26 @@ what it found. Then the cluster is left alone, and has to become one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands.commands import CallMap
-from quarterdeck.backend.core.data.calls.operations import Get, Put
+from quarterdeck.backend.core.commands.commands import CallMap, Command, Heal, KillMember, StartMember
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
+from quarterdeck.backend.simulation.invariants import Violation
 from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us
-from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
+from quarterdeck.backend.simulation.model_checking.incarnations import Inputs
 from quarterdeck.backend.simulation.model_checking.model import Model
-from quarterdeck.backend.simulation.model_checking.transitions import (
-    DOWN,
-    Choice,
-    ChoiceKind,
-    State,
-    Transitions,
-)
-
-FORMING_US = 5 * SECOND_US
-"""So long after each start the cluster is left alone."""
+from quarterdeck.backend.simulation.model_checking.scheduled_run import FORMING_US, ScheduledRun
+from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, ChoiceKind, State
+from quarterdeck.backend.simulation.model_checking.transitions import Transitions
+from quarterdeck.backend.simulation.scenarios.interpreter import read_everything
+from quarterdeck.backend.simulation.scenarios.run_state import RunState
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.scenarios.scheduled_choices import ScheduledChoice, ScheduleDoesNotFit
+from quarterdeck.backend.simulation.scenarios.values import duration_text
+from quarterdeck.backend.simulation.scenarios.writing import action_tree, scenario_of_tree
 
 SETTLING_TIMEOUTS = 3
 """So many heartbeat timeouts after each command before the exploration, it is left alone."""
@@ -59,10 +57,6 @@ class Repetition(Struct, frozen=True):
     records: tuple[Record, ...]
 
 
-class ScheduleDoesNotFit(ValueError):
-    """A schedule asks for what cannot happen in its model: the model or the core is not the one that it was made of."""
-
-
 def scheduled(choices: Iterable[Choice], model: Model, inputs: Inputs) -> tuple[ScheduledStep, ...]:
     """The choices in words."""
     labels = (*model.labels, "")
@@ -80,60 +74,114 @@ def repeated(model: Model, steps: Iterable[ScheduledStep]) -> Repetition:
 
     Raises `ScheduleDoesNotFit`.
     """
-    inputs = Inputs()
-    incarnations = RunningIncarnations(inputs)
-    checker, records = InvariantChecker(), list[Record]()
+    records: list[Record] = []
+    run_state = RunState()
 
     def on_record(record: Record) -> None:
         records.append(record)
-        checker.observe(record)
+        run_state.observe(record)
 
-    transitions = Transitions(model, inputs, incarnations, on_record)
-    state = formed(transitions)
-    for number, step in enumerate(steps, start=1):
-        state = transitions.after(state, _choice(transitions, state, inputs, step, number))
+    checker = run_state.invariant_checker
+    run = ScheduledRun(model, on_record)
+    for told in happenings(run, model, steps):
+        happen(run, told)
     if checker.violations:
         return Repetition(checker.violations[0], tuple(records))
-    state = transitions.healed(state)
-    bound_us = convergence_bound_us(transitions.settings, len(model.labels))
-    state = transitions.calm(state, state.now_us + 2 * bound_us)
-    state = _read_everything(transitions, state)
-    violations = checker.conclude(state.now_us, bound_us).violations
-    violation = violations[0] if violations else _why_not_one_cluster(state, incarnations)
-    return Repetition(violation, tuple(records))
+    run.execute(Heal())
+    bound_us = convergence_bound_us(run.settings, len(model.labels))
+    run.advance(2 * bound_us)
+    read_everything(run, run_state, run.settings.call_timeout_us)
+    violations = checker.conclude(run.now_us(), bound_us).violations
+    if not violations and (problem := run.why_not_one_cluster()):
+        violations = (Violation("convergence", problem, ()),)
+    return Repetition(violations[0] if violations else None, tuple(records))
 
 
-def _read_everything(transitions: Transitions, state: State) -> State:
-    """Read what was written, at the first member that runs: the invariants judge what it finds."""
-    place = next((place for place, member in enumerate(state.members) if member != DOWN), DOWN)
-    calls = [command.operation for command in transitions.sequence if isinstance(command, CallMap)]
-    keys = dict.fromkeys((one.map, one.key) for one in calls if isinstance(one, Put))
-    if place != DOWN and keys:
-        for number, (map, key) in enumerate(keys, start=len(transitions.sequence) + 1):
-            state = transitions.ask(state, place, number, Get(map, key))
-        state = transitions.calm(state, state.now_us + transitions.settings.call_timeout_us)
-    return state
+Happening = Command | ScheduledChoice | int
+"""What a run is told: a command, what happens next, or for how many microseconds the cluster is left alone."""
 
 
-def _choice(transitions: Transitions, state: State, inputs: Inputs, step: ScheduledStep, number: int) -> Choice:
-    labels = transitions.model.labels
+def happenings(run: ScheduledRun, model: Model, steps: Iterable[ScheduledStep]) -> Iterator[Happening]:
+    """What `run` is told to come to the end of `steps`. Each has to happen before the next one is asked for.
+
+    Raises `ScheduleDoesNotFit`.
+    """
+    run.start_members()
+    for command in model.before:
+        yield command
+        yield SETTLING_TIMEOUTS * run.settings.max_no_heartbeat_us
+    commands = iter(model.commands)
+    for number, step in enumerate(steps, start=1):
+        try:
+            yield _happening(run, step, commands)
+        except ScheduleDoesNotFit as problem:
+            raise ScheduleDoesNotFit(f"step {number}: {problem}") from None
+
+
+def as_scenario(model: Model, schedule: Schedule) -> Scenario:
+    """A scenario that repeats a schedule, and asks for what it violates. Raises `ScheduleDoesNotFit`."""
+    run = ScheduledRun(model, lambda record: None)
+    steps: list[dict[str, Any]] = [{"say": schedule.text}]
+    for told in happenings(run, model, schedule.steps):
+        happen(run, told)
+        match told:
+            case ScheduledChoice():
+                if "schedule" not in steps[-1]:
+                    steps.append({"schedule": []})
+                steps[-1]["schedule"].append(told.model_dump(mode="json", by_alias=True, exclude_unset=True))
+            case int():
+                steps.append({"do": {"wait": duration_text(told)}})
+            case _:
+                steps.append({"do": action_tree(told)})
+    bound_us = convergence_bound_us(run.settings, len(model.labels))
+    expected = {"within": duration_text(2 * bound_us), "one-cluster": True, "no-lost-writes": True}
+    if not any(isinstance(one, CallMap) for one in (*model.before, *model.commands)):
+        del expected["no-lost-writes"]
+    if not any("schedule" in step for step in steps):
+        steps.append({"schedule": []})
+    steps += [{"do": "heal"}, {"expect": expected}]
+    tree = {
+        **{"title": f"{model.name}: {schedule.invariant}", "summary": model.title},
+        **{"members": list(model.labels), "late": list(model.later)},
+        **{
+            "settings": dict(model.properties),
+            "join-lists": {one: list(them) for one, them in model.join_lists.items()},
+        },
+        **{"prompt": list(model.prompt), "steps": steps},
+    }
+    return scenario_of_tree({key: value for key, value in tree.items() if value})
+
+
+def happen(run: ScheduledRun, told: Happening) -> None:
+    """Tell `run` so. Raises `ScheduleDoesNotFit`. A command that is refused changes nothing, as in a search."""
+    match told:
+        case ScheduledChoice():
+            run.take(told)
+        case int():
+            run.advance(told)
+        case _:
+            run.execute(told)
+
+
+def _happening(run: ScheduledRun, step: ScheduledStep, commands: Iterator[Command]) -> Happening:
     for label in filter(None, (step.member, step.sender)):
-        if label not in labels:
-            raise ScheduleDoesNotFit(f"step {number}: the model has no member {label!r}")
-    member, sender = (labels.index(one) if one else DOWN for one in (step.member, step.sender))
-    if not step.message:
-        return Choice(step.do, member)
-    for one in state.in_flight:
-        if (one.sender, one.receiver) == (sender, member) and repr(inputs.known[one.content]) == step.message:
-            return Choice(step.do, member, sender, one.content)
-    raise ScheduleDoesNotFit(f"step {number}: nothing like {step.message} is on its way to {step.member}")
-
-
-def _why_not_one_cluster(state: State, incarnations: RunningIncarnations) -> Violation | None:
-    lists = {incarnations.machines[one].inspect().members for one in state.members if one != DOWN}
-    if len(lists) <= 1 and None not in lists:
-        return None
-    return Violation("convergence", f"the members that run follow {len(lists)} lists", ())
+        if label not in run.labels:
+            raise ScheduleDoesNotFit(f"the model has no member {label!r}")
+    match step.do:
+        case "crash":
+            return KillMember(step.member)
+        case "restart":
+            return StartMember(step.member)
+        case "tick":
+            return ScheduledChoice(tick=step.member)
+        case "command":
+            command = next(commands, None)
+            if command is None:
+                raise ScheduleDoesNotFit("the model has no more commands")
+            return command
+        case _:
+            message = run.on_its_way(step.sender, step.member, step.message)
+            return ScheduledChoice.model_validate({step.do: message})
 
 
 def formed(transitions: Transitions) -> State:

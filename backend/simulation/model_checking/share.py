@@ -31,7 +31,8 @@ from quarterdeck.backend.simulation.model_checking.spilling import (
     SpillingFolder,
     Waiting,
 )
-from quarterdeck.backend.simulation.model_checking.transitions import State, Transitions, configurations_of, recorded
+from quarterdeck.backend.simulation.model_checking.states import State
+from quarterdeck.backend.simulation.model_checking.transitions import Transitions, configurations_of, recorded
 
 CHOICE_BYTES = 2
 """So many bytes of a way say which of the choices was taken."""

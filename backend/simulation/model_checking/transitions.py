@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.commands.check import with_addresses
 from quarterdeck.backend.core.commands.commands import (
@@ -24,53 +23,8 @@ from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.simulation.model_checking.incarnations import Incarnations, Inputs, Sent, Step
 from quarterdeck.backend.simulation.model_checking.model import Model
+from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, InFlight, Spent, State
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
-
-DOWN = -1
-
-ChoiceKind = Literal["deliver", "drop", "duplicate", "crash", "restart", "tick", "command"]
-
-
-class Choice(NamedTuple):
-    """One thing that can happen next."""
-
-    kind: ChoiceKind
-    member: int
-    """Place of the member that it happens to; of the receiver, where it happens to a message."""
-    sender: int = DOWN
-    content: int = DOWN
-    """Number of the message, or of the news that a member cannot be reached."""
-
-
-class InFlight(NamedTuple):
-    """A message on its way, or the news that `sender` cannot be reached."""
-
-    sender: int
-    receiver: int
-    content: int
-
-
-class Spent(NamedTuple):
-    """How much of each bound is used up."""
-
-    drops: int = 0
-    duplicates: int = 0
-    crashes: int = 0
-    restarts: int = 0
-    late: int = 0
-    ticks: int = 0
-    commands: int = 0
-
-
-class State(NamedTuple):
-    """Everything that decides about what can happen from here."""
-
-    now_us: int
-    members: tuple[int, ...]
-    """By place, the number of the member's state; `DOWN` where no process runs."""
-    lives: tuple[int, ...]
-    in_flight: tuple[InFlight, ...]
-    spent: Spent
 
 
 def settings_of(model: Model) -> Settings:
@@ -136,9 +90,15 @@ class Transitions:
 
     def read(self, state: State, place: int, reads: Iterable[Operation]) -> State:
         """What comes of these reads at the member at `place`, when there is time for the answers."""
-        for number, operation in enumerate(reads, start=len(self.sequence) + 1):
+        for number, operation in enumerate(reads, start=self._calls(len(self.sequence)) + 1):
             state = self.ask(state, place, number, operation)
         return self.calm(state, state.now_us + self.settings.call_timeout_us)
+
+    def execute(self, state: State, command: Command) -> State:
+        """What comes of a command more than the model has. All of its own were carried out before."""
+        self.sequence = (*self.sequence, command)
+        self._links = self._links_after_each_command()
+        return self.after(state, Choice("command", DOWN))
 
     def at_beginning(self, state: State) -> State:
         """The same with nothing spent but commands."""
@@ -242,12 +202,16 @@ class Transitions:
                 resolved = with_addresses(command, own, self.settings.join_port_try_count)
                 return self._order(state, command.member, resolved)
             case CallMap(label, operation):
-                return self._order(state, label, Call(done, operation, watched=True))
+                return self._order(state, label, Call(self._calls(done), operation, watched=True))
             case _ if isinstance(command, MemberOrder):
                 return self._order(state, command.member, command)
             case _:
                 self._record_links(state.now_us, self._links[done - 1], self._links[done])
                 return state
+
+    def _calls(self, commands: int) -> int:
+        """How many of the first commands are calls of clients."""
+        return sum(isinstance(one, CallMap) for one in self.sequence[:commands])
 
     def healed(self, state: State) -> State:
         """The same with every link plain and no more commands to come."""
@@ -337,13 +301,14 @@ class Transitions:
             receiver = self._places.get(address)
             if receiver is None:
                 continue
-            kind = self._kind(content)
+            kind = self.kind(content)
             if links.conditions and self._is_blocked(links, place, receiver, kind):
                 continue
             (prompt if kind in self._prompt else slow).append(InFlight(place, receiver, content))
         return slow, prompt
 
-    def _kind(self, content: int) -> str:
+    def kind(self, content: int) -> str:
+        """The kind of a message."""
         kind = self._kinds.get(content)
         if kind is None:
             message: Message = self._inputs.known[content]  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
@@ -12,6 +12,7 @@ from quarterdeck.backend.simulation.scenarios.expectations import running
 from quarterdeck.backend.simulation.scenarios.outcome import Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Expect, Scenario, Step
+from quarterdeck.backend.simulation.scenarios.scheduled_choices import ScheduledChoice, ScheduleDoesNotFit
 from quarterdeck.backend.simulation.scenarios.workload import Workloads
 
 READ_POLL_US = 10_000
@@ -61,8 +62,10 @@ class Interpreter:
         observer: StepObserver | None = None,
         *,
         seed: int = 0,
+        take_scheduled: Callable[[ScheduledChoice], None] | None = None,
     ) -> None:
-        """Workloads are drawn from `seed`."""
+        """Workloads are drawn from `seed`. `take_scheduled` lets happen what a schedule says next; most drivers cannot."""
+        self._take_scheduled = take_scheduled
         self._scenario = scenario
         self._driver = driver
         self._run_state = run_state
@@ -93,8 +96,21 @@ class Interpreter:
         if step.do is not None:
             outcome = self._do(number, step.do)
             return None if self._scenario.refusal_is_expected(number) else outcome
+        if step.schedule is not None:
+            return self._schedule(number, step.schedule)
         if step.expect is not None:
             return self._expect(number, step.expect)
+        return None
+
+    def _schedule(self, number: int, schedule: Sequence[ScheduledChoice]) -> StepOutcome | None:
+        """Let happen what is scheduled; an outcome only when it cannot."""
+        for place, choice in enumerate(schedule, start=1):
+            try:
+                if self._take_scheduled is None:
+                    raise ScheduleDoesNotFit("this cluster follows no schedule")
+                self._take_scheduled(choice)
+            except ScheduleDoesNotFit as problem:
+                return self._outcome(number, f"schedule {place}: {choice.text()}", str(problem))
         return None
 
     def _do(self, number: int, action: Action) -> StepOutcome | None:

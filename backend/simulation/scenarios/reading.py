@@ -33,6 +33,7 @@ from quarterdeck.backend.simulation.scenarios.scenario import (
     Scenario,
     Step,
 )
+from quarterdeck.backend.simulation.scenarios.scheduled_choices import OnItsWay, ScheduledChoice
 from quarterdeck.backend.simulation.scenarios.values import Members, ScenarioModel
 
 
@@ -101,6 +102,8 @@ def _model_around(place: FieldPath) -> type[ScenarioModel]:
         return Jump if len(place) > 3 else ClockSettings
     if place[:1] != ("steps",):
         return Scenario
+    if place[2:3] == ("schedule",) and len(place) > 3:
+        return ScheduledChoice if len(place) == 5 else OnItsWay if len(place) > 5 else Step
     if place[2:4] == ("do", "kill-at"):
         return ACTION_MODELS["kill-at"]
     return MODELS[place[2:-1]] if len(place) > 3 else Step

@@ -17,6 +17,7 @@ from quarterdeck.backend.picture.fold.safety import Unsafety
 from quarterdeck.backend.simulation.scenarios.actions import Action
 from quarterdeck.backend.simulation.scenarios.event_patterns import EventPatterns, event_text
 from quarterdeck.backend.simulation.scenarios.questions import Question
+from quarterdeck.backend.simulation.scenarios.scheduled_choices import ScheduledChoice
 from quarterdeck.backend.simulation.scenarios.values import (
     AddressText,
     AnyLabels,
@@ -25,6 +26,7 @@ from quarterdeck.backend.simulation.scenarios.values import (
     Label,
     Labels,
     Members,
+    MessageKinds,
     Name,
     ScenarioModel,
     Version,
@@ -151,26 +153,28 @@ class Expect(ScenarioModel):
 
 
 class Step(ScenarioModel):
-    """One of: something to say, a question to the trainee, something to do, something to expect; or, at the end, free play."""
+    """One of: something to say, a question to the trainee, something to do, what happens next, something to expect; or, at
+    the end, free play."""
 
     say: str | None = None
     ask: Question | None = None
     do: Action | None = None
+    schedule: tuple[ScheduledChoice, ...] | None = None
     expect: Expect | None = None
     free_play: Literal[True] | None = Field(default=None, alias="free-play")
 
     @model_validator(mode="after")
     def _just_one(self) -> Step:
         if len(self.model_fields_set) != 1:
-            raise ValueError("a step is exactly one of say, ask, do and expect; begin each with its own dash")
-        if all(part is None for part in (self.say, self.ask, self.do, self.expect, self.free_play)):
+            raise ValueError("a step is exactly one of say, ask, do, schedule and expect; begin each with its own dash")
+        if all(part is None for part in (self.say, self.ask, self.do, self.schedule, self.expect, self.free_play)):
             raise ValueError("says, does and expects nothing; put something behind the colon")
         return self
 
     @property
     def is_silent(self) -> bool:
         """Whether nothing is done and nothing is checked in it."""
-        return self.do is None and self.expect is None
+        return self.do is None and self.schedule is None and self.expect is None
 
     def summary(self) -> tuple[str, str]:
         """What kind of step it is, as it is written, and its text in one line."""
@@ -181,6 +185,8 @@ class Step(ScenarioModel):
             return "ask", f"{self.ask.question}{choices}"
         if self.do is not None:
             return "do", self.do.text()
+        if self.schedule is not None:
+            return "schedule", "; ".join(one.text() for one in self.schedule)
         if self.expect is not None:
             return "expect", self.expect.text()
         return "free-play", ""
@@ -226,13 +232,21 @@ Values = dict[str, Annotated[Any, AfterValidator(plain_value)]]
 """Of properties by name."""
 
 
+PROMPT = ("heartbeat",)
+"""The kinds of messages that no schedule names."""
+
+NOT_WITH_SCHEDULE = frozenset({"member_settings", "cluster_names", "lite", "zones", "addresses", "latency", "clocks"})
+"""What a scenario with a schedule cannot say."""
+
+
 class Scenario(ScenarioModel):
     """A whole scenario. `members` start in this order, but for those that are `late`: they wait for a `start` step.
     Those that are `lite` hold no data. `zones` names where members stand, for groups that are zone-aware. What
     `member_settings` and `cluster_names` say of a member holds in each of its incarnations.
 
     `join_lists` holds only those that do not list everybody. `latency` and `clocks` are for simulated runs: live members
-    have the network and the clock of their machine. With `addresses` it runs simulated only. `chapter`, `goal`, `minutes` and
+    have the network and the clock of their machine. With `addresses` or a schedule it runs simulated only. Messages of the kinds
+    in `prompt` arrive at once, where a schedule says when the others do. `chapter`, `goal`, `minutes` and
     `seed_of` are for trainees: where it belongs, what is learnt, how long that takes, and in which document to read more.
     """
 
@@ -253,7 +267,19 @@ class Scenario(ScenarioModel):
     addresses: dict[Label, AddressText] = {}
     latency: LatencySettings = LatencySettings()
     clocks: dict[Label, ClockSettings] = {}
+    prompt: MessageKinds = PROMPT
     steps: tuple[Step, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _schedule_decides(self) -> Scenario:
+        if self.has_schedule and (told := ", ".join(sorted(self.model_fields_set & NOT_WITH_SCHEDULE))):
+            raise ValueError(f"has a schedule, in which messages take no time and members are alike; leave out {told}")
+        return self
+
+    @property
+    def has_schedule(self) -> bool:
+        """Whether it says which message arrives when."""
+        return any(step.schedule is not None for step in self.steps)
 
     def refusal_is_expected(self, number: int) -> bool:
         """Whether the step after step `number`, words and questions left aside, expects that one to be refused."""
@@ -262,6 +288,8 @@ class Scenario(ScenarioModel):
 
     def only_simulated(self) -> str:
         """What of it no live cluster can do, in words; empty when all of it can be played live."""
+        if self.has_schedule:
+            return "it has a schedule, and no real network follows one"
         if self.addresses:
             return "it gives members addresses, and live members have those of this machine"
         for number, step in enumerate(self.steps, start=1):

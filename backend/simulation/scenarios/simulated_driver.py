@@ -7,6 +7,8 @@ from collections.abc import Callable
 from quarterdeck.backend.core.commands.commands import Command, StartMember
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.simulation.model_checking.model import Model
+from quarterdeck.backend.simulation.model_checking.scheduled_run import ScheduledRun
 from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, conclude
 from quarterdeck.backend.simulation.scenarios.outcome import Outcome
 from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
@@ -79,6 +81,8 @@ def simulate(scenario: Scenario, seed: int, journal: Journal | None = None, *, r
     `run` names the run in its records, which go to `journal` when there is one.
     """
     run_state = RunState(journal)
+    if scenario.has_schedule:
+        return _follow_schedule(scenario, seed, run_state, run or f"seed-{seed}")
     driver = SimulatedDriver(scenario, seed, run_state, run)
     steps = Interpreter(scenario, driver, run_state, seed=seed).play()
     world = driver.world
@@ -89,5 +93,28 @@ def simulate(scenario: Scenario, seed: int, journal: Journal | None = None, *, r
         events=world.events,
         messages=world.messages,
         fingerprint=world.fingerprint(),
+        source="simulated",
+    )
+
+
+def _follow_schedule(scenario: Scenario, seed: int, run_state: RunState, run: str) -> Outcome:
+    """The same for a scenario that says which message arrives when: the seed is that of its workloads only."""
+    model = Model(
+        run,
+        scenario.title,
+        tuple(label for label in scenario.members if label not in scenario.late),
+        later=scenario.late,
+        properties=scenario.settings,
+        join_lists=scenario.join_lists,
+        prompt=scenario.prompt,
+    )
+    driver = ScheduledRun(model, run_state.observe)
+    steps = Interpreter(scenario, driver, run_state, seed=seed, take_scheduled=driver.take).play()
+    return conclude(
+        steps,
+        run_state,
+        now_us=driver.now_us(),
+        events=driver.events,
+        fingerprint=driver.fingerprint(),
         source="simulated",
     )

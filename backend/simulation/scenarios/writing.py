@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import StringIO
 from typing import Any
 
@@ -10,8 +11,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
+from quarterdeck.backend.core.commands.catalogue import ArgumentKind, description_of
+from quarterdeck.backend.core.commands.commands import Command, HealLink
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.values import Members
+from quarterdeck.backend.simulation.scenarios.values import Members, duration_text
 
 LINE_WIDTH = 118
 
@@ -36,6 +39,45 @@ def scenario_text(scenario: Scenario) -> str:
     out = StringIO()
     yaml.dump(_block(scenario_tree(scenario), depth=0), out)
     return out.getvalue()
+
+
+def action_tree(command: Command) -> Any:
+    """How a scenario writes a command, in plain types: what stands behind `do`."""
+    description = description_of(command)
+    values = {
+        one.name: WRITTEN_KINDS.get(one.kind, _unchanged)(value)
+        for one in description.arguments
+        if (value := description.values(command)[one.name]) not in (None, (), "", 0, False)
+    }
+    keys = {one.name: one.key for one in description.arguments}
+    by_key = {keys[name]: value for name, value in values.items()}
+    match description.target:
+        case "everything":
+            return description.tag
+        case "groups":
+            return {description.tag: by_key}
+        case "links":
+            return {"heal" if isinstance(command, HealLink) else description.tag: by_key}
+    if description.operation is not None:
+        return {description.tag: by_key}
+    label, details = str(values["member"]), description.details
+    if not details:
+        return {description.tag: label}
+    told = {one.key: values[one.name] for one in details if one.name in values}
+    return {description.tag: {label: told if len(details) > 1 else values[details[0].name]}}
+
+
+def _unchanged(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+WRITTEN_KINDS: dict[ArgumentKind, Callable[[Any], Any]] = {
+    "bytes": bytes.decode,
+    "duration": duration_text,
+    "groups": lambda groups: [list(group) for group in groups],
+    "properties": dict,
+}
+"""How arguments are written of the kinds that are not written as they are."""
 
 
 def _block(value: Any, depth: int) -> Any:

@@ -90,6 +90,13 @@ def test_a_violation_can_be_repeated_and_replayed(quarterdeck: Quarterdeck, tmp_
     assert run.returncode == 1
     (row,) = json.loads(run.stdout)
     assert row["invariant"] == "convergence"
+    repeated = quarterdeck(
+        "simulate", tmp_path / "found" / "divided.yaml", "--seed", "0", "--journal", tmp_path / "seen"
+    )
+    assert repeated.returncode == 1
+    (unmet,) = json.loads(repeated.stdout)["expectations"]
+    assert not unmet["met"] and "one cluster" in unmet["text"]
+    assert quarterdeck("journal", "lists", tmp_path / "seen").stdout
     schedule = tmp_path / "found" / "divided.json"
     again = quarterdeck("check", "--repeat", schedule, "--journal", tmp_path / "journal")
     assert again.returncode == 1

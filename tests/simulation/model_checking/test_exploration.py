@@ -24,9 +24,11 @@ from quarterdeck.backend.simulation.model_checking import spilling
 from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Explorer
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
-from quarterdeck.backend.simulation.model_checking.schedule import ScheduleDoesNotFit, ScheduledStep, repeated
+from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep, repeated
 from quarterdeck.backend.simulation.model_checking.share import Share, ShareSettings
-from quarterdeck.backend.simulation.model_checking.transitions import Choice, State, Transitions
+from quarterdeck.backend.simulation.model_checking.states import Choice, State
+from quarterdeck.backend.simulation.model_checking.transitions import Transitions
+from quarterdeck.backend.simulation.scenarios.scheduled_choices import ScheduleDoesNotFit
 from tests.thoroughness import long_after
 
 A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8), calm_every=100)
@@ -95,7 +97,7 @@ def test_a_suspicion_is_ordered_by_label() -> None:
 def test_a_schedule_of_another_model_does_not_fit() -> None:
     with pytest.raises(ScheduleDoesNotFit, match="step 1: the model has no member 'z'"):
         repeated(A_CRASH, [ScheduledStep("crash", "z")])
-    with pytest.raises(ScheduleDoesNotFit, match="step 2: nothing like Hello is on its way to b"):
+    with pytest.raises(ScheduleDoesNotFit, match="step 2: nothing like Hello is on its way from a to b"):
         repeated(A_CRASH, [ScheduledStep("tick", "a"), ScheduledStep("deliver", "b", "a", "Hello")])
 
 

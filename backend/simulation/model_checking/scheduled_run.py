@@ -1,0 +1,140 @@
+"""A run in which nothing happens by itself: what comes next is said, one thing after another.
+
+Its members run once and are never gone back to. Where time is let pass, the cluster is left alone: messages arrive at once, and
+clocks go on together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.inputs import PeerUnreachable
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
+from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, Model
+from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, InFlight
+from quarterdeck.backend.simulation.model_checking.transitions import Transitions
+from quarterdeck.backend.simulation.scenarios.scheduled_choices import (
+    UNREACHABLE,
+    OnItsWay,
+    ScheduledChoice,
+    ScheduleDoesNotFit,
+)
+
+FORMING_US = 5 * SECOND_US
+"""So long after each start the cluster is left alone."""
+
+
+class ScheduledRun:
+    """A cluster that does what it is told: the driver of a scenario with a schedule."""
+
+    def __init__(self, model: Model, on_record: Callable[[Record], None]) -> None:
+        """Of `model` the members, settings, join lists and prompt messages count; what happens to them is told later."""
+        self._inputs = Inputs()
+        self._incarnations = RunningIncarnations(self._inputs)
+        self._on_record = on_record
+        self._digest = hashlib.blake2b(digest_size=16)
+        plain = Model(
+            *(model.name, model.title, (), model.bounds),
+            later=model.labels,
+            properties=model.properties,
+            join_lists=model.join_lists,
+            prompt=model.prompt,
+        )
+        self._transitions = Transitions(plain, self._inputs, self._incarnations, self._record)
+        self._members = model.members
+        self.labels = model.labels
+        self._state = self._transitions.down()
+        self.events = 0
+        """How many things have happened that were told."""
+
+    @property
+    def settings(self) -> Settings:
+        """Of all members."""
+        return self._transitions.settings
+
+    def fingerprint(self) -> str:
+        """Equal for equal records."""
+        return self._digest.hexdigest()
+
+    def start_members(self) -> None:
+        """Start all members that do not wait for a command, each when the cluster was left alone after the one before."""
+        for label in self._members:
+            self._state = self._transitions.start(self._state, label)
+            self.advance(FORMING_US)
+
+    def now_us(self) -> int:
+        """Now on the run's clock, in microseconds."""
+        return self._state.now_us
+
+    def execute(self, command: Command) -> None:
+        """Do `command`. Raises `CommandRefused`."""
+        if not isinstance(command, KNOWN_COMMANDS):
+            raise CommandRefused(
+                "a run with a schedule cannot do that; what happens to messages stands in its schedule"
+            )
+        self.events += 1
+        self._state = self._transitions.execute(self._state, command)
+
+    def advance(self, by_us: int) -> None:
+        """Leave the cluster alone for so long."""
+        if by_us > 0:
+            self._state = self._transitions.calm(self._state, self._state.now_us + by_us)
+
+    def take(self, scheduled: ScheduledChoice) -> None:
+        """Let happen what is scheduled. Raises `ScheduleDoesNotFit`."""
+        if scheduled.tick is not None:
+            place = self.labels.index(scheduled.tick)
+            if self._state.members[place] == DOWN:
+                raise ScheduleDoesNotFit(f"{scheduled.tick} does not run")
+            choice = Choice("tick", place)
+        else:
+            assert scheduled.message is not None
+            one = self._in_flight(scheduled.message)
+            choice = Choice(scheduled.kind, one.receiver, one.sender, one.content)
+        self.events += 1
+        self._state = self._transitions.after(self._state, choice)
+
+    def on_its_way(self, source: str, target: str, text: str) -> OnItsWay:
+        """How a scenario names the message, or the news, of this text between two members. Raises `ScheduleDoesNotFit`."""
+        known = self._inputs.known
+        for one in self._between(source, target):
+            if repr(known[one.content]) == text:
+                kind = self._kind(one)
+                alike = [other for other in self._between(source, target) if self._kind(other) == kind]
+                which = {"which": alike.index(one) + 1} if one != alike[0] else {}
+                return OnItsWay.model_validate({"from": source, "to": target, "kind": kind, **which})
+        raise ScheduleDoesNotFit(f"nothing like {text} is on its way from {source} to {target}")
+
+    def why_not_one_cluster(self) -> str:
+        """Why the members that run do not follow one list; empty when they do."""
+        machines = self._incarnations.machines
+        lists = {machines[one].inspect().members for one in self._state.members if one != DOWN}
+        if len(lists) <= 1 and None not in lists:
+            return ""
+        return f"the members that run follow {len(lists)} lists"
+
+    def _in_flight(self, message: OnItsWay) -> InFlight:
+        found = [one for one in self._between(message.source, message.target) if self._kind(one) == message.kind]
+        if message.which > len(found):
+            raise ScheduleDoesNotFit(
+                f"{len(found)} messages {message.kind} are on their way from {message.source} to {message.target}"
+            )
+        return found[message.which - 1]
+
+    def _between(self, source: str, target: str) -> list[InFlight]:
+        """What is on its way between two members, each once, in the order of its text."""
+        places = (self.labels.index(source), self.labels.index(target))
+        found = {one for one in self._state.in_flight if (one.sender, one.receiver) == places}
+        return sorted(found, key=lambda one: repr(self._inputs.known[one.content]))
+
+    def _kind(self, one: InFlight) -> str:
+        content = self._inputs.known[one.content]
+        return UNREACHABLE if isinstance(content, PeerUnreachable) else self._transitions.kind(one.content)
+
+    def _record(self, record: Record) -> None:
+        self._digest.update(repr(record).encode())
+        self._on_record(record)
