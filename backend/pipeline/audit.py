@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.audit_lines import InputLines
 
 MAX_FINDINGS = 100_000
-IN_PROCESS_BYTES = 64 << 20
-"""Up to here one core has judged a journal before Spark on two has begun with it."""
+IN_PROCESS_BYTES = 128 << 20
+"""Up to here one core has judged a journal before Spark, which has to start, has done so on many."""
 
 TABLES = ("views", "suspicions", "findings")
 WRITER = "audit"

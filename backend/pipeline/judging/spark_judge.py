@@ -16,10 +16,9 @@ from quarterdeck.backend.pipeline.judging.log_judge import judge_log_lines
 from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
-from quarterdeck.backend.pipeline.spark.session import parallelism
 
-BYTES_A_TASK = 32 << 20
-"""About a second of work: a task costs some hundredths of one, and great ones at the end leave cores idle."""
+BYTES_A_TASK = 16 << 20
+"""Half a second of work: a task costs some hundredths of one, and great ones at the end leave cores idle."""
 
 VERDICTS = StructType([StructField("place", LongType()), StructField("json", StringType())])
 _ARROW = pa.schema([("place", pa.int64()), ("json", pa.string())])
@@ -30,7 +29,7 @@ def judge_on_spark(
     spark: SparkSession, groups: Sequence[Group], question: Question
 ) -> Iterator[tuple[int, GroupVerdict]]:
     """What is said of each of `groups`, with its place. All executors have to find the files under the same paths."""
-    tasks = _tasks(groups, parallelism(spark))
+    tasks = _tasks(groups)
     judged = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(_judging(tasks, question), VERDICTS)
     for row in judged.collect():
         yield row.place, msgspec.json.decode(row.json, type=GroupVerdict)
@@ -43,10 +42,10 @@ def judge_logs_on_spark(lines: DataFrame, question: Question) -> list[RunVerdict
     return [msgspec.json.decode(row.json, type=RunVerdict) for row in judged.collect()]
 
 
-def _tasks(groups: Sequence[Group], cores: int) -> list[list[_Placed]]:
+def _tasks(groups: Sequence[Group]) -> list[list[_Placed]]:
     """The groups, the greatest first, each given to the task that has least to do."""
     sizes = [sum(file.size_bytes for file in group) for group in groups]
-    count = min(len(groups), max(cores, sum(sizes) // BYTES_A_TASK))
+    count = min(len(groups), 1 + sum(sizes) // BYTES_A_TASK)
     tasks: list[list[_Placed]] = [[] for _ in range(count)]
     loads = [(0, task) for task in range(count)]
     for place in sorted(range(len(groups)), key=lambda one: (-sizes[one], one)):

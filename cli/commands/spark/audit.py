@@ -1,4 +1,4 @@
-"""`quarterdeck audit`: check journals, or the product's own logs, against the invariants, on Spark."""
+"""`quarterdeck audit`: check journals, or the product's own logs, against the invariants."""
 
 from __future__ import annotations
 

@@ -23,13 +23,13 @@ ReportOption = Annotated[
 
 
 @contextmanager
-def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, InputLines], None]]:
-    """Audit in the block, and call what it gives with the result and the lines. Without a `file` that does nothing.
+def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, InputLines], None] | None]:
+    """Audit in the block, and call what it gives with the result and the lines; without a `file` there is nothing to call.
 
     Raises `CommandFailed` before the block where the report could not be written anyway.
     """
     if file is None:
-        yield lambda result, lines: None
+        yield None
         return
     from quarterdeck.backend.pipeline.report.output import ReportRefused, check_destination, write_report
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
