@@ -83,7 +83,7 @@ def by_stream(root: Path, runs: Iterable[str]) -> dict[str, list[Told]]:
     findings = FindingsFile(root / "findings.jsonl")
     audit = LiveAudit(root, ProcessedFiles(root / "_stream"), findings, lambda change: None, lambda text: None)
     for number, file in enumerate(sorted(root.glob("run=*/*"))):
-        audit.take((Line(file, 0, raw) for raw in file.read_bytes().splitlines()), float(number))
+        audit.take((Line(file, raw) for raw in file.read_bytes().splitlines()), float(number))
         audit.judge_due(float(number))
     audit.finish()
     return {run: told(findings.of_run(run)) for run in runs}

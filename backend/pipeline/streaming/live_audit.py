@@ -1,11 +1,11 @@
 """The audit of a whole journal while it grows: which run a line belongs to, when it can be judged, and what is found by now.
 
-Fed by Spark with the lines of finished files, and by the clock. Knows nothing of Spark.
+Fed with the lines of finished files, and by the clock.
 """
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
@@ -13,9 +13,11 @@ from typing import NamedTuple
 from zlib import crc32
 
 from quarterdeck.backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
+from quarterdeck.backend.pipeline.judging.group_judge import JournalFile, judge_group
+from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.streaming.findings_file import Change, FindingsFile
 from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
-from quarterdeck.backend.pipeline.streaming.run_audit import ReadRecord, RecordPosition, RunAudit
+from quarterdeck.backend.pipeline.streaming.run_audit import QUESTION, ReadRecord, RecordPosition, RunAudit
 from quarterdeck.backend.pipeline.streaming.watermark import ArrivalWatermark, whole_lines
 
 SETTLE_SECONDS = 0.5
@@ -23,23 +25,25 @@ SETTLE_SECONDS = 0.5
 where the machine is overloaded."""
 
 MAX_RUNS_IN_MEMORY = 32
-"""Runs that wait for nothing are put aside beyond this number."""
+"""Runs that wait for nothing are forgotten beyond this number, and read again if more of them comes."""
 
 MAX_PROBLEMS_PRINTED = 20
 
+WHOLE_PAUSES = 10
+"""After a run was judged as a whole it is left alone for so many times as long."""
+
 
 class Line(NamedTuple):
-    """A line of a file. `block` tells apart the pieces in which a great file is read; lines of a piece come in their order."""
+    """A line of a file; lines of a file come in their order."""
 
     file: Path
-    block: int
     raw: bytes
 
 
 class LiveAudit:
     """Keeps `findings` true to what was read of the journal at `root`, and `processed_files` to what was read.
 
-    May be called from several threads. Times are in seconds on the caller's monotonic clock. `on_change` is called
+    Times are in seconds on the caller's monotonic clock. `on_change` is called
     with each change, `on_message` with what people should know. Raises OSError when the disk refuses.
     """
 
@@ -60,59 +64,53 @@ class LiveAudit:
         self._on_change, self._on_message = on_change, on_message
         self._arrivals = ArrivalWatermark(root, only_run)
         self._runs: dict[str, RunAudit] = {}
+        self._whole_after_s: dict[str, float] = {}
+        """When a run whose times do not bring it in order may be judged as a whole again."""
         self._changed: set[str] = set()
         """Runs of which something has to be judged or written down."""
-        self._lock = threading.Lock()
         for run in processed_files.unsettled():
             self._load(run)
 
     def take(self, lines: Iterable[Line], now_s: float) -> None:
         """Take in lines of finished files. When this returns, it will not be forgotten that they were read."""
-        with self._lock:
-            names: dict[str, dict[str, None]] = {}
-            for run, read in self._by_run(self._parse(lines)).items():
-                audit = self._load(run)
-                names[run] = dict.fromkeys(one.place.file for one in read)
-                self._contradictions(run, audit.take(read, now_s))
-            self._processed.add({run: tuple(files) for run, files in names.items()})
+        names: dict[str, dict[str, None]] = {}
+        for run, read in self._by_run(self._parse(lines)).items():
+            audit = self._load(run)
+            names[run] = dict.fromkeys(one.place.file for one in read)
+            self._contradictions(run, audit.take(read, now_s))
+        self._processed.add({run: tuple(files) for run, files in names.items()})
 
     def judge_due(self, now_s: float) -> None:
         """Judge what can be judged now, and write down what that changes."""
-        with self._lock:
-            self._take_open(self._arrivals.stalled(now_s))
-            for run in sorted(self._changed):
-                audit = self._runs[run]
-                watermark_us = self._arrivals.watermark_us(run, self._processed.files(run), now_s)
-                self._judge(audit, watermark_us, now_s - SETTLE_SECONDS)
-            self._put_aside()
+        self._take_open(self._arrivals.stalled(now_s))
+        for run in sorted(self._changed):
+            audit = self._runs[run]
+            watermark_us = self._arrivals.watermark_us(run, self._processed.files(run), now_s)
+            self._judge(audit, watermark_us, now_s - SETTLE_SECONDS, now_s)
+        for run in [run for run in self._runs if run not in self._changed][
+            : max(0, len(self._runs) - MAX_RUNS_IN_MEMORY)
+        ]:
+            del self._runs[run]
 
     def finish(self) -> None:
         """Judge all that is there, files that are still open included: nothing more is waited for."""
-        with self._lock:
-            self._take_open(self._arrivals.stalled(inf, at_once=True))
-            for run in sorted(self._changed):
-                self._judge(self._runs[run], inf, inf)
+        self._take_open(self._arrivals.stalled(inf, at_once=True))
+        for run in sorted(self._changed):
+            self._judge(self._runs[run], inf, inf, inf)
 
     def violations(self) -> int:
         """How many violations are found by now."""
         return self._findings.violations()
 
-    def close(self) -> None:
-        """Keep the states of all runs for the next time."""
-        with self._lock:
-            for audit in self._runs.values():
-                self._processed.save_state(audit)
-
     # Lines
 
     def _parse(self, lines: Iterable[Line]) -> Iterator[ReadRecord]:
-        file, name, run = None, "", ""
-        numbers: dict[int, int] = {}
+        file, name, run, number = None, "", "", 0
         for line in lines:
             if line.file != file:
-                file, numbers = line.file, {}
+                file, number = line.file, 0
                 name, run = sealed_name(file.name), file.parent.name.removeprefix(RUN_PREFIX)
-            number = numbers[line.block] = numbers.get(line.block, 0) + 1
+            number += 1
             self.lines += 1
             record = as_record(line.raw)
             is_open = not line.file.parent.name.startswith(RUN_PREFIX)
@@ -121,7 +119,7 @@ class LiveAudit:
             elif not is_open and record.run != run:
                 self._problem(f"{line.file}: line {number} is of another run, {record.run!r}")
             else:
-                yield ReadRecord(RecordPosition(record.at, name, line.block, number), record, crc32(line.raw))
+                yield ReadRecord(RecordPosition(record.at, name, number), record, crc32(line.raw))
 
     def _contradictions(self, run: str, read: Iterable[ReadRecord]) -> None:
         for place, record, _ in read:
@@ -142,7 +140,7 @@ class LiveAudit:
 
     def _take_open(self, files: Sequence[Path]) -> None:
         """Take in files that nobody finishes, as they are now. They are read again when somebody does finish them."""
-        lines = (Line(file, 0, raw) for file in files for raw in whole_lines(file))
+        lines = (Line(file, raw) for file in files for raw in whole_lines(file))
         for run, read in self._by_run(self._parse(lines)).items():
             if run_directory(self._root, run).is_dir():
                 self._contradictions(run, self._load(run).take(read))  # they have waited long enough
@@ -154,8 +152,8 @@ class LiveAudit:
         self._changed.add(run)
         audit = self._runs.pop(run, None)
         if audit is None:
-            audit, names = self._processed.load_state(run)
-            self._read_again(audit, names)
+            audit = RunAudit(run)
+            self._read_again(audit, self._processed.files(run))
         self._runs[run] = audit  # the last one is the one that was used last
         return audit
 
@@ -164,40 +162,49 @@ class LiveAudit:
         for name in names:
             try:
                 with (directory / name).open("rb") as file:
-                    lines = (Line(directory / name, 0, raw.removesuffix(b"\n")) for raw in file)
+                    lines = (Line(directory / name, raw.removesuffix(b"\n")) for raw in file)
                     audit.take(read_of(lines, audit.run))
             except FileNotFoundError:
                 self._on_message(f"{directory / name}: it was read before and is gone; what it held is missing now")
 
-    def _judge(self, audit: RunAudit, before_us: float, arrived_until_s: float) -> None:
+    def _judge(self, audit: RunAudit, before_us: float, arrived_until_s: float, now_s: float) -> None:
         judged = audit.judge(before_us, arrived_until_s)
-        if audit.is_out_of_order:
+        if audit.is_out_of_order and not audit.is_disordered:
             self._on_message(f"run {audit.run}: a record came after later ones were judged; the run is judged anew")
             audit = self._anew(audit.run)
             judged = audit.judge(before_us)
-        if judged:
-            change = self._findings.state(audit.run, audit.findings(run_directory(self._root, audit.run)))
-            if change.added or change.withdrawn:
-                self._on_change(change)
-        if self._processed.is_worth_saving(audit):
-            self._processed.save_state(audit)
-        if not audit.waits:
+        directory = run_directory(self._root, audit.run)
+        if audit.is_disordered:
+            if audit.judged > audit.judged_whole and now_s >= self._whole_after_s.get(audit.run, -inf):
+                self._state(audit.run, self._found_in_whole(audit, directory, now_s))
+        elif judged:
+            self._state(audit.run, audit.findings(directory))
+        if not audit.waits and (not audit.is_disordered or audit.judged == audit.judged_whole):
             self._changed.discard(audit.run)
             self._processed.settle(audit.run)
             self._arrivals.forget(audit.run)
+
+    def _state(self, run: str, findings: Sequence[Finding]) -> None:
+        change = self._findings.state(run, findings)
+        if change.added or change.withdrawn:
+            self._on_change(change)
+
+    def _found_in_whole(self, audit: RunAudit, directory: Path, now_s: float) -> list[Finding]:
+        """What an audit of all files of the run says. It takes as long as the run is long, so it is not done all the time."""
+        began_s = time.monotonic()
+        files = [directory / name for name in self._processed.files(audit.run)] + self._arrivals.read_while_open()
+        verdict = judge_group([JournalFile(str(file), str(file)) for file in files if file.exists()], QUESTION)
+        audit.judged_whole = audit.judged
+        self._whole_after_s[audit.run] = now_s + WHOLE_PAUSES * (time.monotonic() - began_s)
+        found = (one for run in verdict.runs if run.run == audit.run for one in run.findings)
+        return by_weight([linked(one, directory) for one in found])
 
     def _anew(self, run: str) -> RunAudit:
         audit = self._runs[run] = RunAudit(run)
         self._read_again(audit, self._processed.files(run))
         for file in self._arrivals.read_while_open():
-            audit.take(read_of((Line(file, 0, raw) for raw in whole_lines(file)), run))
+            audit.take(read_of((Line(file, raw) for raw in whole_lines(file)), run))
         return audit
-
-    def _put_aside(self) -> None:
-        for run in [run for run in self._runs if run not in self._changed][
-            : max(0, len(self._runs) - MAX_RUNS_IN_MEMORY)
-        ]:
-            self._processed.save_state(self._runs.pop(run))
 
 
 def read_of(lines: Iterable[Line], run: str) -> Iterator[ReadRecord]:
@@ -205,6 +212,4 @@ def read_of(lines: Iterable[Line], run: str) -> Iterator[ReadRecord]:
     for number, line in enumerate(lines, start=1):
         record = as_record(line.raw)
         if record is not None and record.run == run:
-            yield ReadRecord(
-                RecordPosition(record.at, sealed_name(line.file.name), line.block, number), record, crc32(line.raw)
-            )
+            yield ReadRecord(RecordPosition(record.at, sealed_name(line.file.name), number), record, crc32(line.raw))

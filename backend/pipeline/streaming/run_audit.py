@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge
+from quarterdeck.backend.pipeline.judging.run_judge import OutOfOrder, Question, RunJudge
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.rules.names import NAMES
 from quarterdeck.backend.simulation.invariants.convergence import Convergence
@@ -25,7 +25,6 @@ class RecordPosition(NamedTuple):
     at_us: int
     file: str
     """Its name once it is finished."""
-    block: int
     line: int
 
 
@@ -51,8 +50,7 @@ class PendingRecord(NamedTuple):
 class RunAudit:
     """Takes records in any order, judges them in the order of causes, and says what is found by now.
 
-    What it says is what a batch audit of the records judged so far says, but for rules about how a run ends (convergence). It
-    can be pickled at any time, and what it says does not depend on that.
+    What it says is what a batch audit of the records judged so far says, but for rules about how a run ends (convergence).
     """
 
     def __init__(self, run: str) -> None:
@@ -61,6 +59,10 @@ class RunAudit:
         """Records that the checkers have seen."""
         self.is_out_of_order = False
         """Whether a record came after a later one had been judged: everything has to be judged anew."""
+        self.is_disordered = False
+        """Whether times do not bring the records in order: the run has to be judged as a whole, which is not done here."""
+        self.judged_whole = 0
+        """How many records there were when that was done last."""
         self._judge = RunJudge(run, QUESTION)
         self._waiting: list[PendingRecord] = []
         self._numbers: dict[str, _Numbers] = {}
@@ -105,13 +107,14 @@ class RunAudit:
         """What is found by now, in the order of an audit. `directory` is where the run's files are."""
         return by_weight([linked(one, directory) for one in self._judge.verdict().findings])
 
-    def __getstate__(self) -> dict[str, object]:
-        """Another process has another clock: to it, what waits has been here for ever."""
-        return self.__dict__ | {"_waiting": [one._replace(arrived_s=-inf) for one in self._waiting]}
-
     def _observe(self, record: Record) -> None:
         self.judged += 1
-        self._judge.take_in_order([(record.at, "", 0, record, b"")])
+        if self.is_disordered:
+            return
+        try:
+            self._judge.take((record.at, "", 0, record, b""))
+        except OutOfOrder:
+            self.is_disordered = True
 
 
 class _Numbers:

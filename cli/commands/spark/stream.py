@@ -70,7 +70,7 @@ def stream(
                 on_message=say,
                 ready=lambda: _end_by_signals(stop),
                 once=once,
-                trigger_ms=trigger_ms,
+                look_ms=trigger_ms,
                 out_dir=out,
                 master=master,
             )

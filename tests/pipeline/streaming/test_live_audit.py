@@ -1,6 +1,5 @@
 """The live audit without Spark: however files come, whatever dies meanwhile, it ends with the findings of the whole journal."""
 
-import pickle
 from pathlib import Path
 from random import Random
 
@@ -13,7 +12,7 @@ from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_
 from quarterdeck.backend.pipeline.rules.finding import Finding
 from quarterdeck.backend.pipeline.streaming.findings_file import Change, FindingsFile
 from quarterdeck.backend.pipeline.streaming.live_audit import Line, LiveAudit
-from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
+from quarterdeck.backend.pipeline.streaming.processed_files import CheckpointGarbled, ProcessedFiles
 from quarterdeck.backend.pipeline.streaming.run_audit import ReadRecord, RecordPosition, RunAudit
 from quarterdeck.backend.pipeline.streaming.watermark import STALLED_SECONDS
 from tests.pipeline.journal_builder import line
@@ -40,7 +39,7 @@ class Reader:
 
     def give(self, files: list[Path]) -> None:
         self._last = files
-        lines = (Line(file, 0, raw) for file in files for raw in file.read_bytes().splitlines())
+        lines = (Line(file, raw) for file in files for raw in file.read_bytes().splitlines())
         self.audit.take(lines, self.now_s)
 
     def judge_due(self, after_s: float = 0.25) -> None:
@@ -53,7 +52,6 @@ class Reader:
         self.give(self._last)
 
     def restart(self) -> None:
-        self.audit.close()
         self.processed_files.close()
         self._start()
 
@@ -107,7 +105,7 @@ def expected(journal: Journal) -> list[Finding]:
     for file in journal.sealed:
         lines = enumerate(file.read_bytes().splitlines(), start=1)
         audit.take(
-            ReadRecord(RecordPosition((one := decode(raw)).at, file.name, 0, number), one, 0) for number, raw in lines
+            ReadRecord(RecordPosition((one := decode(raw)).at, file.name, number), one, 0) for number, raw in lines
         )
     audit.judge()
     assert not audit.is_out_of_order and not audit.waits
@@ -270,6 +268,16 @@ def test_a_torn_end_of_the_account_and_of_the_findings_is_forgotten(tmp_path: Pa
     assert reader.found == found == expected(journal)
 
 
+def test_a_garbled_account_is_told_with_its_remedy(tmp_path: Path) -> None:
+    account = tmp_path / "_stream" / "consumed.jsonl"
+    account.parent.mkdir()
+    account.write_bytes(b'{"run":"a","files":["x-1.jsonl"]}\n\x00\xffgarbage\n')
+    with pytest.raises(
+        CheckpointGarbled, match=f"line 2 is not what a stream has written; remove {account.parent}, and"
+    ):
+        ProcessedFiles(account.parent)
+
+
 def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quarterdeck.backend.pipeline.streaming.live_audit.MAX_RUNS_IN_MEMORY", 2)
     reader = Reader(tmp_path)
@@ -294,35 +302,13 @@ def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch:
         audit = RunAudit(f"r{number}")
         records = faulty_run(f"r{number}", number)
         audit.take(
-            ReadRecord(RecordPosition(record.at, "all", 0, place), record, 0) for place, record in enumerate(records)
+            ReadRecord(RecordPosition(record.at, "all", place), record, 0) for place, record in enumerate(records)
         )
         audit.judge()
         found = audit.findings(run_directory(tmp_path, f"r{number}"))
         assert sorted(reader.findings.of_run(f"r{number}"), key=msgspec.json.encode) == sorted(
             found, key=msgspec.json.encode
         )
-
-
-def test_a_long_run_is_kept_and_a_restart_reads_only_what_came_since(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("quarterdeck.backend.pipeline.streaming.processed_files.FEWEST_RECORDS", 100)
-    journal = Journal(tmp_path, faulty_run(RUN, 6))
-    reader = Reader(tmp_path)
-    for number, record in enumerate(journal.records):
-        journal.write(record)
-        if number % 50 == 49:
-            journal.seal_all()
-    journal.seal_all()
-    for file in journal.sealed:
-        reader.give([file])
-        reader.settle()
-    audit, since = reader.processed_files.load_state(RUN)
-    assert audit.judged >= len(journal.records) // 2
-    assert len(since) < len(journal.sealed) / 2
-    reader.restart()
-    assert reader.processed_files.load_state(RUN)[1] == ()
-    assert reader.found == expected(journal)
 
 
 def test_what_contradicts_an_earlier_record_is_told_and_left_out(tmp_path: Path) -> None:
@@ -374,29 +360,3 @@ def test_a_file_that_the_stream_does_not_read_holds_nobody_up(tmp_path: Path) ->
     reader.give(journal.sealed)
     reader.settle()
     assert reader.found == expected(journal)
-
-
-def test_a_state_that_somebody_else_made_is_not_opened(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, faulty_run(RUN, 5))
-    reader = Reader(tmp_path)
-    for record in journal.records:
-        journal.write(record)
-    journal.seal_all()
-    reader.give(journal.sealed)
-    reader.settle()
-    reader.restart()
-    state = tmp_path / "_stream" / "runs" / f"{RUN}.state"
-    fields = msgspec.msgpack.decode(state.read_bytes())
-    assert reader.processed_files.load_state(RUN)[1] == ()
-    state.write_bytes(msgspec.msgpack.encode(fields | {"pickled": pickle.dumps(Bomb())}))
-    reader.restart()
-    assert len(reader.processed_files.load_state(RUN)[1]) == len(journal.sealed)
-    reader.settle()
-    assert reader.found == expected(journal)
-
-
-class Bomb:
-    """What a pickle can do."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return pytest.fail, ("a foreign pickle was opened",)

@@ -1,4 +1,4 @@
-"""The stream on real Spark: journals that grow meanwhile, restarts, kills, and the findings of the audit of the whole."""
+"""The stream of real files: journals that grow meanwhile, restarts, kills, and the findings of the audit of the whole."""
 
 import os
 import signal
@@ -31,9 +31,8 @@ from tests.waiting import wait_until
 REPOSITORY = Path(__file__).parents[3]
 PROGRAM = (
     *(sys.executable, "-c"),
-    "from quarterdeck.cli import pipeline_stream\n"
-    "from quarterdeck.cli.main import app, run\npipeline_stream.register(app)\nrun()",
-    "stream",
+    "from quarterdeck.cli.main import run\nrun()",
+    *("pipeline", "stream"),
 )
 AT_ITS_END = "convergence"
 """A rule about how a run ends, which a stream does not judge."""
@@ -70,7 +69,7 @@ def streamed(root: Path, until: Callable[[], bool], on_change: Callable[[Change]
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        return stream(stream_paths(root), stop=stop, on_change=on_change, on_message=lambda _: None, trigger_ms=200)
+        return stream(stream_paths(root), stop=stop, on_change=on_change, on_message=lambda _: None, look_ms=200)
     finally:
         stop.set()
         watcher.join()
@@ -100,8 +99,7 @@ def of_the_whole(root: Path) -> list[bytes]:
     return sorted(msgspec.json.encode(one) for one in audit(runs).findings if one.rule != AT_ITS_END)
 
 
-@pytest.mark.long
-def test_findings_come_while_the_journal_grows_and_over_restarts(spark: SparkSession, tmp_path: Path) -> None:
+def test_findings_come_while_the_journal_grows_and_over_restarts(tmp_path: Path) -> None:
     third = len(PLANTED) // 3
     names = list(PLANTED)
     told: list[Change] = []
@@ -133,8 +131,7 @@ def test_findings_come_while_the_journal_grows_and_over_restarts(spark: SparkSes
     assert finish(tmp_path)[1] == []  # nothing new, nothing said twice
 
 
-@pytest.mark.long
-def test_troubled_runs_have_the_findings_of_the_audit(spark: SparkSession, tmp_path: Path) -> None:
+def test_troubled_runs_have_the_findings_of_the_audit(tmp_path: Path) -> None:
     for number in range(12):
         write_together(tmp_path, f"troubled-{number}", faulty_run(f"troubled-{number}", number))
     finish(tmp_path)
@@ -142,8 +139,7 @@ def test_troubled_runs_have_the_findings_of_the_audit(spark: SparkSession, tmp_p
     assert in_file(tmp_path)
 
 
-@pytest.mark.long
-def test_a_killed_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_killed_stream_goes_on_where_it_was(tmp_path: Path) -> None:
     names = list(PLANTED)
     planted_runs(tmp_path, names[:10])
     with (tmp_path / "said").open("wb") as said:
@@ -188,24 +184,18 @@ def test_the_command_ends_cleanly_and_its_codes_tell(tmp_path: Path) -> None:
     assert (wrong.returncode, "no such directory" in wrong.stderr) == (2, True)
 
 
-@pytest.mark.long
-def test_a_stream_that_dies_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_that_dies_is_told(tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="nowhere"):
         stream_paths(tmp_path / "nowhere")
     planted_runs(tmp_path, list(PLANTED)[:2])
     finish(tmp_path)
     planted_runs(tmp_path, list(PLANTED)[2:4])
-    offsets = tmp_path / "_stream" / "all" / "spark" / "offsets"
-    for file in offsets.iterdir():
-        file.write_text("no offsets\n") if not file.name.startswith(".") else file.unlink()
-    with pytest.raises(StreamDied, match="stream ended"):
+    (tmp_path / "_stream" / "all" / "consumed.jsonl").write_text("no account\n")
+    with pytest.raises(StreamDied, match="everything is read anew"):
         streamed(tmp_path, lambda: False)
 
 
-@pytest.mark.long
-def test_a_disk_that_refuses_ends_the_stream(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_refuses_ends_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted_runs(tmp_path, list(PLANTED)[:2])
 
     def refuse(*_: object) -> None:
@@ -219,8 +209,7 @@ def test_a_disk_that_refuses_ends_the_stream(
     assert in_file(tmp_path) == of_the_whole(tmp_path)
 
 
-@pytest.mark.long
-def test_one_run_alone_odd_names_and_an_empty_journal(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_run_alone_odd_names_and_an_empty_journal(tmp_path: Path) -> None:
     root = tmp_path / "odd [name] *%20{a}"
     root.mkdir()
 
