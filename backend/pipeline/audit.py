@@ -19,7 +19,7 @@ from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
-from quarterdeck.backend.pipeline.judging.group_judge import MAX_QUARANTINED, judge_group
+from quarterdeck.backend.pipeline.judging.group_judge import CONTRADICTS, MAX_QUARANTINED, judge_group
 from quarterdeck.backend.pipeline.judging.log_judge import judge_log_records
 from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
 from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, groups_of, judge_whole, together
@@ -63,14 +63,15 @@ def audit(
     log_options: LogOptions | None = None,
     then: Then | None = None,
 ) -> AuditResult:
-    """Check what is at `paths`: journals (roots, directories of runs, single files), or logs; events that stand twice count once.
+    """Check what is at `paths`: journals (roots, directories of runs, single files), a store of tables that were made of them, or
+    logs; events that stand twice count once.
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what logs
     do not tell. With `out_dir` the tables `views`, `suspicions` and `findings` are written there as Parquet, partitioned by
     run, replacing those of an earlier audit, all of them or none. `then` is called with the result and the lines that were
     judged, while Spark has them. Spark is started for either of these, for what is great, and where a `master` or a `remote`
-    is named. Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `PipelineMissing`, `JavaMissing` or
-    `SparkUnreachable` before anything is changed, and `OSError` for what cannot be read or written.
+    is named. Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `StoreRefused`, `PipelineMissing`,
+    `JavaMissing` or `SparkUnreachable` before anything is changed, and `OSError` for what cannot be read or written.
     """
     if out_dir is not None:
         _check_output(out_dir)
@@ -116,7 +117,7 @@ def _session(found: AuditInput, master: str, remote: str, *, wants_tables: bool)
 
 def _judged(rules: frozenset[str], found: AuditInput) -> tuple[frozenset[str], tuple[NotJudged, ...]]:
     """Those of `rules` that can be judged of such an input, and what has to be said of the others."""
-    if found.kind == "journal":
+    if found.kind != "logs":
         return rules, ()
     judged = frozenset(filter(holds_for_incomplete_journals, rules))
     others = tuple(sorted(rules - judged))
@@ -155,13 +156,30 @@ def _verdict(
         return _of_logs(found, question, log_options)
     if found.kind == "logs" and spark is not None:
         return _of_logs_on_spark(found, question, spark, log_options)
+    groups = groups_of(found)
     if spark is None:
-        return judge_whole(
-            groups_of(found), lambda groups: ((n, judge_group(one, question)) for n, one in enumerate(groups))
-        )
-    from quarterdeck.backend.pipeline.judging.spark_judge import judge_on_spark
+        with needing_packages():  # a store is read by pyarrow
+            judged = judge_whole(groups, lambda some: ((n, judge_group(one, question)) for n, one in enumerate(some)))
+    else:
+        from quarterdeck.backend.pipeline.judging.spark_judge import judge_on_spark
 
-    return judge_whole(groups_of(found), lambda groups: judge_on_spark(spark, groups, question))
+        judged = judge_whole(groups, lambda some: judge_on_spark(spark, some, question))
+    return _with_quarantine(judged, found.paths[0] / "quarantine") if found.kind == "store" else judged
+
+
+def _with_quarantine(judged: WholeVerdict, table: Path) -> WholeVerdict:
+    """The verdict on the events of a store, with the lines that were put aside as the store was made."""
+    import pyarrow.parquet
+
+    rows = [
+        row
+        for part in sorted(table.glob("*/*.parquet"))
+        for row in pyarrow.parquet.ParquetFile(part).read(["file", "raw", "reason"]).to_pylist()
+    ]
+    contradicting = sum(row["reason"].startswith(CONTRADICTS) for row in rows)
+    lines = {"lines": len(rows), "duplicates": 0, "quarantined": len(rows), "contradicting": contradicting}
+    counts = {name: judged.counts[name] + number for name, number in lines.items()}
+    return together(judged.runs, counts, [QuarantinedLine(row["file"], row["raw"], row["reason"]) for row in rows])
 
 
 def _of_logs(found: AuditInput, question: Question, options: LogOptions | None) -> WholeVerdict:

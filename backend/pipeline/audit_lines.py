@@ -15,6 +15,7 @@ from quarterdeck.backend.pipeline.logs.log_tables import read_product_logs
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze
+from quarterdeck.backend.pipeline.tables.store import read_table
 
 THROUGHPUT_CONF = {"spark.driver.memory": "4g"}
 """Of a session of our own: several sorts at a time need room, however much is on disk."""
@@ -22,14 +23,14 @@ THROUGHPUT_CONF = {"spark.driver.memory": "4g"}
 
 @dataclass
 class InputLines:
-    """The lines of an input, ranked (see `bronze.ranked`)."""
+    """An input, and its records as a table."""
 
     source: AuditInput
-    lines: DataFrame
+    records: DataFrame
 
     def events(self) -> DataFrame:
         """The columns of a record, each event once."""
-        return self.lines.where("place = 1").select([F.col(f"record.{name}").alias(name) for name in RECORD.names])
+        return self.records
 
 
 @contextmanager
@@ -39,6 +40,9 @@ def reading(spark: SparkSession, source: AuditInput, log_options: LogOptions | N
     Raises `OSError` for what cannot be read.
     """
     with tuned(spark, source.size_bytes):
+        if source.kind == "store":
+            yield InputLines(source, read_table(spark, source.paths[0], "events").select(*RECORD.names))
+            return
         if source.kind == "logs":
             logs = read_product_logs(spark, source.read, log_options)
             lines = logs.lines.select(
@@ -54,7 +58,8 @@ def reading(spark: SparkSession, source: AuditInput, log_options: LogOptions | N
             bronze.ranked(lines.coalesce(1) if is_small(source.size_bytes) else lines), source.size_bytes
         )
         try:
-            yield InputLines(source, ranked)
+            record = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
+            yield InputLines(source, ranked.where("place = 1").select(record))
         finally:
             ranked.unpersist()
             if logs is not None:

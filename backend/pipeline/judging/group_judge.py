@@ -20,6 +20,8 @@ from quarterdeck.backend.pipeline.judging.order import by_cause, by_time
 from quarterdeck.backend.pipeline.judging.run_judge import OutOfOrder, Question, RunJudge, RunVerdict
 
 MAX_QUARANTINED = 1_000
+PARQUET = ".parquet"
+CONTRADICTS = "contradicts another event with the same identity"
 MOST_WRITERS = 500
 """Files of more writers than these are not read side by side."""
 
@@ -50,15 +52,26 @@ class GroupVerdict(Struct, frozen=True):
 
 
 def lines_of_file(file: JournalFile) -> Iterator[bytes]:
-    """The lines of a file on this machine. Raises OSError."""
+    """The lines of a file on this machine: of text, or of a part of the table `events`. Raises OSError."""
+    if file.read.endswith(PARQUET):
+        yield from _lines_of_table(file.read)
+        return
     with Path(file.read).open("rb") as lines:
         yield from lines
+
+
+def _lines_of_table(part: str) -> Iterator[bytes]:
+    """The lines that a part of the table keeps, whose order is lost."""
+    import pyarrow.parquet
+
+    for batch in pyarrow.parquet.ParquetFile(part).iter_batches(columns=["raw"]):
+        yield from (raw.encode() for raw in batch.column("raw").to_pylist())
 
 
 def judge_group(files: Sequence[JournalFile], question: Question, read: ReadLines = lines_of_file) -> GroupVerdict:
     """Judge all runs in `files`. Raises OSError for what cannot be read."""
     chains = _writers(files)
-    if len(chains) <= MOST_WRITERS:
+    if len(chains) <= MOST_WRITERS and not any(file.read.endswith(PARQUET) for file in files):
         try:
             return _Group(question, read).stream(chains)
         except OutOfOrder:
@@ -147,7 +160,7 @@ class _Group:
             return
         self._contradicting += 1
         record = line[3]
-        reason = f"contradicts another event with the same identity, uuid {record.uuid} seq {record.seq}"
+        reason = f"{CONTRADICTS}, uuid {record.uuid} seq {record.seq}"
         self._quarantine(line[1], line[2], line[4], reason)
 
     def _quarantine(self, place: str, number: int, raw: bytes, reason: str) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
-from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
+from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, resolve_input
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze, commit
@@ -29,9 +29,6 @@ from quarterdeck.backend.pipeline.tables.commit import Manifest, Order
 from quarterdeck.backend.pipeline.tables.registry import TABLES
 
 RECORDS_PER_FILE = 2_000_000
-SHRUNK = 15
-"""Lines as Parquet take about so many times less."""
-
 _RAW, _FILE = ("raw", TEXT, "the line as it stands in the journal"), ("file", TEXT, "a file in which it stands")
 
 EVENTS = StructType([*RECORD.fields, *schema(_RAW, _FILE).fields])

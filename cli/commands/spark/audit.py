@@ -32,7 +32,9 @@ class Source(StrEnum):
 
 
 def audit(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Journals, folders of runs, files, or logs.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Journals, folders of runs, files, tables, or logs.")
+    ],
     rules: Annotated[str, typer.Option(metavar="A,B", help="Judge only these invariants.")] = "",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write tables and findings here.")] = None,
     source: Annotated[Source, typer.Option(help="What the paths hold; by default that is looked up.")] = Source.AUTO,
@@ -60,6 +62,7 @@ def audit(
     from quarterdeck.backend.pipeline import audit as pipeline
     from quarterdeck.backend.pipeline.rules.names import UnknownRule
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
+    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
@@ -67,7 +70,7 @@ def audit(
     with failing_as(ExitCode.BAD_INPUT, ValueError):
         zone_of(log_options)
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, PipelineMissing, OSError)
+    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, StoreRefused, PipelineMissing, OSError)
     with (
         reporting(report) as write_report,
         failing_as(ExitCode.UNREACHABLE, SparkUnreachable),

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline import audit as audit_module
+from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark import tuning
 from quarterdeck.backend.pipeline.tables import commit, store
@@ -20,6 +22,8 @@ from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 from quarterdeck.backend.pipeline.tables.store import SCHEMAS, read_table, update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
+from tests.pipeline.rules.broken_journals import broken
+from tests.pipeline.rules.test_planted import write_run
 from tests.pipeline.tables.golden_runs import canonical, golden_records, write_records
 
 REPOSITORY = Path(__file__).parents[3]
@@ -252,3 +256,25 @@ def test_a_failure_leaves_the_tables_as_they_were(
     with pytest.raises(OSError, match="no space left"):
         update_store(spark, [write(tmp_path / "journal", clean_story("clean"))], tmp_path / "tables")
     assert not (tmp_path / "tables").exists()
+
+
+def test_a_store_is_audited_as_the_journals_that_it_was_made_of(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here and on Spark: the same findings, and the same lines put aside; but there is nothing to replay."""
+    root = tmp_path / "journal"
+    for seed in range(3):
+        write_run(root, f"run-{seed}", broken(seed))
+    story = clean_story("clean")
+    damaged = [*story.records, msgspec.structs.replace(story.records[0], at=story.records[0].at + 1)]
+    (root / "loose.jsonl").write_bytes(b"".join(map(line, damaged)) + b"torn")
+    update_store(spark, [root], tmp_path / "tables")
+    expected = audit([root])
+    here = audit([tmp_path / "tables"])
+    monkeypatch.setattr(audit_module, "IN_PROCESS_BYTES", 0)
+    assert audit([tmp_path / "tables"]) == here
+    without_links = tuple(msgspec.structs.replace(one, link="") for one in expected.findings)
+    assert (here.findings, here.incomplete) == (without_links, expected.incomplete)
+    assert without_links
+    assert {(one.line, one.reason) for one in here.problems} == {(one.line, one.reason) for one in expected.problems}
+    assert {**here.counts, "files": 0} == {**expected.counts, "files": 0}
