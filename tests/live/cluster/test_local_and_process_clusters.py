@@ -242,16 +242,21 @@ def test_a_port_taken_meanwhile_is_a_refusal(start: Start) -> None:
     watched.until(lambda: watched.agree(["n1", "n2"]))
 
 
-def test_a_journal_that_failed_is_told_at_the_end(start: Start, tmp_path: Path) -> None:
+def test_a_journal_that_failed_is_told_at_the_end(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal = JournalWriter(tmp_path, "run-1", "test")
     watched = start(1, journal=journal)
     watched.until(lambda: watched.agree(["n1"]))
-    journal.close()
-    watched.do(KillMember("n1"))
-    watched.until(lambda: watched.events(ProcessKilled))
-    with pytest.raises(JournalFailed, match="closed"):
+
+    def no_room() -> None:
+        raise JournalFailed("No space left on device")
+
+    monkeypatch.setattr(journal, "flush", no_room)
+    with pytest.raises(JournalFailed, match="No space left"):
         watched.cluster.close()
     watched.cluster.close()
+    journal.close()
 
 
 def test_clusters_opened_at_the_same_instant_get_different_ports(start: Start) -> None:
