@@ -1,10 +1,11 @@
 """Five member processes that are killed, frozen and cut off from one another while clients write: as one line of JSON.
 
-Run as ``python -m tests.bench.chaos [MINUTES] [SEED]``. The seed fixes what is done to whom and for how long, not when the
-machine gets to it. Time goes in phases, one injected fault each; a phase ends when all members are one cluster with one
-safe table again, so that two members are never lost before the one backup is replaced. Every phase has keys of its own.
-What was acknowledged in a phase that left the members together has to be found, at its end and at the very end; what
-was written while they were divided may be lost, and is only counted.
+Run as ``python -m tests.bench.chaos [MINUTES] [SEED] [hosts]``. The seed fixes what is done to whom and for how long,
+not when the machine gets to it. With ``hosts``, which takes root, each member has a network of its own, nftables cuts
+them, and their disk runs full. Time goes in phases, one injected fault each; a phase ends when all members are one
+cluster with one safe table again, so that two members are never lost before the one backup is replaced. Every phase
+has keys of its own. What was acknowledged in a phase that left the members together has to be found, at its end and
+at the very end; what was written while they were divided may be lost, and is only counted.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Any
 
 import httpx
 
 from quarterdeck.backend.core.events import SuspicionRaised
 from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.journal.listing import list_runs
 from quarterdeck.backend.journal.reader import read_journal
+from tests.bench.support.chaos_hosts import Hosts, enter, obstacle
+from tests.bench.support.chaos_judgement import DIVIDING, KINDS, TROUBLE, Phase, judgement
 from tests.bench.support.chaos_members import MEMBERS, SETTLED_SECONDS, Crew, NeverSettled
-from tests.bench.support.chaos_writers import GONE, Register, Writer, map_of
+from tests.bench.support.chaos_writers import Register, Writer, map_of
 
 MINUTES = 3.0
 SEED = 1
@@ -43,37 +45,17 @@ READINGS = 10
 
 HARMLESS_SECONDS = (0.5, 2.0)
 """Of silence: well below the timeout."""
+SHORT_CUT_SECONDS = (0.3, 1.2)
+"""Shorter, for TCP sends again only after twice the time that it has waited already."""
 DIVIDING_SECONDS = (5.5, 8.0)
 """Well above it."""
-
-TOGETHER = ("kill", "kill the master", "kill beside a pause", "pause", "short cut", "leave")
-DIVIDING = ("long pause", "split", "cut of one link")
-KINDS = TOGETHER + DIVIDING
-
-FAILURE_COUNTS = ("problems", "problems_later", "partitions_lost", "journal_problems", "tracebacks")
-"""What has to be empty in a result."""
+FULL_DISK_SECONDS = (2.0, 5.0)
+FLAPS = 6
+FLAP_SECONDS = (0.3, 0.9)
+"""How long links are cut, and how long they are not, so many times."""
 
 
 # The injected faults
-
-
-@dataclass
-class Phase:
-    number: int
-    kind: str
-    began_us: int
-    """Since 1970, as journals have it."""
-    ended_us: int = 0
-    ended_members: tuple[str, ...] = ()
-    """The addresses of those whose process ended: the only ones that somebody may suspect while all are together."""
-    settled_seconds: list[float] = field(default_factory=list)
-    keys: int = 0
-    problems: list[str] = field(default_factory=list)
-    """Of keys at the end of the phase."""
-    problems_later: list[str] = field(default_factory=list)
-    """Of keys at the very end, after all that came later."""
-    suspected: str = ""
-    """Somebody who was suspected although nothing was done that should lead to it: then they were divided, too."""
 
 
 class Chaos:
@@ -91,15 +73,22 @@ class Chaos:
             "kill the master": lambda: self._lose(crew.master()),
             "kill beside a pause": self._kill_beside_a_pause,
             "leave": self._leave,
+            "leave in a hurry": lambda: self._leave(in_a_hurry=True),
             "pause": lambda: self._pause(HARMLESS_SECONDS),
             "long pause": lambda: self._pause(DIVIDING_SECONDS),
-            "short cut": lambda: self._cut(HARMLESS_SECONDS, self._two_sides()),
+            "short cut": lambda: self._cut(SHORT_CUT_SECONDS, self._two_sides()),
+            "short one-way cut": lambda: self._cut(SHORT_CUT_SECONDS, self._two_sides(), one_way=True),
             "split": lambda: self._cut(DIVIDING_SECONDS, self._two_sides()),
             "cut of one link": lambda: self._cut(DIVIDING_SECONDS, self._two_members()),
+            "one-way cut": lambda: self._cut(DIVIDING_SECONDS, self._two_sides(), one_way=True),
+            "flapping": self._flap,
         }
+        if crew.hosts is not None:
+            self._faults["full disk"] = lambda: self._fill_disk(crew.hosts)
 
     def play(self, seconds: float, kinds: Sequence[str] = KINDS) -> None:
         """Injected faults of these kinds, each once before any comes again, until the time is over."""
+        kinds = [kind for kind in kinds if kind in self._faults]
         for label in self._crew.addresses:
             self._crew.start(label)
         self._crew.settle()
@@ -121,33 +110,8 @@ class Chaos:
     def judge(self) -> dict[str, Any]:
         """To be called after `play`."""
         lost_partitions = self._read_journals()
-        judged = [phase for phase in self.phases if phase.kind in TOGETHER and not phase.suspected]
-        divided = [phase for phase in self.phases if phase not in judged]
-        settled: dict[str, list[float]] = defaultdict(list)
-        for phase in self.phases:
-            settled[phase.kind] += phase.settled_seconds
         writes = sum((writer.counts for writer in self._writers), Counter[str]())
-        return {
-            "phases": dict(sorted(Counter(phase.kind for phase in self.phases).items())),
-            "settled_seconds": {
-                kind: {"median": round(median(all_of), 1), "most": round(max(all_of), 1)}
-                for kind, all_of in sorted(settled.items())
-            },
-            "writes": dict(sorted(writes.items())),
-            "judged": {"phases": len(judged), "keys": sum(phase.keys for phase in judged)},
-            "problems": [text for phase in judged for text in phase.problems],
-            "problems_later": [text for phase in judged for text in phase.problems_later],
-            "partitions_lost": [text for phase in judged for text in lost_partitions.get(phase.number, ())],
-            "divided": {
-                "phases": len(self.phases) - len(judged),
-                "keys": sum(phase.keys for phase in divided),
-                "last_value_not_kept": sum(len(phase.problems) for phase in divided),
-                "keys_gone": sum(f": {GONE}:" in text for phase in divided for text in phase.problems),
-            },
-            "suspected_without_cause": [f"{one.kind}: {one.suspected}" for one in self.phases if one.suspected],
-            "journal_problems": self._journal_problems,
-            "tracebacks": self._crew.tracebacks(),
-        }
+        return judgement(self.phases, writes, lost_partitions, self._journal_problems, self._crew.tracebacks())
 
     def _play_phase(self, kind: str) -> None:
         phase = Phase(len(self.phases) + 1, kind, time.time_ns() // 1_000)
@@ -200,6 +164,8 @@ class Chaos:
         journal = read_journal(self._crew.journal)
         records = [record for record in journal if isinstance(record.event, SuspicionRaised | PartitionLost)]
         self._journal_problems = [str(one) for one in journal.problems if not one.torn]
+        missing = sum(listing.missing for listing in list_runs(self._crew.journal))
+        self._journal_problems += [f"{missing} records are missing"] * bool(missing)
         for phase in self.phases:
             for record in records:
                 event = record.event
@@ -207,7 +173,7 @@ class Chaos:
                     continue
                 if isinstance(event, PartitionLost) and event.lost_backups:  # not only the owner, which has a backup
                     lost[phase.number].append(f"phase {phase.number} ({phase.kind}), {record.member}: {event}")
-                elif isinstance(event, SuspicionRaised) and phase.kind in TOGETHER:
+                elif isinstance(event, SuspicionRaised) and phase.kind not in DIVIDING:
                     if event.suspect not in phase.ended_members:
                         phase.suspected = phase.suspected or f"{record.member}: {event}"
         return lost
@@ -228,9 +194,9 @@ class Chaos:
         self._crew.thaw(paused)
         return [killed]
 
-    def _leave(self) -> Sequence[str]:
+    def _leave(self, *, in_a_hurry: bool = False) -> Sequence[str]:
         label = self._anybody()
-        self._crew.leave(label)
+        self._crew.leave(label, in_a_hurry=in_a_hurry)
         return [label]
 
     def _pause(self, seconds: tuple[float, float]) -> Sequence[str]:
@@ -240,12 +206,28 @@ class Chaos:
         self._crew.thaw(label)
         return []
 
-    def _cut(self, seconds: tuple[float, float], sides: Sequence[Sequence[str]]) -> Sequence[str]:
-        groups = [[self._crew.addresses[label] for label in side] for side in sides]
-        mode = "blackhole" if seconds == HARMLESS_SECONDS else self._random.choice(("blackhole", "reset"))
-        self._crew.command_links({"do": "partition", "groups": groups, "mode": mode})
+    def _cut(
+        self, seconds: tuple[float, float], sides: Sequence[Sequence[str]], *, one_way: bool = False
+    ) -> Sequence[str]:
+        mode = "blackhole" if seconds == SHORT_CUT_SECONDS else self._random.choice(("blackhole", "reset"))
+        self._crew.cut(*sides, one_way=one_way, mode=mode)
         self._last(seconds)
         self._crew.heal()
+        return []
+
+    def _flap(self) -> Sequence[str]:
+        sides = self._two_sides()
+        for _ in range(FLAPS):
+            self._crew.cut(*sides)
+            time.sleep(self._random.uniform(*FLAP_SECONDS))
+            self._crew.heal()
+            time.sleep(self._random.uniform(*FLAP_SECONDS))
+        return []
+
+    def _fill_disk(self, hosts: Hosts) -> Sequence[str]:
+        hosts.fill_disk()
+        time.sleep(self._random.uniform(*FULL_DISK_SECONDS))
+        hosts.free_disk()
         return []
 
     def _last(self, seconds: tuple[float, float]) -> None:
@@ -254,7 +236,7 @@ class Chaos:
         limit = time.monotonic() + SETTLED_SECONDS
         while seconds == DIVIDING_SECONDS and not self._crew.are_divided():
             if time.monotonic() > limit:
-                raise NeverSettled("a injected fault that should have divided the members did not")
+                raise NeverSettled("an injected fault that should have divided the members did not")
             time.sleep(0.1)
 
     def _anybody(self) -> str:
@@ -270,10 +252,16 @@ class Chaos:
 
 
 def run(
-    folder: Path, seconds: float, seed: int, *, base_port: int = BASE_PORT, kinds: Sequence[str] = KINDS
+    folder: Path,
+    seconds: float,
+    seed: int,
+    *,
+    base_port: int = BASE_PORT,
+    kinds: Sequence[str] = KINDS,
+    hosts: bool = False,
 ) -> dict[str, Any]:
     """Play for so long and judge. Raises `NeverSettled`; the folder has the logs and the journal."""
-    crew = Crew(folder, base_port)
+    crew = Crew(folder, base_port, hosts=hosts)
     try:
         chaos = Chaos(crew, seed)
         chaos.play(seconds, kinds)
@@ -285,20 +273,24 @@ def run(
 
 
 if __name__ == "__main__":
-    minutes = float(sys.argv[1]) if sys.argv[1:] else MINUTES
-    seed = int(sys.argv[2]) if sys.argv[2:] else SEED
+    arguments = [word for word in sys.argv[1:] if word != "hosts"]
+    on_hosts = "hosts" in sys.argv[1:]
+    if on_hosts:
+        if obstacle():
+            sys.exit(obstacle())
+        enter()
+    minutes = float(arguments[0]) if arguments else MINUTES
+    seed = int(arguments[1]) if arguments[1:] else SEED
     place = Path(tempfile.mkdtemp(prefix="chaos-"))
     try:
-        found = run(place, 60 * minutes, seed)
+        found = run(place, 60 * minutes, seed, hosts=on_hosts)
     except BaseException:
         print(f"logs and journal are in {place}", file=sys.stderr)
         raise
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    print(
-        json.dumps(
-            {"bench": "chaos", "members": MEMBERS, "minutes": minutes, "seed": seed, **found, "machine": machine}
-        )
-    )
-    if any(found[trouble] for trouble in FAILURE_COUNTS):
-        sys.exit(f"logs and journal are in {place}")
-    shutil.rmtree(place)
+    what = {"bench": "chaos", "members": MEMBERS, "minutes": minutes, "seed": seed, "hosts": on_hosts}
+    print(json.dumps({**what, **found, "machine": machine}))
+    if any(found[trouble] for trouble in TROUBLE):
+        sys.exit(f"logs are in {place}")
+    if not on_hosts:  # whose journal is on a disk that ends with this process
+        shutil.rmtree(place)

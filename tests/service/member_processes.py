@@ -35,9 +35,16 @@ class MemberProcess:
     """One process of ``quarterdeck member start``."""
 
     def __init__(
-        self, folder: Path, name: str, *arguments: str, port: int = BASE_PORT, within: Sequence[str] = ()
+        self,
+        folder: Path,
+        name: str,
+        *arguments: str,
+        port: int = BASE_PORT,
+        host: str = "127.0.0.1",
+        within: Sequence[str] = (),
     ) -> None:
-        """`within` is a command that runs the rest of its words in another place, such as a namespace."""
+        """`within` is a command that runs the rest of its words in another place, such as a namespace, where `host` is."""
+        self._host = host
         self.ready_file = folder / f"{name}.ready"
         self._log = folder / f"{name}.log"
         self.port = port
@@ -57,7 +64,7 @@ class MemberProcess:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self._host}:{self.port}"
 
     @property
     def log(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -12,6 +12,8 @@ from random import Random
 
 import httpx
 
+from quarterdeck.backend.service.configuration.process_configuration import OPEN_TO_ALL
+from tests.bench.support.chaos_hosts import PORT, Hosts
 from tests.bench.support.chaos_writers import ANSWER_SECONDS, API
 from tests.service.member_processes import MemberProcess, end
 
@@ -49,11 +51,15 @@ class Seen:
 class Crew:
     """The member processes, by label. None is left after `close`."""
 
-    def __init__(self, folder: Path, base_port: int) -> None:
+    def __init__(self, folder: Path, base_port: int, *, hosts: bool = False) -> None:
+        """On this host from `base_port` on, or each on a host of its own."""
         self.journal = folder / "journal"
         self._folder = folder
-        self._ports = {f"n{number + 1}": base_port + number for number in range(MEMBERS)}
-        self.addresses = {label: f"127.0.0.1:{port}" for label, port in self._ports.items()}
+        labels = [f"n{number + 1}" for number in range(MEMBERS)]
+        self.hosts = Hosts(labels, self.journal) if hosts else None
+        self._ports = {label: PORT if hosts else base_port + number for number, label in enumerate(labels)}
+        self._hosts = self.hosts.hosts if self.hosts is not None else dict.fromkeys(labels, "127.0.0.1")
+        self.addresses = {label: f"{self._hosts[label]}:{self._ports[label]}" for label in labels}
         self.members: dict[str, MemberProcess] = {}
         self.frozen: set[str] = set()
         self._http = httpx.Client(timeout=5, trust_env=False)
@@ -65,28 +71,51 @@ class Crew:
     def start(self, label: str) -> None:
         joins = [f"--join={address}" for address in self.addresses.values()]
         recorded = (f"--journal={self.journal}", "--run=chaos")
-        port = self._ports[label]
-        self.members[label] = MemberProcess(self._folder, label, *joins, *recorded, *ARGUMENTS, port=port)
+        host, port = self._hosts[label], self._ports[label]
+        within = self.hosts.within(label) if self.hosts is not None else ()
+        listens = (f"--bind={host}", f"--open-to-all={OPEN_TO_ALL}") if within else ()
+        words = (*joins, *recorded, *ARGUMENTS, *listens)
+        self.members[label] = MemberProcess(self._folder, label, *words, port=port, host=host, within=within)
         self.members[label].ready()
 
     def kill(self, label: str) -> None:
         end(self.members.pop(label))
 
-    def leave(self, label: str) -> None:
-        """Stop gracefully; what it alone holds is given away first."""
+    def leave(self, label: str, *, in_a_hurry: bool = False) -> None:
+        """Stop gracefully; what it alone holds is given away first, unless it is told a second time."""
         member = self.members.pop(label)
         member.signal(signal.SIGTERM)
+        if in_a_hurry:
+            time.sleep(0.1)
+            member.signal(signal.SIGTERM)
         try:
             code = member.ends_with()
             assert code == 0, f"{label} has left with exit code {code}:\n{member.log}"
         finally:
             end(member)
 
-    def command_links(self, command: Mapping[str, object]) -> None:
+    def cut(
+        self, sources: Sequence[str], targets: Sequence[str], *, one_way: bool = False, mode: str = "blackhole"
+    ) -> None:
+        """Nothing comes from the sources to the targets any more, and unless it is `one_way`, nothing the other way."""
+        if self.hosts is not None:
+            self.hosts.cut(sources, targets)
+            if not one_way:
+                self.hosts.cut(targets, sources)
+            return
+        ends = {
+            "sources": [self.addresses[one] for one in sources],
+            "targets": [self.addresses[one] for one in targets],
+        }
+        command = {"do": "cut", **ends, "one_way": one_way, "mode": mode}
         for member in self.members.values():
             self._http.post(f"{member.url}{API}/faults", json=command).raise_for_status()
 
     def heal(self) -> None:
+        """All links are plain again."""
+        if self.hosts is not None:
+            self.hosts.heal()
+            return
         for member in self.members.values():
             self._http.delete(f"{member.url}{API}/faults").raise_for_status()
 

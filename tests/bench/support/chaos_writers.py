@@ -15,7 +15,9 @@ API = "/quarterdeck/v1"
 WRITES_PER_SECOND = 40
 """Of each writer, at most."""
 WRITES_PER_KEY = 5
-GONE = "gone"
+TAKEN_OUT = 0.2
+"""The share of keys that are taken out again in the end."""
+GONE, REPLACED, RESURRECTED, REFUSED = "gone", "replaced", "resurrected", "refused, but there"
 ANSWER_SECONDS = 40.0
 """Longer than a member tries for a client."""
 
@@ -26,18 +28,33 @@ class Register:
 
     phase: int
     acknowledged: str | None = None
-    open: str | None = None
-    """A write of which nobody said whether it was done."""
+    """What has to be there; None for nothing: it was never written, or taken out."""
+    may_be: tuple[str | None, ...] = ()
+    """What an open write would have left: nobody said whether it was done."""
+    earlier: set[str] = field(default_factory=set)
+    """Values that were acknowledged, and then replaced or taken out."""
     refused: set[str] = field(default_factory=set)
     """Writes that were said not to be done, ever."""
 
+    def acknowledge(self, value: str | None) -> None:
+        """It was said that this is there now; None: that nothing is."""
+        if self.acknowledged is not None:
+            self.earlier.add(self.acknowledged)
+        self.acknowledged = value
+
     def problem_with(self, found: str | None) -> str:
         """Why this value is none that may be read now; empty when it may be."""
-        if self.open is not None and found == self.open:
-            self.acknowledged, self.open = self.open, None
+        if found in self.may_be:
+            self.acknowledge(found)
+            self.may_be = ()
         if found == self.acknowledged:
             return ""
-        kind = "refused, but there" if found in self.refused else GONE if found is None else "replaced"
+        if found is None:
+            kind = GONE
+        elif found in self.refused:
+            kind = REFUSED
+        else:
+            kind = RESURRECTED if found in self.earlier else REPLACED
         return f"{kind}: {found!r} instead of {self.acknowledged!r}"
 
 
@@ -68,30 +85,43 @@ class Writer:
 
     def _write(self, http: httpx.Client) -> None:
         if not self._key or self._writes % WRITES_PER_KEY == 0:
+            self._take_out(http)
             self._key = f"w{self._number}-{self._writes}"
             self.keys[self._key] = Register(self.phase)
         register = self.keys[self._key]
         value = f"{self._key}:{self._writes}"
         self._writes += 1
-        outcome = self._put(http, self._key, value)
+        outcome = self._ask(http, "PUT", self._key, {"value": value})
         self.counts[outcome] += 1
         if outcome == "acknowledged":
-            register.acknowledged = value
+            register.acknowledge(value)
         elif outcome == "refused":
             register.refused.add(value)
         elif outcome != "nobody there":
-            register.open = value
+            register.may_be = (value,)
             self._key = ""
 
-    def _put(self, http: httpx.Client, key: str, value: str) -> str:
+    def _take_out(self, http: httpx.Client) -> None:
+        """Some keys are taken out when no more is written there: what was there must not come back."""
+        if not self._key or self._random.random() >= TAKEN_OUT:
+            return
+        register = self.keys[self._key]
+        outcome = self._ask(http, "DELETE", self._key, None)
+        self.counts[f"{outcome}: taken out"] += 1
+        if outcome == "acknowledged":
+            register.acknowledge(None)
+        elif outcome not in ("refused", "nobody there"):
+            register.may_be = (None,)
+
+    def _ask(self, http: httpx.Client, method: str, key: str, body: dict[str, str] | None) -> str:
         url = f"{self._random.choice(self._urls)}{API}/maps/{map_of(self.phase)}/{key}"
         try:
-            answer = http.put(url, json={"value": value})
+            answer = http.request(method, url, json=body)
         except httpx.ConnectError:
             return "nobody there"
         except httpx.TransportError:
             return "open"
-        if answer.is_success:
+        if answer.is_success or (method == "DELETE" and answer.status_code == HTTPStatus.NOT_FOUND):
             return "acknowledged"
         if answer.status_code in (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE):
             return "refused"

@@ -1,0 +1,112 @@
+"""What a run of `tests.bench.chaos` proves: which phases can be judged, what was lost or wrong in them, and if that will do."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from tests.bench.support.chaos_writers import GONE
+
+TOGETHER = (
+    *("kill", "kill the master", "kill beside a pause", "pause", "leave", "leave in a hurry"),
+    *("short cut", "short one-way cut", "full disk"),
+)
+"""Faults that leave the members together: nothing acknowledged may be lost."""
+
+DIVIDING = ("long pause", "split", "cut of one link", "one-way cut")
+"""Faults that divide them: what is written meanwhile may be lost in a merge, and is only counted."""
+
+UNCLEAR = ("flapping",)
+"""Faults that may divide them or not. They are judged when nobody was suspected."""
+
+KINDS = TOGETHER + DIVIDING + UNCLEAR
+
+TROUBLE = ("problems", "problems_later", "partitions_lost", "journal_problems", "tracebacks", "too_little_judged")
+"""What has to be empty in a result."""
+
+
+@dataclass
+class Phase:
+    """One injected fault, and what became of what was written around it."""
+
+    number: int
+    kind: str
+    began_us: int
+    """Since 1970, as journals have it."""
+    ended_us: int = 0
+    ended_members: tuple[str, ...] = ()
+    """The addresses of those whose process ended: the only ones that somebody may suspect while all are together."""
+    settled_seconds: list[float] = field(default_factory=list)
+    keys: int = 0
+    problems: list[str] = field(default_factory=list)
+    """Of keys at the end of the phase."""
+    problems_later: list[str] = field(default_factory=list)
+    """Of keys at the very end, after all that came later."""
+    suspected: str = ""
+    """Somebody who was suspected although nothing was done that should lead to it: then they were divided, too."""
+
+    @property
+    def judged(self) -> bool:
+        """Whether whatever was lost in it is a fault."""
+        return self.kind not in DIVIDING and not self.suspected
+
+
+def judgement(
+    phases: Sequence[Phase],
+    writes: Mapping[str, int],
+    partitions_lost: Mapping[int, Sequence[str]],
+    journal_problems: Sequence[str],
+    tracebacks: int,
+) -> dict[str, Any]:
+    """The result of a run. A run proves something only when at least half of the phases that should be judged were."""
+    judged = [phase for phase in phases if phase.judged]
+    divided = [phase for phase in phases if not phase.judged]
+    settled: dict[str, list[float]] = defaultdict(list)
+    for phase in phases:
+        settled[phase.kind] += phase.settled_seconds
+    problems = [text for phase in judged for text in phase.problems]
+    later = [text for phase in judged for text in phase.problems_later]
+    return {
+        "phases": dict(sorted(Counter(phase.kind for phase in phases).items())),
+        "settled_seconds": {
+            kind: {"median": round(median(all_of), 1), "most": round(max(all_of), 1)}
+            for kind, all_of in sorted(settled.items())
+            if all_of
+        },
+        "writes": dict(sorted(writes.items())),
+        "judged": {"phases": len(judged), "keys": sum(phase.keys for phase in judged)},
+        "lost": _number_of(GONE, (*problems, *later)),
+        "wrong": len({*problems, *later}) - _number_of(GONE, (*problems, *later)),
+        "problems": problems,
+        "problems_later": later,
+        "partitions_lost": [text for phase in judged for text in partitions_lost.get(phase.number, ())],
+        "too_little_judged": _too_little(phases),
+        "divided": {
+            "phases": len(divided),
+            "keys": sum(phase.keys for phase in divided),
+            "last_value_not_kept": sum(len(phase.problems) for phase in divided),
+            "keys_gone": _number_of(GONE, [text for phase in divided for text in phase.problems]),
+        },
+        "suspected_without_cause": [f"{one.kind}: {one.suspected}" for one in phases if one.suspected],
+        "journal_problems": list(journal_problems),
+        "tracebacks": tracebacks,
+    }
+
+
+def _number_of(problem: str, texts: Iterable[str]) -> int:
+    """Of how many keys this is said; a key that is wrong twice counts once."""
+    return len({text for text in texts if f": {problem}:" in text})
+
+
+def _too_little(phases: Sequence[Phase]) -> list[str]:
+    """Why the run proves nothing, if so: a suspicion without a cause excuses what was lost, so it may not happen often."""
+    meant = [phase for phase in phases if phase.kind in TOGETHER]
+    judged = [phase for phase in meant if phase.judged and phase.keys]
+    if 2 * len(judged) >= len(meant) and judged:
+        return []
+    return [
+        f"{len(judged)} of {len(meant)} phases were judged that leave the members together; at least half have to be"
+    ]
