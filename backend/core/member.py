@@ -52,11 +52,12 @@ from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
 from quarterdeck.backend.core.membership.handlers import (
     ADDRESS_TIMER_HANDLERS,
-    MEMBERSHIP_MESSAGE_HANDLERS,
     MEMBERSHIP_TIMER_HANDLERS,
+    MESSAGE_RULES,
 )
 from quarterdeck.backend.core.membership.reactions import settle
 from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
+from quarterdeck.backend.core.membership.undertakings import Leading
 from quarterdeck.backend.core.membership.views import joining, minimum_cluster_size, unusable_addresses
 from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.messages import Leave
@@ -72,7 +73,6 @@ __all__ = ["MemberConfiguration", "MemberMachine"]
 NOTHING: tuple[Effect, ...] = ()
 
 MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] = {
-    **MEMBERSHIP_MESSAGE_HANDLERS,
     **PARTITION_MESSAGE_HANDLERS,
     **DATA_MESSAGE_HANDLERS,
 }
@@ -152,9 +152,17 @@ class MemberMachine:
         if type(input) is Receive:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
             message = input.message
-            MESSAGE_HANDLERS[type(message)](state, now, input.sender, message)
+            rules = MESSAGE_RULES.get(type(message))
+            if rules is None:
+                MESSAGE_HANDLERS[type(message)](state, now, input.sender, message)
+            else:
+                doing = state.doing
+                rule = rules.get(type(doing))
+                if rule is None:
+                    return NOTHING
+                rule(state, doing, now, input.sender, message)
             context = self._context
-            if context.effects or context.facts or state.departing_for is not None:
+            if context.effects or context.facts or context.departing_for is not None:
                 return conclude(state, now)
             return NOTHING
         handler = INPUT_HANDLERS.get(type(input))
@@ -183,8 +191,8 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
         on_table_changed(state, now)
     if graceful_shutdown.may_leave(state, now):
         _leave(state, now)
-    elif state.departing_for is not None:
-        _merge_into(state, now, state.departing_for)
+    elif state.context.departing_for is not None:
+        _merge_into(state, now, state.context.departing_for)
         settle(state, now)
     effects, state.context.effects = state.context.effects, []
     return effects
@@ -197,11 +205,12 @@ def _leave(state: MemberState, now: int) -> None:
     state.send_all(tuple(state.peers), Leave(state.uuid, state.partitions.cluster_stops))
     state.record(now, MemberStopped("asked to stop", "asked"))
     state.halt("asked to stop", failed=False)
-    state.departing_for = None
+    state.context.departing_for = None
 
 
 def _merge_into(state: MemberState, now: int, target: Address) -> None:
     """End this incarnation and begin another, which brings its data along."""
+    state.context.departing_for = None
     on_incarnation_end(state, now, "the member merges into another cluster", for_good=False)
     merge_entries = merging_entries.collect(state)
     draining_until_us = state.partitions.draining_until_us
@@ -277,10 +286,10 @@ def _on_change_state(state: MemberState, now: int, input: ChangeState) -> None:
 
 
 def _on_search_clusters(state: MemberState, now: int, _: SearchClusters) -> None:
-    if not state.is_master:
+    if not isinstance(state.doing, Leading):
         master = state.master or "another member"
         raise CommandRefused(f"{state.member_configuration.label} is no master; ask {master}")
-    cluster_search.search(state, now)
+    cluster_search.search(state, state.doing, now)
 
 
 def _on_set_properties(state: MemberState, now: int, input: SetProperties) -> None:

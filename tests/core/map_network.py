@@ -12,6 +12,7 @@ from quarterdeck.backend.core.data.map_service import MapService, entries_of
 from quarterdeck.backend.core.effects import Answered, Happened, Transmit
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector, Peer
+from quarterdeck.backend.core.membership.undertakings import Following, Leading
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
@@ -69,6 +70,7 @@ class MapNetwork:
         for name in alive:
             state = self.states[name]
             state.master = members[0].address
+            state.doing = Leading() if state.master == state.address else Following()
             state.members = MemberList(len(members), members, "lineage")
             state.peers = {
                 one.address: Peer(one.uuid, DeadlineDetector(0, SECOND_US), 0)

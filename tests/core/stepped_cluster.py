@@ -21,6 +21,7 @@ from quarterdeck.backend.core.membership.failure_detection import heartbeats, ma
 from quarterdeck.backend.core.membership.reactions import settle
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Following, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
@@ -94,6 +95,7 @@ class SteppedCluster:
         for name, (version, known) in lists.items():
             state = state_of(self.machines[name])
             state.master = address_of(known[0])
+            state.doing = Leading() if state.master == state.address else Following()
             members = tuple(
                 Member(address_of(one), self.machines[one].uuid, place, self.inspect(one).lite)
                 for place, one in enumerate(known, start=1)

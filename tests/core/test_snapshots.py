@@ -39,6 +39,10 @@ def assert_equal_after_a_round_trip(state: MemberState) -> None:
     )
 
 
+LEADING = ("admission", "state_change", "merge")
+"""The tasks of a master."""
+
+
 class LookingDriver(SimulatedDriver):
     """Looks at the state of every member several times a second."""
 
@@ -52,6 +56,8 @@ class LookingDriver(SimulatedDriver):
             for state in states(self.world):
                 self.looks += 1
                 self.undertakings |= {name for name in KEPT if getattr(state, name)}
+                self.undertakings |= {type(state.doing).__name__}
+                self.undertakings |= {name for name in LEADING if getattr(state, name)}
                 assert_equal_after_a_round_trip(state)
 
 
@@ -72,7 +78,7 @@ def test_the_runs_come_through_most_that_a_member_may_do() -> None:
         driver = LookingDriver(scenario, seed, run_state)
         Interpreter(scenario, driver, run_state, seed=seed).play()
         seen |= driver.undertakings
-    assert {"claim", "admission", "suspicions", "merge", "search", "left"} <= seen
+    assert {"JoinSearch", "Following", "Claim", "Leading", *LEADING, "suspicions", "left"} <= seen
 
 
 def test_a_member_goes_on_as_if_nothing_had_been() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import membership_rules
 from docs.reference_tables import FOLDER, PAGES
 from tests.project.test_layout import INSTALLED
 
@@ -20,6 +21,11 @@ PATH = re.compile(r"`((?:app|backend|cli|docs|quarterdeck|tests|widgets)/[\w/.*-
 @pytest.mark.parametrize("name", PAGES)
 def test_tables_are_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "run: python -m docs.reference_tables"
+
+
+def test_the_table_of_rules_is_up_to_date() -> None:
+    text = membership_rules.PAGE.read_text(encoding="utf-8")
+    assert text == membership_rules.page(text), "run: python -m docs.membership_rules"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

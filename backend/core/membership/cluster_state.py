@@ -13,7 +13,13 @@ from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterSta
 from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused
 from quarterdeck.backend.core.membership.facts import Removed, StateChangeEnded
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import StateChange, StateChangeRequest, StateLocked
+from quarterdeck.backend.core.membership.undertakings import (
+    Following,
+    Leading,
+    StateChange,
+    StateChangeRequest,
+    StateLocked,
+)
 from quarterdeck.backend.core.messages import (
     StateDecision,
     StateDecisionAck,
@@ -35,9 +41,9 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 def request(state: Membership, now: int, wanted: ClusterState) -> None:
     """An operator wants another state. A slave passes it on to its master."""
-    if state.is_master:
-        begin_change(state, now, ClusterStanding(wanted))
-    elif state.joined and state.claim is None and state.master is not None and state.master not in state.suspicions:
+    if isinstance(state.doing, Leading):
+        begin_change(state, state.doing, now, ClusterStanding(wanted))
+    elif isinstance(state.doing, Following) and state.master is not None and state.master not in state.suspicions:
         state.state_change_request = StateChangeRequest(wanted, now + state.settings.state_lease_us, state.next_token())
         _pass_on(state, now, state.master, state.state_change_request)
     else:
@@ -60,7 +66,7 @@ def on_request_timer(state: Membership, now: int) -> None:
         _pass_on(state, now, state.master, pending_request)
 
 
-def on_refusal(state: Membership, now: int, sender: Address, refusal: StateRefusal) -> None:
+def on_refusal(state: Membership, following: Following, now: int, sender: Address, refusal: StateRefusal) -> None:
     """The master says no."""
     pending_request = state.state_change_request
     if pending_request is not None and sender == state.master and refusal.token == pending_request.token:
@@ -68,16 +74,16 @@ def on_refusal(state: Membership, now: int, sender: Address, refusal: StateRefus
         state.record(now, ClusterStateRefused(refusal.wanted, refusal.reason, "master-refused"))
 
 
-def begin_change(state: Membership, now: int, wanted: ClusterStanding) -> bool:
+def begin_change(state: Membership, leading: Leading, now: int, wanted: ClusterStanding) -> bool:
     """The master begins a change to `wanted`, whose edition it decides itself. Whether it could begin."""
-    obstacle = _obstacle(state, wanted)
+    obstacle = _obstacle(state, leading, wanted)
     if obstacle is not None:
         state.record(now, ClusterStateRefused(wanted.state, obstacle.text, obstacle.cause))
         return False
     wanted = ClusterStanding(wanted.state, state.standing.edition + 1, wanted.thawed)
     deadline_us = now + state.settings.state_lease_us
-    state.state_change = StateChange(state.next_token(), wanted, set(state.peers), deadline_us)
-    _proceed(state, now, state.state_change)
+    leading.state_change = StateChange(state.next_token(), wanted, set(state.peers), deadline_us)
+    _proceed(state, leading, now, leading.state_change)
     return True
 
 
@@ -117,27 +123,30 @@ def thaw_after_claim(state: Membership, now: int) -> None:
 
 def on_removed(state: Membership, now: int, fact: Removed) -> None:
     """Those who left need not answer any more."""
-    change = state.state_change
-    if change is not None and change.waiting & fact.gone:
-        change.waiting -= fact.gone
-        _proceed(state, now, change)
-
-
-def on_request(state: Membership, now: int, sender: Address, message: StateRequest) -> None:
-    """A slave passes on what an operator wants, maybe once more."""
-    if not state.is_master or not state.is_by(message.token, sender):
+    leading = state.doing
+    if not isinstance(leading, Leading) or leading.state_change is None:
         return
-    change, wanted = state.state_change, ClusterStanding(message.wanted)
+    change = leading.state_change
+    if change.waiting & fact.gone:
+        change.waiting -= fact.gone
+        _proceed(state, leading, now, change)
+
+
+def on_request(state: Membership, leading: Leading, now: int, sender: Address, message: StateRequest) -> None:
+    """A slave passes on what an operator wants, maybe once more."""
+    if not state.is_by(message.token, sender):
+        return
+    change, wanted = leading.state_change, ClusterStanding(message.wanted)
     if change is not None and not change.decided and change.wanted.state == wanted.state:
         return
-    obstacle = _obstacle(state, wanted)
+    obstacle = _obstacle(state, leading, wanted)
     if obstacle is not None:
         state.send(sender, StateRefusal(wanted.state, obstacle.text, message.token))
     else:
-        begin_change(state, now, wanted)
+        begin_change(state, leading, now, wanted)
 
 
-def on_lock(state: Membership, now: int, sender: Address, lock: StateLock) -> None:
+def on_lock(state: Membership, following: Following, now: int, sender: Address, lock: StateLock) -> None:
     """First phase, at a slave. A master leads one change at a time, so a new one ends the one before."""
     if sender != state.master or state.members is None or not state.is_by(lock.token, sender):
         return
@@ -151,19 +160,19 @@ def on_lock(state: Membership, now: int, sender: Address, lock: StateLock) -> No
     state.send(sender, StateLockAnswer(lock.token, refusal))
 
 
-def on_lock_answer(state: Membership, now: int, sender: Address, answer: StateLockAnswer) -> None:
+def on_lock_answer(state: Membership, leading: Leading, now: int, sender: Address, answer: StateLockAnswer) -> None:
     """First phase, at the master: one refusal ends it."""
-    change = state.state_change
+    change = leading.state_change
     if change is None or change.decided or change.token != answer.token:
         return
     if answer.refusal:
-        _give_up(state, now, change, "member-refused", f"{sender} refused: {answer.refusal}")
+        _give_up(state, leading, now, change, "member-refused", f"{sender} refused: {answer.refusal}")
     else:
         change.waiting.discard(sender)
-        _proceed(state, now, change)
+        _proceed(state, leading, now, change)
 
 
-def on_decision(state: Membership, now: int, sender: Address, decision: StateDecision) -> None:
+def on_decision(state: Membership, following: Following, now: int, sender: Address, decision: StateDecision) -> None:
     """Second phase, at a slave."""
     if sender != state.master or not state.is_by(decision.token, sender):
         return
@@ -174,31 +183,33 @@ def on_decision(state: Membership, now: int, sender: Address, decision: StateDec
     state.send(sender, StateDecisionAck(decision.token))
 
 
-def on_decision_ack(state: Membership, now: int, sender: Address, ack: StateDecisionAck) -> None:
+def on_decision_ack(state: Membership, leading: Leading, now: int, sender: Address, ack: StateDecisionAck) -> None:
     """Second phase, at the master: done when all know."""
-    change = state.state_change
+    change = leading.state_change
     if change is not None and change.decided and change.token == ack.token:
         change.waiting.discard(sender)
-        _proceed(state, now, change)
+        _proceed(state, leading, now, change)
 
 
 def on_state_timer(state: Membership, now: int) -> None:
     """Ask again, or give up when the lease is over."""
-    change = state.state_change
-    if change is None:
+    leading = state.doing
+    if not isinstance(leading, Leading) or leading.state_change is None:
         return
+    change = leading.state_change
     if now < change.deadline_us:
         _ask(state, now, change)
     elif change.decided:
-        state.state_change = None  # whoever has not heard of it learns it with the next list
+        leading.state_change = None  # whoever has not heard of it learns it with the next list
     else:
-        _give_up(state, now, change, "no-answer", f"no answer from {', '.join(sorted(change.waiting))}")
+        _give_up(state, leading, now, change, "no-answer", f"no answer from {', '.join(sorted(change.waiting))}")
 
 
-def cancel_for_merge(state: Membership, now: int) -> None:
+def cancel_for_merge(state: Membership, leading: Leading, now: int) -> None:
     """Give up the change that this master leads for a merge that it has given up, unless it is decided."""
-    if state.state_change is not None and not state.state_change.decided:
-        _give_up(state, now, state.state_change, "merge-given-up", "the merge that it was for is given up")
+    change = leading.state_change
+    if change is not None and not change.decided:
+        _give_up(state, leading, now, change, "merge-given-up", "the merge that it was for is given up")
 
 
 def _pass_on(state: Membership, now: int, master: Address, pending_request: StateChangeRequest) -> None:
@@ -206,17 +217,18 @@ def _pass_on(state: Membership, now: int, master: Address, pending_request: Stat
     state.timers.set(STATE_REQUEST, now + ASK_AGAIN_US)
 
 
-def _obstacle(state: Membership, wanted: ClusterStanding) -> Reason[StateRefusalCause] | None:
-    if state.state_change is not None and not state.state_change.decided:
-        return Reason("changing-already", f"it is being changed to {state.state_change.wanted.state} already")
-    if state.merge is not None and wanted.thawed is None:
-        return Reason("merging", f"the cluster is merging into that of {state.merge.remote.address}")
+def _obstacle(state: Membership, leading: Leading, wanted: ClusterStanding) -> Reason[StateRefusalCause] | None:
+    change, merge = leading.state_change, leading.merge
+    if change is not None and not change.decided:
+        return Reason("changing-already", f"it is being changed to {change.wanted.state} already")
+    if merge is not None and wanted.thawed is None:
+        return Reason("merging", f"the cluster is merging into that of {merge.remote.address}")
     if wanted.state == state.standing.state and wanted.thawed is None:
         return Reason("is-so-already", f"the cluster is {wanted.state} already")
     return None
 
 
-def _proceed(state: Membership, now: int, change: StateChange) -> None:
+def _proceed(state: Membership, leading: Leading, now: int, change: StateChange) -> None:
     """Ask whoever has not answered; when nobody is left, go on to the next phase."""
     if change.waiting:
         if not state.timers.is_set(STATE):
@@ -224,7 +236,7 @@ def _proceed(state: Membership, now: int, change: StateChange) -> None:
         return
     state.timers.clear(STATE)
     if change.decided:
-        state.state_change = None
+        leading.state_change = None
         return
     change.decided = True
     change.waiting = set(state.peers)
@@ -232,7 +244,7 @@ def _proceed(state: Membership, now: int, change: StateChange) -> None:
     if change.waiting:
         _ask(state, now, change)
     else:
-        state.state_change = None
+        leading.state_change = None
     state.tell(StateChangeEnded(""))
 
 
@@ -248,8 +260,10 @@ def _ask(state: Membership, now: int, change: StateChange) -> None:
     state.timers.set(STATE, now + ASK_AGAIN_US)
 
 
-def _give_up(state: Membership, now: int, change: StateChange, cause: StateRefusalCause, reason: str) -> None:
-    state.state_change = None
+def _give_up(
+    state: Membership, leading: Leading, now: int, change: StateChange, cause: StateRefusalCause, reason: str
+) -> None:
+    leading.state_change = None
     state.timers.clear(STATE)
     state.record(now, ClusterStateRefused(change.wanted.state, reason, cause))
     state.send_all(tuple(state.peers), StateDecision(change.token, state.standing))

@@ -98,13 +98,6 @@ class AdmissionEnded(Struct, frozen=True):
     """Those who came in have been answered; others may have asked meanwhile."""
 
 
-class MasterNamed(Struct, frozen=True):
-    """A member of another cluster has named its master to a member that has joined."""
-
-    sender: Address
-    master: Address
-
-
 class MergeDecided(Struct, frozen=True):
     """This master's cluster is to merge into that one."""
 
@@ -132,7 +125,6 @@ Fact = (
     | LinksReported
     | AliveConfirmed
     | AdmissionEnded
-    | MasterNamed
     | MergeDecided
     | StateChangeEnded
 )

@@ -19,7 +19,7 @@ from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
 from quarterdeck.backend.core.membership.failure_detection.observer_pause import await_confirmations, discount_own_pause
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import Claim
+from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, Idle, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.member_list import MemberList, mint_lineage
 from quarterdeck.backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
@@ -44,7 +44,7 @@ def on_suspected(state: Membership, now: int, fact: Suspected) -> None:
 def _start_if_due(state: Membership, now: int) -> None:
     """Claim mastership if every older member is suspected and no claim is running."""
     members = state.members
-    if members is None or state.claim is not None or state.is_master:
+    if members is None or not isinstance(state.doing, Following):
         return
     older = members.older_than(state.address)
     if not all(member.address in state.suspicions for member in older):
@@ -52,7 +52,7 @@ def _start_if_due(state: Membership, now: int) -> None:
     claim = Claim(
         _from_on(members, state.address), now + state.settings.mastership_claim_timeout_us, state.next_token()
     )
-    state.claim = claim
+    state.doing = claim
     latest = max(
         (one.because for one in state.suspicions.values() if one.because), key=lambda one: one.seq, default=None
     )
@@ -80,7 +80,7 @@ def on_claim_timer(state: Membership, now: int) -> None:
     state.timers.set(CLAIM, min(claim.deadline_us, now + claim.delay_us))
 
 
-def on_claim(state: Membership, now: int, sender: Address, request: MastershipClaim) -> None:
+def on_claim(state: Membership, doing: Doing, now: int, sender: Address, request: MastershipClaim) -> None:
     """Somebody claims mastership and wants this member's list and consent."""
     refusal = _why_refuse(state, sender, request)
     if refusal is not None:
@@ -95,10 +95,9 @@ def on_claim(state: Membership, now: int, sender: Address, request: MastershipCl
     state.send(sender, ClaimAccepted(_from_on(state.members, sender), state.standing, request.token, state.uuid))
 
 
-def on_claim_accepted(state: Membership, now: int, sender: Address, answer: ClaimAccepted) -> None:
+def on_claim_accepted(state: Membership, claim: Claim, now: int, sender: Address, answer: ClaimAccepted) -> None:
     """A follower: its list may be newer, and may name members that this one has not heard of yet."""
-    claim = _answered_claim(state, sender, answer)
-    if claim is None:
+    if not _is_awaited(claim, sender, answer):
         return
     claim.accepted.add(sender)
     state.context.heartbeat_round = None  # it takes this claimant for its master, and wants to hear of it
@@ -110,10 +109,9 @@ def on_claim_accepted(state: Membership, now: int, sender: Address, answer: Clai
     conclude_when_settled(state, now)
 
 
-def on_claim_refused(state: Membership, now: int, sender: Address, answer: ClaimRefused) -> None:
+def on_claim_refused(state: Membership, claim: Claim, now: int, sender: Address, answer: ClaimRefused) -> None:
     """A refusal is final; 'not yet' is answered by asking again at the next timer."""
-    claim = _answered_claim(state, sender, answer)
-    if claim is None:
+    if not _is_awaited(claim, sender, answer):
         return
     if claim.refusals.get(sender) != answer.reason:
         claim.refusals[sender] = answer.reason
@@ -158,14 +156,16 @@ def look_at_asked(state: Membership, now: int) -> None:
 
 def conclude_when_settled(state: Membership, now: int) -> None:
     """Finish the claim as soon as nobody's answer is outstanding."""
-    if state.claim is not None and not _outstanding(state, state.claim):
-        _conclude(state, now, state.claim)
+    claim = state.claim
+    if claim is not None and not _outstanding(state, claim):
+        _conclude(state, now, claim)
 
 
 def abandon(state: Membership, now: int, cause: ClaimEndCause, reason: str) -> None:
     """Drop a running claim without a result."""
-    if state.claim is not None:
-        started, state.claim = state.claim.started, None
+    claim = state.claim
+    if claim is not None:
+        started, state.doing = claim.started, Idle()
         state.timers.clear(CLAIM)
         state.record(now, ClaimAbandoned(reason, cause), started)
 
@@ -194,12 +194,10 @@ def _refusal(request: MastershipClaim, reason: str, *, retry: bool = False) -> C
     return ClaimRefused(retry, reason, request.token, request.to_uuid)
 
 
-def _answered_claim(state: Membership, sender: Address, answer: ClaimAccepted | ClaimRefused) -> Claim | None:
-    """The claim that waits for this answer, of this very incarnation; None when it is late, or was for an earlier claimant."""
-    claim = state.claim
-    if claim is None or answer.token != claim.token or claim.asked.get(sender) != answer.asked_uuid:
-        return None
-    return None if sender in claim.accepted else claim
+def _is_awaited(claim: Claim, sender: Address, answer: ClaimAccepted | ClaimRefused) -> bool:
+    """Whether the claim waits for this answer, of this very incarnation; not when it is late, or was for an earlier claimant."""
+    is_answer = answer.token == claim.token and claim.asked.get(sender) == answer.asked_uuid
+    return is_answer and sender not in claim.accepted
 
 
 def _outstanding(state: Membership, claim: Claim) -> list[Address]:
@@ -235,7 +233,7 @@ def _ask(state: Membership, claim: Claim, address: Address) -> None:
 
 
 def _conclude(state: Membership, now: int, claim: Claim) -> None:
-    state.claim = None
+    state.doing = Leading()
     state.timers.clear(CLAIM)
     staying = tuple(
         member

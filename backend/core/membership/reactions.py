@@ -23,7 +23,6 @@ from quarterdeck.backend.core.membership.facts import (
     LinksReported,
     ListReceived,
     LostInMerge,
-    MasterNamed,
     MergeDecided,
     Removed,
     StateChangeEnded,
@@ -85,7 +84,6 @@ REACTIONS: dict[type, tuple[Reaction, ...]] = {
     LinksReported: (merging.on_own_links_reported,),
     AliveConfirmed: (admission.on_alive_confirmed,),
     AdmissionEnded: (admission.on_admission_ended,),
-    MasterNamed: (cluster_search.on_master_named,),
     MergeDecided: (merging.on_merge_decided,),
     StateChangeEnded: (merging.on_state_change_ended,),
 }

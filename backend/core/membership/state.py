@@ -16,9 +16,12 @@ from quarterdeck.backend.core.membership.undertakings import (
     Admission,
     Claim,
     DisconnectionReports,
+    Doing,
     HeldBack,
+    Idle,
     IncarnationCheck,
     JoinSearch,
+    Leading,
     LinkProof,
     Merge,
     ProbeSchedule,
@@ -75,19 +78,17 @@ class Membership(Process):
 
     record_count: int = 0
     token_count: int = 0
+    doing: Doing = field(default_factory=Idle)
     master: Address | None = None
     members: MemberList | None = None
     peers: dict[Address, Peer] = field(default_factory=dict)
     suspicions: dict[Address, Evidence] = field(default_factory=dict)
     """Whom this member suspects, and the evidence; `because` is the record of the suspicion itself."""
     probing: dict[Address, ProbeSchedule] = field(default_factory=dict)
-    search: JoinSearch | None = None
-    admission: Admission | None = None
     asking_to_join: dict[Address, JoinRequest] = field(default_factory=dict)
     """Who has asked while an admission was under way."""
     incarnation_checks: dict[Address, IncarnationCheck] = field(default_factory=dict)
     """Who was asked whether it lives, since another incarnation of its address is known."""
-    claim: Claim | None = None
     watched: dict[Address, str] = field(default_factory=dict)
     """In the ring topology: whom this member watches, address and uuid."""
     watch_is_current: bool = False
@@ -112,12 +113,8 @@ class Membership(Process):
     state_change_request: StateChangeRequest | None = None
     state_decided: str = ""
     """The token of the last change that was decided."""
-    state_change: StateChange | None = None
     missing: set[Address] = field(default_factory=set)
     """Members that left while no joins were allowed; they may come back."""
-    merge: Merge | None = None
-    departing_for: Address | None = None
-    """Set while this incarnation is about to end in a merge into that cluster."""
     search_told: tuple[Instant, int] = (0, 0)
     """When the next search for other clusters was last said to be due, and every how many microseconds one follows."""
     merge_not_before_us: Deadline = 0
@@ -187,7 +184,32 @@ class Membership(Process):
     @property
     def is_master(self) -> bool:
         """Master with full powers: not while its own claim is still running (behaviour 4.5)."""
-        return self.members is not None and self.claim is None and self.master == self.address
+        return self.doing.__class__ is Leading
+
+    @property
+    def search(self) -> JoinSearch | None:
+        """The search of a member that has not joined."""
+        return self.doing if isinstance(self.doing, JoinSearch) else None
+
+    @property
+    def claim(self) -> Claim | None:
+        """The claim of a claimant."""
+        return self.doing if isinstance(self.doing, Claim) else None
+
+    @property
+    def admission(self) -> Admission | None:
+        """The admission that this master has under way."""
+        return self.doing.admission if isinstance(self.doing, Leading) else None
+
+    @property
+    def state_change(self) -> StateChange | None:
+        """The change of the cluster's state that this master has under way."""
+        return self.doing.state_change if isinstance(self.doing, Leading) else None
+
+    @property
+    def merge(self) -> Merge | None:
+        """The merge of its cluster that this master has under way."""
+        return self.doing.merge if isinstance(self.doing, Leading) else None
 
     def beliefs_changed(self) -> None:
         """The list, the master or the suspicions are not what they were: what was made of them is out of date."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from msgspec import Struct
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
@@ -36,8 +38,7 @@ class HeldJoin:
     delay_us: int
 
 
-@dataclass(slots=True)
-class JoinSearch:
+class JoinSearch(Struct, tag="joining"):
     """The joiner's search for its cluster (chapter `joining`). None of it outlives the joining."""
 
     begun_us: Instant
@@ -48,15 +49,15 @@ class JoinSearch:
     targets: tuple[Address, ...] = ()
     """Whom this round asks."""
     round_ends_us: Instant = 0
-    unreachable: dict[Address, Reason[UnreachableCause]] = field(default_factory=dict)
+    unreachable: dict[Address, Reason[UnreachableCause]] = {}
     """Who cannot be asked in this round, and why."""
-    without_master: set[Address] = field(default_factory=set)
+    without_master: set[Address] = set()
     """Who answered in this round that it knows no master."""
-    failures: dict[Address, str] = field(default_factory=dict)
+    failures: dict[Address, str] = {}
     """The last reason why each address did not help, over all rounds."""
     attempt: int = 1
     requests_to_master: int = 0
-    asked_to_join: set[Address] = field(default_factory=set)
+    asked_to_join: set[Address] = set()
     """Every master that was asked to let this incarnation in: an answer may come late, when another one is asked already."""
     target: Address | None = None
     """The master of the cluster that this incarnation is to merge into: asked first, and never given up for good."""
@@ -96,20 +97,19 @@ class Admission:
     """The record of the list with the joiners."""
 
 
-@dataclass(slots=True)
-class Claim:
+class Claim(Struct, tag="claiming"):
     """A mastership claim under way (chapter `mastership_claim`)."""
 
     latest: MemberList
     deadline_us: Instant
     token: str
-    asked: dict[Address, str] = field(default_factory=dict)
+    asked: dict[Address, str] = {}
     """Everyone asked, and the incarnation that was asked."""
-    accepted: set[Address] = field(default_factory=set)
-    refused: set[Address] = field(default_factory=set)
-    refusals: dict[Address, str] = field(default_factory=dict)
+    accepted: set[Address] = set()
+    refused: set[Address] = set()
+    refusals: dict[Address, str] = {}
     """The last reason of each who did not accept."""
-    watched: dict[Address, Peer] = field(default_factory=dict)
+    watched: dict[Address, Peer] = {}
     """Those asked who are not on the claimant's own list: it watches them, and sends heartbeats to those who have accepted."""
     delay_us: int = 0
     """How long it waited before it asked again; 0 before the first time."""
@@ -180,3 +180,32 @@ class Merge:
     phase: MergePhase
     waiting: set[Address] = field(default_factory=set)
     started: RecordId | None = None
+
+
+# What a member is doing: one of these at a time
+
+
+class Idle(Struct, tag="idle"):
+    """Nothing: it has not begun, or its incarnation has ended."""
+
+
+class Following(Struct, tag="following"):
+    """It has joined, and another member leads."""
+
+
+class Leading(Struct, tag="leading"):
+    """It is master with full powers; with the tasks of a master that are under way.
+
+    A merge has the state of the cluster changed on its way, and a change may still be told when the next task begins: so these
+    are not one value.
+    """
+
+    admission: Admission | None = None
+    state_change: StateChange | None = None
+    merge: Merge | None = None
+
+
+Doing = Idle | JoinSearch | Following | Claim | Leading
+"""A joiner's search and a claimant's claim are what they are doing."""
+
+HAS_JOINED: tuple[type[Doing], ...] = (Following, Claim, Leading)

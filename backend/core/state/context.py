@@ -44,7 +44,15 @@ class Context:
     `stopwatch` is the outer guard of computations that might take long when live; simulated members have none.
     """
 
-    __slots__ = ("effects", "facts", "heartbeat_round", "member_configuration", "services", "stopwatch")
+    __slots__ = (
+        "departing_for",
+        "effects",
+        "facts",
+        "heartbeat_round",
+        "member_configuration",
+        "services",
+        "stopwatch",
+    )
 
     def __init__(self, member_configuration: MemberConfiguration, stopwatch: Stopwatch | None = None) -> None:
         self.member_configuration = member_configuration
@@ -53,6 +61,8 @@ class Context:
         """Who keeps data in partitions here."""
         self.effects: list[Effect] = []
         """What the present step wants done; empty between two steps."""
+        self.departing_for: Address | None = None
+        """When the present step ends, this incarnation does too, and the next one joins that cluster."""
         self.facts: deque[Fact] = deque()
         """What chapters have told, and no chapter has reacted to yet; empty between two steps, too."""
         self.heartbeat_round: Transmit | None = None

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from quarterdeck.backend.core import member
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,
@@ -26,11 +25,13 @@ from quarterdeck.backend.core.events import ClaimAnswered, MemberAdmitted
 from quarterdeck.backend.core.membership import mastership_claim
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, ConflictResolution
 from quarterdeck.backend.core.membership.reactions import REACTIONS
 from quarterdeck.backend.core.membership.split_brain import merging
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import HAS_JOINED, Claim, Doing, Leading
 from quarterdeck.backend.core.membership.views import admission, publishing, readmission
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import ClaimRefused, JoinRequest, MembersUpdate
@@ -120,6 +121,12 @@ SCENARIOS = {
 }
 
 
+def obey(patch: Patch, kind: type, rule: Any) -> None:
+    """Whoever has joined treats messages of this kind so."""
+    for doing in HAS_JOINED:
+        patch.setitem(MESSAGE_RULES[kind], doing, rule)
+
+
 # The mutations: each is one rule of the protocol that somebody forgot
 
 
@@ -134,11 +141,11 @@ def a_claimant_leaves_itself_out(patch: Patch) -> None:
 
 
 def a_follower_installs_older_lists(patch: Patch) -> None:
-    def install(state: Membership, now: int, sender: Address, update: MembersUpdate) -> None:
+    def install(state: Membership, doing: Doing, now: int, sender: Address, update: MembersUpdate) -> None:
         if sender == state.master and update.members.holds(state.address, state.uuid):
             publishing.install(state, now, update.members, sender, "published")
 
-    patch.setitem(member.MESSAGE_HANDLERS, MembersUpdate, install)
+    obey(patch, MembersUpdate, install)
 
 
 def a_removal_does_not_bump_the_version(patch: Patch) -> None:
@@ -157,12 +164,12 @@ def a_claim_goes_on_with_the_lineage(patch: Patch) -> None:
 
 
 def a_claimant_takes_refusers_along_and_they_obey_everybody(patch: Patch) -> None:
-    def install(state: Membership, now: int, sender: Address, update: MembersUpdate) -> None:
+    def install(state: Membership, doing: Doing, now: int, sender: Address, update: MembersUpdate) -> None:
         if state.members not in (None, update.members) and update.members.holds(state.address, state.uuid):
             publishing.install(state, now, update.members, sender, "published")
 
     a_claimant_takes_refusers_along(patch)
-    patch.setitem(member.MESSAGE_HANDLERS, MembersUpdate, install)
+    obey(patch, MembersUpdate, install)
 
 
 def newcomers_stand_second(patch: Patch) -> None:
@@ -195,14 +202,13 @@ def the_master_tells_nobody_and_waits_for_ever(patch: Patch) -> None:
 
 
 def a_claimant_takes_refusers_along(patch: Patch) -> None:
-    def take_along(state: Membership, now: int, sender: Address, answer: ClaimRefused) -> None:
-        claim = state.claim
-        if claim is not None and sender in claim.asked:
+    def take_along(state: Membership, claim: Claim, now: int, sender: Address, answer: ClaimRefused) -> None:
+        if sender in claim.asked:
             state.record(now, ClaimAnswered(sender, "refused", 0, answer.reason))
             claim.accepted.add(sender)
             mastership_claim.conclude_when_settled(state, now)
 
-    patch.setitem(member.MESSAGE_HANDLERS, ClaimRefused, take_along)
+    patch.setitem(MESSAGE_RULES[ClaimRefused], Claim, take_along)
 
 
 def a_claimant_leaves_followers_out(patch: Patch) -> None:
@@ -229,11 +235,11 @@ def only_the_master_counts_as_older(patch: Patch) -> None:
 
 
 def the_winner_does_not_raise_its_version(patch: Patch) -> None:
-    def admit(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
-        sound(state, now, sender, msgspec.structs.replace(request, seen_version=0))
+    def admit(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> None:
+        sound(state, leading, now, sender, msgspec.structs.replace(request, seen_version=0))
 
     sound = admission.on_join_request
-    patch.setitem(member.MESSAGE_HANDLERS, JoinRequest, admit)
+    patch.setitem(MESSAGE_RULES[JoinRequest], Leading, admit)
 
 
 def a_removal_takes_one_more_along(patch: Patch) -> None:

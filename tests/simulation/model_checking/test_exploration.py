@@ -9,12 +9,13 @@ import sys
 import msgspec
 import pytest
 
-from quarterdeck.backend.core import member
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember, SuspectMember
 from quarterdeck.backend.core.events import MemberAdmitted, Record
 from quarterdeck.backend.core.membership.facts import LinkProven
+from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Leading
 from quarterdeck.backend.core.membership.views import admission
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import JoinRequest
@@ -130,12 +131,12 @@ def test_a_late_request_of_an_earlier_incarnation_would_be_found(monkeypatch: py
     model = msgspec.structs.replace(load_model("rejoin"), bounds=Bounds(late=1, ticks=1))
     assert explored(model).found is None
 
-    def believe(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
-        admission.on_join_request(state, now, sender, request)
+    def believe(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> None:
+        admission.on_join_request(state, leading, now, sender, request)
         if asked := state.incarnation_checks.get(sender):
             state.tell(LinkProven(sender, request.uuid, False, asked.token))
 
-    monkeypatch.setitem(member.MESSAGE_HANDLERS, JoinRequest, believe)
+    monkeypatch.setitem(MESSAGE_RULES[JoinRequest], Leading, believe)
     found = explored(model).found
     assert found is not None and found.violation.invariant == "incarnation order"
 

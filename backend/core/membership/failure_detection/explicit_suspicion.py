@@ -11,6 +11,7 @@ from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, RecordId,
 from quarterdeck.backend.core.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Doing, Following, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.messages import ExplicitSuspicion, Heartbeat, HeartbeatComplaint, TriggerExplicitSuspicion
@@ -25,23 +26,27 @@ def send(
         state.send(about.address, ExplicitSuspicion(about))
 
 
-def on_stray_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) -> None:
+def on_heartbeat_for_joiner(state: Membership, search: JoinSearch, now: int, sender: Address, beat: Heartbeat) -> None:
+    """A heartbeat to a member that has no list is meant for an earlier incarnation, or is early."""
+    if beat.to_uuid != state.uuid:
+        stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
+        send(state, now, stranger, "heartbeat-for-earlier-incarnation")
+
+
+def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
     """A heartbeat from somebody who is not on the list, or meant for another life of this address (behaviour 3.2)."""
     stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
-    if not state.joined:
-        if beat.to_uuid != state.uuid:
-            send(state, now, stranger, "heartbeat-for-earlier-incarnation")
-    elif state.is_master:
+    if isinstance(doing, Leading):
         send(state, now, stranger, "heartbeat-of-stranger")
-    elif state.claim is None and state.master is not None and state.master not in state.suspicions:
+    elif isinstance(doing, Following) and state.master is not None and state.master not in state.suspicions:
         state.record(now, ComplaintSent(state.master, sender))
         state.send(state.master, HeartbeatComplaint(state.metadata(), stranger))
 
 
-def on_complaint(state: Membership, now: int, sender: Address, complaint: HeartbeatComplaint) -> None:
+def on_complaint(state: Membership, leading: Leading, now: int, sender: Address, complaint: HeartbeatComplaint) -> None:
     """The master judges between two members: the one that is not a valid follower is to go its own way, or both are."""
     one, other = complaint.complainer, complaint.complainee
-    if not state.is_master or one.address == other.address:
+    if one.address == other.address:
         return
     one_valid, other_valid = _is_follower(state, one), _is_follower(state, other)
     if one_valid and other_valid:
@@ -58,16 +63,18 @@ def on_complaint(state: Membership, now: int, sender: Address, complaint: Heartb
                 state.send(counterpart.address, TriggerExplicitSuspicion(state.members.version, party))
 
 
-def on_trigger(state: Membership, now: int, sender: Address, trigger: TriggerExplicitSuspicion) -> None:
+def on_trigger(
+    state: Membership, following: Following, now: int, sender: Address, trigger: TriggerExplicitSuspicion
+) -> None:
     """The master wants this member to separate from another; obeyed only while both stand at the same list."""
     if state.members is not None and sender == state.master and trigger.version == state.members.version:
         send(state, now, trigger.about, "master-asked")
 
 
-def on_explicit_suspicion(state: Membership, now: int, sender: Address, message: ExplicitSuspicion) -> None:
+def on_explicit_suspicion(
+    state: Membership, doing: Doing, now: int, sender: Address, message: ExplicitSuspicion
+) -> None:
     """Somebody asks to be taken for dead."""
-    if state.members is None:
-        return
     if message.about != state.metadata():
         _ignore(state, now, sender, "moved-on", "this member has moved on since")
     elif sender not in state.peers:

@@ -15,6 +15,7 @@ from quarterdeck.backend.core.membership.facts import EvidenceFound, Installed, 
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_lateness, link_probes, suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Doing
 from quarterdeck.backend.core.messages import FailureReport
 
 
@@ -116,7 +117,7 @@ def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> Non
         _tell(state, FailureReport(fact.address, fact.uuid, True, ""))
 
 
-def on_failure_report(state: Membership, now: int, sender: Address, report: FailureReport) -> None:
+def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address, report: FailureReport) -> None:
     """A watcher's finding. Whoever watches the same member and hears of it trusts its own ears; everybody else asks it."""
     peer = state.peers.get(report.suspect)
     if sender not in state.peers or peer is None or peer.uuid != report.suspect_uuid:

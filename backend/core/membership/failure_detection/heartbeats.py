@@ -21,6 +21,7 @@ from quarterdeck.backend.core.membership.failure_detection import (
 from quarterdeck.backend.core.membership.failure_detection.observer_pause import discount_own_pause
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.messages import Heartbeat
 from quarterdeck.backend.core.properties import SECOND_US, Settings
@@ -72,13 +73,13 @@ def send_round(state: Membership) -> None:
         context.effects.append(context.heartbeat_round)
 
 
-def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) -> None:
-    """A heartbeat came: the hottest path of the whole core."""
+def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
+    """Its sender is alive. This is the hottest path of the whole core."""
     peer = state.peers.get(sender)
     if peer is None or peer.uuid != beat.uuid or beat.to_uuid != state.uuid:
         if beat.to_uuid == state.uuid and mastership_claim.heard_of_asked(state, now, sender, beat.uuid):
             return
-        explicit_suspicion.on_stray_heartbeat(state, now, sender, beat)
+        explicit_suspicion.on_stray_heartbeat(state, doing, now, sender, beat)
         return
     if peer.late:
         heartbeat_lateness.end_lateness(state, now, sender, peer, peer.detector.silence_us(now))
@@ -90,7 +91,7 @@ def on_heartbeat(state: Membership, now: int, sender: Address, beat: Heartbeat) 
     if beat.suspects or state.disconnections.by_reporter:
         disconnection_reports.on_report(state, now, sender, beat.suspects)
     if beat.version < state.members.version:  # type: ignore[union-attr]
-        if state.master == state.address and state.claim is None:
+        if isinstance(doing, Leading):
             publishing.on_lagging(state, now, sender, peer, beat.version)
     elif peer.behind_since_us:
         peer.behind_since_us = 0
@@ -132,8 +133,8 @@ def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:
     reporting = state.settings.disconnection_heartbeats > 0 and master != state.address
     suspects = heartbeat_ring.first_hand(state) if reporting else ()
     receivers = [*heartbeat_ring.receivers(state)]
-    if state.claim is not None:
-        receivers += mastership_claim.followers_off_the_list(state.claim)
+    if isinstance(state.doing, Claim):
+        receivers += mastership_claim.followers_off_the_list(state.doing)
     return tuple(
         (address, Heartbeat(state.uuid, peer.uuid, master, members.version, suspects if address == master else ()))
         for address, peer in receivers

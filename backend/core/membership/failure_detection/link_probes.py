@@ -12,7 +12,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.facts import LinkProven, LinksReported, Suspected
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import LinkProof, ProbeSchedule
+from quarterdeck.backend.core.membership.undertakings import Doing, Following, LinkProof, ProbeSchedule
 from quarterdeck.backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -31,14 +31,14 @@ def probe(state: Membership, address: Address, uuid: str) -> None:
     state.send(address, LinkProbe(state.uuid, uuid))
 
 
-def on_probe(state: Membership, now: int, sender: Address, question: LinkProbe) -> None:
+def on_probe(state: Membership, doing: Doing, now: int, sender: Address, question: LinkProbe) -> None:
     """Reply, whoever asks."""
     if question.to_uuid == state.uuid:
         known = state.members is not None and state.members.holds(sender, question.uuid)
         state.send(sender, LinkProbeReply(state.uuid, question.uuid, known, question.token))
 
 
-def on_reply(state: Membership, now: int, sender: Address, reply: LinkProbeReply) -> None:
+def on_reply(state: Membership, doing: Doing, now: int, sender: Address, reply: LinkProbeReply) -> None:
     """The link to `sender` works both ways."""
     if reply.to_uuid != state.uuid:
         return
@@ -89,7 +89,7 @@ def _plan(state: Membership) -> None:
 # The proof of all links to another cluster
 
 
-def on_prove_links(state: Membership, now: int, sender: Address, request: ProveLinks) -> None:
+def on_prove_links(state: Membership, following: Following, now: int, sender: Address, request: ProveLinks) -> None:
     """The master wants to know whether this member reaches all of another cluster."""
     if sender == state.master and state.is_by(request.token, sender):
         prove(state, now, sender, request)

@@ -12,6 +12,7 @@ from quarterdeck.backend.core.membership.facts import EvidenceFound, Joined
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
 from quarterdeck.backend.core.membership.failure_detection.observer_pause import discount_own_pause
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Claim, Following, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.messages import MasterConfirmation
 from quarterdeck.backend.core.properties import SECOND_US
@@ -35,24 +36,32 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
         }
         if silent:
             state.tell(EvidenceFound(silent))
-    elif state.claim is None and state.master in state.peers and state.master not in state.suspicions:
+    elif isinstance(state.doing, Following) and state.master in state.peers and state.master not in state.suspicions:
         state.send(state.master, MasterConfirmation(state.metadata(), state.peers[state.master].uuid))
     state.timers.set(CONFIRMATION, now + state.settings.master_confirmation_interval_us)
 
 
-def on_confirmation(state: Membership, now: int, sender: Address, confirmation: MasterConfirmation) -> None:
-    """A slave confirms, or believes that it does."""
-    if state.members is None or confirmation.to_uuid != state.uuid:
-        return
+def on_confirmation(
+    state: Membership, doing: Leading | Claim, now: int, sender: Address, confirmation: MasterConfirmation
+) -> None:
+    """A slave confirms, or believes that it does. While a claim runs it is not told what it lacks."""
     peer = state.peers.get(sender)
-    if state.master != state.address:
-        explicit_suspicion.send(state, now, confirmation.about, "confirmed-as-master")
-    elif peer is not None and peer.uuid == confirmation.about.uuid:
+    if confirmation.to_uuid != state.uuid:
+        return
+    if peer is not None and peer.uuid == confirmation.about.uuid:
         peer.confirmed_us = now
-        if confirmation.about.version < state.members.version and state.claim is None:
+        if isinstance(doing, Leading) and state.members and confirmation.about.version < state.members.version:
             publishing.publish_to(state, sender)
-    elif state.claim is None:
+    elif isinstance(doing, Leading):
         explicit_suspicion.send(state, now, confirmation.about, "confirmation-of-stranger")
+
+
+def on_confirmation_of_slave(
+    state: Membership, following: Following, now: int, sender: Address, confirmation: MasterConfirmation
+) -> None:
+    """Somebody follows a member that leads nobody."""
+    if confirmation.to_uuid == state.uuid:
+        explicit_suspicion.send(state, now, confirmation.about, "confirmed-as-master")
 
 
 def on_joined(state: Membership, now: int, fact: Joined) -> None:

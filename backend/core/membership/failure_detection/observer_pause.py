@@ -18,9 +18,10 @@ def discount_own_pause(state: Membership, now: int) -> None:
         if peer.behind_since_us:
             peer.behind_since_us = now
     await_confirmations(state, now)
-    if state.claim is not None:
-        state.claim.deadline_us += pause_us
-        for asked in state.claim.watched.values():
+    claim = state.claim
+    if claim is not None:
+        claim.deadline_us += pause_us
+        for asked in claim.watched.values():
             asked.detector.restart(now)
 
 

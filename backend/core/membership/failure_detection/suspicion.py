@@ -85,7 +85,8 @@ def on_leave(state: Membership, now: int, sender: Address, goodbye: Leave) -> No
 def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -> None:
     assert state.members is not None
     gone = frozenset(evidence)
-    if state.merge is not None and state.merge.phase == "telling":
+    merge = state.merge
+    if merge is not None and merge.phase == "telling":
         state.tell(LostInMerge(gone))  # no version may pass the winner's any more
         return
     for address, found in evidence.items():

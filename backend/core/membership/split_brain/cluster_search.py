@@ -18,11 +18,12 @@ from quarterdeck.backend.core.cluster_profile import (
 )
 from quarterdeck.backend.core.events import MergeVerdict, NotMerging, SearchPlanned
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed, MasterNamed, MergeDecided
+from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed, MergeDecided
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDecision, decide_merge
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading
 from quarterdeck.backend.core.membership.views import readmission, unusable_addresses
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
@@ -57,18 +58,19 @@ def plan_search(state: Membership, now: int, due_us: int) -> None:
 
 def on_search_timer(state: Membership, now: int) -> None:
     """The periodic search. A cluster that is still frozen for a merge that came to nothing is thawed first."""
-    thawed = state.standing.thawed
-    if thawed is not None and state.is_master and state.merge is None and state.state_change is None:
-        cluster_state.begin_change(state, now, ClusterStanding(thawed))
-    search(state, now)
+    leading, thawed = state.doing, state.standing.thawed
+    if isinstance(leading, Leading):
+        if thawed is not None and leading.merge is None and leading.state_change is None:
+            cluster_state.begin_change(state, leading, now, ClusterStanding(thawed))
+        search(state, leading, now)
     plan_search(state, now, now + state.settings.merge_next_run_delay_us)
 
 
-def search(state: Membership, now: int) -> None:
-    """Show this cluster to everybody who may belong to another; or say why not. Only masters look, and not while they merge."""
-    if not state.is_master or state.merge is not None:
+def search(state: Membership, leading: Leading, now: int) -> None:
+    """Show this cluster to everybody who may belong to another; or say why not. Nobody looks who merges."""
+    if leading.merge is not None:
         return
-    obstacle = _obstacle(state)
+    obstacle = _obstacle(state, leading)
     if obstacle is not None:
         explain(state, now, obstacle)
         return
@@ -126,14 +128,16 @@ def on_installed(state: Membership, now: int, fact: Installed) -> None:
         state.not_merging.pop(member.address, None)
 
 
-def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProbe) -> None:
+def on_probe_of_slave(
+    state: Membership, following: Following, now: int, sender: Address, probe: SplitBrainProbe
+) -> None:
+    """The master of another cluster shows it to a slave, which names its own."""
+    if state.settings.helpful_answers and state.master != sender:
+        state.send(sender, MasterIs(state.master))
+
+
+def on_probe(state: Membership, leading: Leading, now: int, sender: Address, probe: SplitBrainProbe) -> None:
     """The master of another cluster shows it. One that still stands on this list has split off unnoticed."""
-    if state.members is None or state.claim is not None:
-        return
-    if not state.is_master:
-        if state.settings.helpful_answers and state.master != sender:
-            state.send(sender, MasterIs(state.master))
-        return
     remote = probe.profile
     peer = state.peers.get(sender)
     if peer is not None:
@@ -144,26 +148,34 @@ def on_probe(state: Membership, now: int, sender: Address, probe: SplitBrainProb
     remember_contact(state, now, sender)
     decision = judge(state, now, remote)
     state.send(sender, SplitBrainAnswer(profile(state)))
-    if decision.decision == "local-merges" and state.settings.helpful_answers and _obstacle(state) is None:
+    if decision.decision == "local-merges" and state.settings.helpful_answers and _obstacle(state, leading) is None:
         state.send(sender, SplitBrainProbe(profile(state)))  # its answer shows that it can be reached
 
 
-def on_answer(state: Membership, now: int, sender: Address, answer: SplitBrainAnswer) -> None:
+def on_answer(state: Membership, leading: Leading, now: int, sender: Address, answer: SplitBrainAnswer) -> None:
     """The master of another cluster answers."""
     state.unanswered.discard(sender)
-    if not state.is_master or sender in state.peers:
+    if sender in state.peers:
         return
     remember_contact(state, now, sender)
     if judge(state, now, answer.profile).decision == "local-merges":
         state.tell(MergeDecided(answer.profile))
 
 
-def on_master_named(state: Membership, now: int, fact: MasterNamed) -> None:
-    """A member of another cluster names its master, to a member that has joined already: ask that one at once."""
-    sender, master = fact.sender, fact.master
+def on_master_named_to_slave(state: Membership, doing: Doing, now: int, sender: Address, answer: MasterIs) -> None:
+    """A member of another cluster names its master to one that leads nothing: worth a look when it leads one day."""
+    if answer.master is not None:
+        remember_contact(state, now, answer.master)
+
+
+def on_master_named(state: Membership, leading: Leading, now: int, sender: Address, answer: MasterIs) -> None:
+    """A member of another cluster names its master: ask that one at once."""
+    master = answer.master
+    if master is None:
+        return
     state.unanswered.discard(sender)
     remember_contact(state, now, master)
-    if not state.is_master or state.merge is not None or _obstacle(state) is not None:
+    if leading.merge is not None or _obstacle(state, leading) is not None:
         return
     if master in state.peers or master in (sender, state.address):
         return
@@ -190,12 +202,12 @@ def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
     return decision
 
 
-def _obstacle(state: Membership) -> Reason[ObstacleCause] | None:
+def _obstacle(state: Membership, leading: Leading) -> Reason[ObstacleCause] | None:
     """Why this member may not look for other clusters just now; None when it may."""
     if not allows_joins(state.standing.state):
         return Reason("state", f"its cluster is {state.standing.state}; make it ACTIVE first")
-    if state.state_change is not None:
-        return Reason("state-changes", f"its cluster is changing to {state.state_change.wanted.state}")
-    if state.admission is not None:
-        return Reason("somebody-joins", f"{', '.join(state.admission.joiners)} is just joining it")
+    if leading.state_change is not None:
+        return Reason("state-changes", f"its cluster is changing to {leading.state_change.wanted.state}")
+    if leading.admission is not None:
+        return Reason("somebody-joins", f"{', '.join(leading.admission.joiners)} is just joining it")
     return None

@@ -30,7 +30,7 @@ from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import Merge, MergePhase
+from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading, Merge, MergePhase
 from quarterdeck.backend.core.membership.views import joining, readmission
 from quarterdeck.backend.core.messages import (
     LinksReport,
@@ -55,63 +55,67 @@ PHASE_US = 10 * SECOND_US
 
 def on_merge_decided(state: Membership, now: int, fact: MergeDecided) -> None:
     """Begin to merge this cluster into that one, unless something forbids it just now."""
-    if state.merge is not None or not state.is_master or not allows_joins(state.standing.state):
+    leading = state.doing
+    if not isinstance(leading, Leading) or not allows_joins(state.standing.state):
         return
-    if state.state_change is not None or state.admission is not None or now < state.merge_not_before_us:
+    if leading.merge or leading.state_change or leading.admission or now < state.merge_not_before_us:
         return
-    state.merge = Merge(state.next_token(), fact.remote, now + PHASE_US, "proving")
+    merge = leading.merge = Merge(state.next_token(), fact.remote, now + PHASE_US, "proving")
     if state.settings.disconnection_heartbeats:
-        _prove(state, now, state.merge)
+        _prove(state, leading, now, merge)
     else:
-        _freeze(state, now, state.merge)
+        _freeze(state, leading, now, merge)
 
 
-def on_links_report(state: Membership, now: int, sender: Address, report: LinksReport) -> None:
+def on_links_report(state: Membership, leading: Leading, now: int, sender: Address, report: LinksReport) -> None:
     """A member has proven its links to the winner's members, or names those that are missing."""
-    merge = state.merge
+    merge = leading.merge
     if merge is None or merge.phase != "proving" or report.token != merge.token or sender not in merge.waiting:
         return
     if report.missing:
-        _wait_for_links(state, now, f"{sender} does not reach {', '.join(report.missing)} both ways")
+        _wait_for_links(state, leading, now, f"{sender} does not reach {', '.join(report.missing)} both ways")
         return
     merge.waiting.discard(sender)
     if not merge.waiting:
-        _freeze(state, now, merge)
+        _freeze(state, leading, now, merge)
 
 
 def on_own_links_reported(state: Membership, now: int, fact: LinksReported) -> None:
     """This master has tried its own links."""
-    on_links_report(state, now, state.address, fact.report)
+    if isinstance(state.doing, Leading):
+        on_links_report(state, state.doing, now, state.address, fact.report)
 
 
 def on_state_change_ended(state: Membership, now: int, fact: StateChangeEnded) -> None:
     """The freeze is done, or was refused."""
-    merge = state.merge
-    if merge is None or merge.phase != "freezing":
+    leading, merge = state.doing, state.merge
+    if not isinstance(leading, Leading) or merge is None or merge.phase != "freezing":
         return
     if fact.refusal:
-        give_up(state, now, "not-frozen", f"the cluster could not be frozen: {fact.refusal}")
+        _give_up(state, leading, now, "not-frozen", f"the cluster could not be frozen: {fact.refusal}")
         return
     _enter(state, now, merge, "offering")
     _offer(state, merge)
 
 
-def on_reply(state: Membership, now: int, sender: Address, reply: MergeReply) -> None:
+def on_reply(state: Membership, leading: Leading, now: int, sender: Address, reply: MergeReply) -> None:
     """The winner agrees, or does not."""
-    merge = state.merge
+    merge = leading.merge
     if merge is None or merge.phase != "offering" or reply.token != merge.token:
         return
     if reply.refusal:
-        give_up(state, now, "refused", f"{sender} refused: {reply.refusal}")
+        _give_up(state, leading, now, "refused", f"{sender} refused: {reply.refusal}")
         return
     _enter(state, now, merge, "telling")
     merge.waiting = set(state.peers)
     _tell(state, now, merge)
 
 
-def on_merge_clusters_ack(state: Membership, now: int, sender: Address, ack: MergeClustersAck) -> None:
+def on_merge_clusters_ack(
+    state: Membership, leading: Leading, now: int, sender: Address, ack: MergeClustersAck
+) -> None:
     """A member is on its way."""
-    merge = state.merge
+    merge = leading.merge
     if merge is not None and merge.phase == "telling" and ack.token == merge.token:
         merge.waiting.discard(sender)
         if not merge.waiting:
@@ -120,8 +124,8 @@ def on_merge_clusters_ack(state: Membership, now: int, sender: Address, ack: Mer
 
 def on_merge_timer(state: Membership, now: int) -> None:
     """Ask again; when the phase has taken too long, go on without the rest or give up."""
-    merge = state.merge
-    if merge is None:
+    leading, merge = state.doing, state.merge
+    if not isinstance(leading, Leading) or merge is None:
         return
     if now < merge.deadline_us:
         if merge.phase == "proving":
@@ -134,17 +138,17 @@ def on_merge_timer(state: Membership, now: int) -> None:
     elif merge.phase == "telling":
         leave_for(state, merge.remote.address)
     elif merge.phase == "proving":
-        _wait_for_links(state, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
+        _wait_for_links(state, leading, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
     elif merge.phase == "freezing":
-        give_up(state, now, "not-frozen", "the cluster could not be frozen in time")
+        _give_up(state, leading, now, "not-frozen", "the cluster could not be frozen in time")
     else:
-        give_up(state, now, "no-answer", "the other cluster does not answer any more")
+        _give_up(state, leading, now, "no-answer", "the other cluster does not answer any more")
 
 
 def on_removed(state: Membership, now: int, fact: Removed | LostInMerge) -> None:
     """Those who left need not answer any more."""
-    merge = state.merge
-    if merge is None or not merge.waiting & fact.gone:
+    leading, merge = state.doing, state.merge
+    if not isinstance(leading, Leading) or merge is None or not merge.waiting & fact.gone:
         return
     merge.waiting -= fact.gone
     if merge.waiting:
@@ -152,35 +156,37 @@ def on_removed(state: Membership, now: int, fact: Removed | LostInMerge) -> None
     if merge.phase == "telling":
         leave_for(state, merge.remote.address)
     elif merge.phase == "proving":
-        _freeze(state, now, merge)
+        _freeze(state, leading, now, merge)
 
 
-def give_up(state: Membership, now: int, cause: ObstacleCause, reason: str) -> None:
+def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause, reason: str) -> None:
     """Stay a cluster of its own, as it was before. Nothing was begun yet while links are proven."""
-    merge = state.merge
+    merge, leading.merge = leading.merge, None
     if merge is None:
         return
-    state.merge = None
     state.timers.clear(MERGE)
     if merge.phase == "freezing":
-        cluster_state.cancel_for_merge(state, now)
+        cluster_state.cancel_for_merge(state, leading, now)
     because = None
     if merge.phase != "proving":
         state.record(now, MergeAbandoned(merge.remote.address, reason, cause), merge.started)
         because = state.latest_record
     cluster_search.explain(state, now, Reason(cause, reason, because), merge.remote.address)
     if state.standing.thawed is not None:
-        cluster_state.begin_change(state, now, ClusterStanding(state.standing.thawed))
+        cluster_state.begin_change(state, leading, now, ClusterStanding(state.standing.thawed))
 
 
 # The winning master
 
 
-def on_offer(state: Membership, now: int, sender: Address, offer: MergeOffer) -> None:
+def on_offer_to_slave(state: Membership, following: Following, now: int, sender: Address, offer: MergeOffer) -> None:
+    """A losing cluster is ready to come to a member that leads nobody."""
+    state.send(sender, MergeReply(offer.token, f"it is no master; ask {state.master}"))
+
+
+def on_offer(state: Membership, leading: Leading, now: int, sender: Address, offer: MergeOffer) -> None:
     """A losing cluster is ready to come: agree if the decision still stands."""
-    if state.members is None or state.claim is not None:
-        return
-    refusal = _why_not_take(state, now, offer)
+    refusal = _why_not_take(state, leading, now, offer)
     if not refusal:
         for member in offer.profile.members:
             readmission.take_as_proven(state, now, member.address)
@@ -191,11 +197,9 @@ def _has_newcomers_since(state: Membership, version: int) -> bool:
     return state.members is not None and any(member.join_version > version for member in state.members.members)
 
 
-def _why_not_take(state: Membership, now: int, offer: MergeOffer) -> str:
-    if not state.is_master:
-        return f"it is no master; ask {state.master}"
-    if state.merge is not None:
-        return f"it is itself merging into the cluster of {state.merge.remote.address}"
+def _why_not_take(state: Membership, leading: Leading, now: int, offer: MergeOffer) -> str:
+    if leading.merge is not None:
+        return f"it is itself merging into the cluster of {leading.merge.remote.address}"
     if cluster_state.is_changing(state, now):
         return "its state is just being changed"
     if state.settings.disconnection_heartbeats and _has_newcomers_since(state, offer.seen_version):
@@ -207,7 +211,7 @@ def _why_not_take(state: Membership, now: int, offer: MergeOffer) -> str:
 # Every member of the loser
 
 
-def on_merge_clusters(state: Membership, now: int, sender: Address, order: MergeClusters) -> None:
+def on_merge_clusters(state: Membership, doing: Doing, now: int, sender: Address, order: MergeClusters) -> None:
     """The master tells this member where to go. One that has gone already only says so again."""
     state.send(sender, MergeClustersAck(order.token))
     if sender == state.master and state.is_by(order.token, sender) and order.to_uuid == state.uuid:
@@ -216,7 +220,7 @@ def on_merge_clusters(state: Membership, now: int, sender: Address, order: Merge
 
 def leave_for(state: Membership, target: Address) -> None:
     """Leave this cluster for that of `target`, once all that this moment brings is done."""
-    state.departing_for = target
+    state.context.departing_for = target
 
 
 def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, brings_entries: bool) -> None:
@@ -254,7 +258,7 @@ def _enter(state: Membership, now: int, merge: Merge, phase: MergePhase) -> None
     state.timers.set(MERGE, now + ASK_AGAIN_US)
 
 
-def _prove(state: Membership, now: int, merge: Merge) -> None:
+def _prove(state: Membership, leading: Leading, now: int, merge: Merge) -> None:
     _enter(state, now, merge, "proving")
     merge.waiting = {state.address, *state.peers}
     _ask_for_proof(state, now, merge)
@@ -269,23 +273,23 @@ def _ask_for_proof(state: Membership, now: int, merge: Merge) -> None:
         link_probes.prove(state, now, state.address, request)
 
 
-def _wait_for_links(state: Membership, now: int, reason: str) -> None:
+def _wait_for_links(state: Membership, leading: Leading, now: int, reason: str) -> None:
     """Give up for now and look again after the back-off, which is shorter than the time to the next search."""
-    give_up(state, now, "links-missing", reason)
+    _give_up(state, leading, now, "links-missing", reason)
     state.merge_delay_us = link_probes.next_delay_us(state, state.merge_delay_us)
     state.merge_not_before_us = now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us)
     cluster_search.plan_search(state, now, state.merge_not_before_us)
 
 
-def _freeze(state: Membership, now: int, merge: Merge) -> None:
+def _freeze(state: Membership, leading: Leading, now: int, merge: Merge) -> None:
     assert state.members is not None
     state.merge_delay_us = 0
     state.record(now, MergeStarted(merge.remote.address, state.members.addresses))
     merge.started = state.latest_record
     _enter(state, now, merge, "freezing")
     frozen = ClusterStanding("FROZEN", thawed=state.standing.state)
-    if not cluster_state.begin_change(state, now, frozen):
-        give_up(state, now, "not-frozen", "the cluster could not be frozen")
+    if not cluster_state.begin_change(state, leading, now, frozen):
+        _give_up(state, leading, now, "not-frozen", "the cluster could not be frozen")
 
 
 def _offer(state: Membership, merge: Merge) -> None:

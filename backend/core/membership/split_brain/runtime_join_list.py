@@ -9,6 +9,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinListChanged
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Doing
 from quarterdeck.backend.core.messages import JoinListUpdate, JoinListUpdateAck
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -23,7 +24,7 @@ def edit(state: Membership, now: int, addresses: tuple[Address, ...]) -> None:
     _edit_above(state, now, state.join_list_edition[0], addresses)
 
 
-def on_update(state: Membership, now: int, sender: Address, update: JoinListUpdate) -> None:
+def on_update(state: Membership, doing: Doing, now: int, sender: Address, update: JoinListUpdate) -> None:
     """An edit comes from another member. Of two edits at once the same one wins everywhere."""
     if sender not in state.peers:
         return
@@ -35,7 +36,7 @@ def on_update(state: Membership, now: int, sender: Address, update: JoinListUpda
     state.send(sender, JoinListUpdateAck(*state.join_list_edition))
 
 
-def on_acknowledgement(state: Membership, now: int, sender: Address, ack: JoinListUpdateAck) -> None:
+def on_acknowledgement(state: Membership, doing: Doing, now: int, sender: Address, ack: JoinListUpdateAck) -> None:
     """Somebody has this member's edit; or an edition that is greater, of another edit that this one is to replace."""
     if state.join_list_told is None:
         return

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.events import MemberAdmitted
 from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.facts import AdmissionEnded, AliveConfirmed, Removed
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import Admission
+from quarterdeck.backend.core.membership.undertakings import Admission, Following, Leading
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing, readmission
 from quarterdeck.backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
 
@@ -21,58 +21,69 @@ ADMISSION = "admission"
 """Name of the timer that bounds the wait for acknowledgements."""
 
 
-def on_join_request(state: Membership, now: int, sender: Address, request: JoinRequest) -> None:
+def on_join_request(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> None:
     """Somebody wants to join; it asks again every second, so a request may always be ignored."""
-    if state.members is None or state.claim is not None:
-        return
-    if not state.is_master:
-        _answer_as_slave(state, sender, request)
-        return
-    if _may_join(state, now, sender, request):
+    if _may_join(state, leading, now, sender, request):
         state.asking_to_join[sender] = request
-        if state.admission is None:
-            _admit_all(state, now)
+        if leading.admission is None:
+            _admit_all(state, leading, now)
 
 
-def on_acknowledgement(state: Membership, now: int, sender: Address, ack: MembersUpdateAck) -> None:
+def on_request_to_slave(
+    state: Membership, following: Following, now: int, sender: Address, request: JoinRequest
+) -> None:
+    """Somebody asks a slave to let it in; it is told who can."""
+    if sender != state.master:
+        state.send(sender, MasterIs(state.master, request.token))
+    elif present_incarnation.is_another(state, sender, request.uuid):
+        present_incarnation.check(state, sender, request.uuid)
+
+
+def on_acknowledgement(state: Membership, leading: Leading, now: int, sender: Address, ack: MembersUpdateAck) -> None:
     """A member has the list that it was sent."""
-    admission = state.admission
+    admission = leading.admission
     if admission is not None and ack.version >= admission.version:
         admission.waiting.discard(sender)
-        _answer_when_settled(state, now, admission)
+        _answer_when_settled(state, leading, now, admission)
 
 
 def on_admission_timer(state: Membership, now: int) -> None:
     """The others took too long: answer the joiners all the same."""
-    if state.admission is not None:
-        _answer(state, now, state.admission)
+    leading = state.doing
+    if isinstance(leading, Leading) and leading.admission is not None:
+        _answer(state, leading, now, leading.admission)
 
 
 def on_removed(state: Membership, now: int, fact: Removed) -> None:
     """Those who left neither join nor need to acknowledge."""
-    admission = state.admission
-    if admission is not None:
+    leading = state.doing
+    if isinstance(leading, Leading) and leading.admission is not None:
+        admission = leading.admission
         for address in fact.gone:
             admission.joiners.pop(address, None)
         admission.waiting -= fact.gone
-        _answer_when_settled(state, now, admission)
+        _answer_when_settled(state, leading, now, admission)
 
 
 def on_alive_confirmed(state: Membership, now: int, fact: AliveConfirmed) -> None:
     """Whoever had to show that it lives is looked at again, unless the other one is still there."""
-    if not present_incarnation.is_another(state, fact.address, fact.request.uuid):
-        on_join_request(state, now, fact.address, fact.request)
+    leading = state.doing
+    if isinstance(leading, Leading) and not present_incarnation.is_another(state, fact.address, fact.request.uuid):
+        on_join_request(state, leading, now, fact.address, fact.request)
 
 
 def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> None:
     """Look again at those who have asked meanwhile, for much may have changed."""
+    leading = state.doing
+    if not isinstance(leading, Leading):
+        return
     asking, state.asking_to_join = state.asking_to_join, {}
     # Whoever is held back comes last: it has to prove its links to the others who come in with it.
     for address in sorted(asking, key=lambda one: one in state.held_back):
-        if _may_join(state, now, address, asking[address]):
+        if _may_join(state, leading, now, address, asking[address]):
             state.asking_to_join[address] = asking[address]
     if state.asking_to_join:
-        _admit_all(state, now)
+        _admit_all(state, leading, now)
 
 
 def is_stale(state: Membership, now: int, uuid: str) -> bool:
@@ -81,12 +92,12 @@ def is_stale(state: Membership, now: int, uuid: str) -> bool:
     return since_us is not None and now - since_us < state.settings.stale_join_prevention_us
 
 
-def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
+def _may_join(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> bool:
     """Whether the joiner is let in. If not, it has been answered here, or asks again anyway."""
     assert state.members is not None
     present = state.members.find(sender)
     if present is not None and present.uuid == request.uuid:
-        if state.admission is None or sender not in state.admission.joiners:
+        if leading.admission is None or sender not in leading.admission.joiners:
             state.send(sender, FinalizeJoin(request.uuid, state.members, state.standing))
         return False
     if any(member.uuid == request.uuid for member in state.members.members) or is_stale(state, now, request.uuid):
@@ -94,7 +105,7 @@ def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest
     if present_incarnation.is_another(state, sender, request.uuid):
         present_incarnation.check(state, sender, request.uuid, request)
         return False
-    if state.merge is not None or cluster_state.is_changing(state, now):
+    if leading.merge is not None or cluster_state.is_changing(state, now):
         return False
     ours = state.settings.partitioning
     if request.partitioning and request.partitioning != ours:
@@ -108,14 +119,7 @@ def _may_join(state: Membership, now: int, sender: Address, request: JoinRequest
     return not readmission.is_held(state, now, sender, request)
 
 
-def _answer_as_slave(state: Membership, sender: Address, request: JoinRequest) -> None:
-    if sender != state.master:
-        state.send(sender, MasterIs(state.master, request.token))
-    elif present_incarnation.is_another(state, sender, request.uuid):
-        present_incarnation.check(state, sender, request.uuid)
-
-
-def _admit_all(state: Membership, now: int) -> None:
+def _admit_all(state: Membership, leading: Leading, now: int) -> None:
     """Let in everybody who asks, with one list."""
     assert state.members is not None
     others = set(state.peers)
@@ -124,22 +128,22 @@ def _admit_all(state: Membership, now: int) -> None:
     for address, request in state.asking_to_join.items():
         members = members.joined_by(address, request.uuid, request.lite, request.seen_version, request.zone)
     state.asking_to_join.clear()
-    state.admission = Admission(joiners, members.version, others, len(others))
-    state.admission.listed = publishing.install(state, now, members, state.address, "join")
+    admission = leading.admission = Admission(joiners, members.version, others, len(others))
+    admission.listed = publishing.install(state, now, members, state.address, "join")
     state.timers.set(ADMISSION, now + publishing.ACKNOWLEDGEMENT_TIMEOUT_US)
     state.send_all(tuple(sorted(others)), publishing.update(state, wants_ack=True))
-    _answer_when_settled(state, now, state.admission)
+    _answer_when_settled(state, leading, now, admission)
 
 
-def _answer_when_settled(state: Membership, now: int, admission: Admission) -> None:
+def _answer_when_settled(state: Membership, leading: Leading, now: int, admission: Admission) -> None:
     if not admission.waiting:
-        _answer(state, now, admission)
+        _answer(state, leading, now, admission)
 
 
-def _answer(state: Membership, now: int, admission: Admission) -> None:
+def _answer(state: Membership, leading: Leading, now: int, admission: Admission) -> None:
     """Tell the joiners."""
     assert state.members is not None
-    state.admission = None
+    leading.admission = None
     state.timers.clear(ADMISSION)
     acknowledged = admission.expected - len(admission.waiting)
     for address, uuid in admission.joiners.items():

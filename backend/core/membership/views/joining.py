@@ -15,11 +15,11 @@ from quarterdeck.backend.core.address import Address, numeric_order
 from quarterdeck.backend.core.causes import ListCause, Reason, UnreachableCause
 from quarterdeck.backend.core.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived, MasterNamed
+from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import JoinSearch
+from quarterdeck.backend.core.membership.undertakings import Doing, Following, Idle, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList, first_list
@@ -55,7 +55,7 @@ def begin(state: Membership, now: int, target: Address | None = None) -> None:
 
     `target` is the master of the cluster that this member's own has just merged into.
     """
-    search = state.search = JoinSearch(now, now + state.settings.max_join_us, state.next_token())
+    search = state.doing = JoinSearch(now, now + state.settings.max_join_us, state.next_token())
     if target is None:
         _new_round(state, now, search)
         return
@@ -63,7 +63,7 @@ def begin(state: Membership, now: int, target: Address | None = None) -> None:
     search.target_until_us = now + state.settings.max_join_merge_target_us
     state.follow(now, target, Reason("merges", "its cluster merges into that one"))
     state.timers.set(JOIN, now + ASK_AGAIN_US)
-    request(state, now)
+    _request(state, now, search, target)
 
 
 def on_join_timer(state: Membership, now: int) -> None:
@@ -87,7 +87,7 @@ def on_join_timer(state: Membership, now: int) -> None:
         _forget_master(state, now, search)
         _new_round(state, now, search)
     else:
-        _ask_master(state, now, search)
+        _ask_master(state, now, search, state.master)
 
 
 def on_unreachable(state: Membership, now: int, address: Address, found: Reason[UnreachableCause]) -> None:
@@ -104,28 +104,29 @@ def on_unreachable(state: Membership, now: int, address: Address, found: Reason[
         _decide_when_heard_of_all(state, now, search)
 
 
-def on_who_is_master(state: Membership, now: int, sender: Address, question: WhoIsMaster) -> None:
-    """A joiner asks. A member in the middle of a claim keeps silent; one that has not joined says that it knows none.
+def on_question_of_joiner(
+    state: Membership, search: JoinSearch, now: int, sender: Address, question: WhoIsMaster
+) -> None:
+    """A joiner asks another one, which knows no master either. Nor does whoever asks, so that its answer need not be awaited."""
+    if sender in search.targets:
+        search.unreachable.pop(sender, None)
+        search.without_master.add(sender)
+    if state.master != sender:
+        state.send(sender, MasterIs(None, question.token))
 
-    Whoever asks knows no master, so another joiner need not wait for its answer to the same question.
-    """
-    if state.search is not None and sender in state.search.targets:
-        state.search.unreachable.pop(sender, None)
-        state.search.without_master.add(sender)
-    is_concerned = state.is_master or state.master == sender
-    if state.joined and is_concerned and present_incarnation.is_another(state, sender, question.uuid):
+
+def on_who_is_master(
+    state: Membership, doing: Following | Leading, now: int, sender: Address, question: WhoIsMaster
+) -> None:
+    """A joiner asks a member that has joined."""
+    if state.master in (state.address, sender) and present_incarnation.is_another(state, sender, question.uuid):
         present_incarnation.check(state, sender, question.uuid)
-    if state.claim is None and state.master != sender:
-        state.send(sender, MasterIs(state.master if state.joined else None, question.token))
+    if state.master != sender:
+        state.send(sender, MasterIs(state.master, question.token))
 
 
-def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs) -> None:
-    """Somebody names the master, or says that there is none yet."""
-    search = state.search
-    if search is None:
-        if state.joined and answer.master is not None:
-            state.tell(MasterNamed(sender, answer.master))
-        return
+def on_master_is(state: Membership, search: JoinSearch, now: int, sender: Address, answer: MasterIs) -> None:
+    """Somebody names the master to a joiner, or says that there is none yet."""
     if answer.master == state.address or answer.token != search.token:
         return
     search.unreachable.pop(sender, None)
@@ -140,33 +141,36 @@ def on_master_is(state: Membership, now: int, sender: Address, answer: MasterIs)
         search.requests_to_master = 0
         search.bid_votes = None
         search.held = None
-        request(state, now)
+        _request(state, now, search, answer.master)
 
 
-def on_join_refused(state: Membership, now: int, sender: Address, refusal: JoinRefused) -> None:
+def on_join_refused(state: Membership, search: JoinSearch, now: int, sender: Address, refusal: JoinRefused) -> None:
     """The master will not have this joiner now."""
-    search = state.search
-    if search is not None and sender == state.master and refusal.token == search.token:
+    if sender == state.master and refusal.token == search.token:
         search.unreachable[sender] = Reason("rejected", refusal.reason)
         _forget_master(state, now, search)
 
 
-def on_finalize_join(state: Membership, now: int, sender: Address, final: FinalizeJoin) -> None:
-    """The master let this member in. Anybody else is to take this member for dead, joined or not (seed 000).
+def on_foreign_join_answer(state: Membership, doing: Doing, now: int, sender: Address, final: FinalizeJoin) -> None:
+    """Somebody lets in whom it does not lead: it is to take this member for dead, joined or not (seed 000)."""
+    if sender != state.master:
+        claimed = ListMetadata(sender, final.members.master.uuid, sender, final.members.version)
+        explicit_suspicion.send(state, now, claimed, "foreign-join-answer")
+
+
+def on_finalize_join(state: Membership, search: JoinSearch, now: int, sender: Address, final: FinalizeJoin) -> None:
+    """The master let this member in.
 
     A master that this joiner has asked may answer late, when the joiner has given it up and looks for another: the admission
     counts.
     """
     members = final.members
-    was_asked = state.search is not None and sender in state.search.asked_to_join and final.to_uuid == state.uuid
+    was_asked = sender in search.asked_to_join and final.to_uuid == state.uuid
     if sender != state.master and not was_asked:
-        claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
-        explicit_suspicion.send(state, now, claimed, "foreign-join-answer")
-    elif state.joined:
-        return
+        on_foreign_join_answer(state, search, now, sender, final)
     elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "joined", "the cluster it joins is so", new_lineage=True)
-        early = state.search.early_update if state.search else None
+        early = search.early_update
         state.follow(now, sender, Reason("named", "it let this member in"), named_by=sender)
         _become_member(state, now, members, sender, "joined")
         state.send(sender, MembersUpdateAck(members.version))
@@ -174,13 +178,11 @@ def on_finalize_join(state: Membership, now: int, sender: Address, final: Finali
             state.tell(ListReceived(sender, early))
 
 
-def request(state: Membership, now: int) -> None:
+def _request(state: Membership, now: int, search: JoinSearch, master: Address) -> None:
     """Ask the master that was named to be let in."""
-    search = state.search
-    assert search is not None and state.master is not None
     search.requests_to_master += 1
-    search.asked_to_join.add(state.master)
-    state.record(now, JoinRequested(state.master, search.attempt))
+    search.asked_to_join.add(master)
+    state.record(now, JoinRequested(master, search.attempt))
     proven = tuple(sorted(search.held.proven)) if search.held else ()
     request = JoinRequest(
         state.uuid,
@@ -191,32 +193,31 @@ def request(state: Membership, now: int) -> None:
         state.settings.partitioning,
         search.token,
     )
-    state.send(state.master, request)
+    state.send(master, request)
 
 
 def on_held_links_proven(state: Membership, now: int, fact: HeldLinksProven) -> None:
     """Nothing holds this joiner back any more."""
-    request(state, now)
+    if state.search is not None and state.master is not None:
+        _request(state, now, state.search, state.master)
 
 
-def on_formation_bid(state: Membership, now: int, sender: Address, bid: FormationBid) -> None:
+def on_late_bid(state: Membership, doing: Following | Leading, now: int, sender: Address, bid: FormationBid) -> None:
+    """Somebody wants to form the cluster, and there is one already."""
+    on_who_is_master(state, doing, now, sender, WhoIsMaster(bid.uuid, bid.token))
+
+
+def on_formation_bid(state: Membership, search: JoinSearch, now: int, sender: Address, bid: FormationBid) -> None:
     """Somebody wants to form the cluster: granted by joiners that know no other master and do not bid themselves."""
-    if state.joined:
-        on_who_is_master(state, now, sender, WhoIsMaster(bid.uuid, bid.token))
-        return
-    search = state.search
-    if search is None:
-        return
     granted = search.bid_votes is None and state.master in (None, sender) and search.granted_to in (None, sender)
     if granted:
         search.granted_to = sender
     state.send(sender, FormationVote(granted, bid.token, bid.number))
 
 
-def on_formation_vote(state: Membership, now: int, sender: Address, vote: FormationVote) -> None:
+def on_formation_vote(state: Membership, search: JoinSearch, now: int, sender: Address, vote: FormationVote) -> None:
     """An answer to this member's own bid: all must grant it."""
-    search = state.search
-    if search is None or search.bid_votes is None or sender not in search.bid_votes:
+    if search.bid_votes is None or sender not in search.bid_votes:
         return
     if (vote.token, vote.number) != (search.token, search.bids):
         return  # it was given to another bid
@@ -312,9 +313,8 @@ def _bid(state: Membership, search: JoinSearch) -> FormationBid:
     return FormationBid(state.uuid, search.token, search.bids)
 
 
-def _ask_master(state: Membership, now: int, search: JoinSearch) -> None:
+def _ask_master(state: Membership, now: int, search: JoinSearch, master: Address) -> None:
     """Once a second, to the master that was named: the request again, unless it makes this joiner wait or is silent."""
-    assert state.master is not None
     if search.held is not None:
         if now >= search.held.next_probe_us:
             search.held.proven.clear()
@@ -322,10 +322,10 @@ def _ask_master(state: Membership, now: int, search: JoinSearch) -> None:
             return
     if search.requests_to_master >= REQUESTS_BEFORE_NEW_SEARCH and now >= search.target_until_us:
         reason = f"no answer to {search.requests_to_master} join requests"
-        search.unreachable[state.master] = Reason("no-answer", reason)
+        search.unreachable[master] = Reason("no-answer", reason)
         _forget_master(state, now, search)
         return
-    request(state, now)
+    _request(state, now, search, master)
 
 
 def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
@@ -355,7 +355,7 @@ def _form(state: Membership, now: int) -> None:
 
 
 def _become_member(state: Membership, now: int, members: MemberList, author: Address, cause: ListCause) -> None:
-    state.search = None
+    state.doing = Leading() if state.master == state.address else Following()
     state.timers.clear(JOIN)
     publishing.install(state, now, members, author, cause)
     state.joined_us = state.last_round_us = now
@@ -367,7 +367,7 @@ def _become_member(state: Membership, now: int, members: MemberList, author: Add
 def _give_up(state: Membership, now: int, search: JoinSearch) -> None:
     _keep_failures(search)
     reasons = dict.fromkeys(search.targets, "no answer") | search.failures
-    state.search = None
+    state.doing = Idle()
     state.record(now, JoinFailed(reasons))
     tried = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
     reason = f"could not join in {ATTEMPTS} attempts within {state.settings.max_join_us / SECOND_US:g} s ({tried})"

@@ -13,25 +13,42 @@ from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.facts import ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, suspicion
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import HeldBack
+from quarterdeck.backend.core.membership.undertakings import Claim, Following, HeldBack, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import MembersUpdate, MembersUpdateAck
 
 
-def on_members_update(state: Membership, now: int, sender: Address, update: MembersUpdate) -> None:
+def on_early_update(state: Membership, search: JoinSearch, now: int, sender: Address, update: MembersUpdate) -> None:
+    """A list has overtaken the answer to the join request."""
+    if sender == state.master:
+        search.early_update = update
+
+
+def on_list_for_claimant(state: Membership, claim: Claim, now: int, sender: Address, update: MembersUpdate) -> None:
+    """Whoever claims mastership has no master."""
+    _reject(state, now, sender, update.members, "not-its-master", "its sender is not this member's master")
+
+
+def on_foreign_list(
+    state: Membership, doing: Following | Leading, now: int, sender: Address, update: MembersUpdate
+) -> None:
+    """Whoever leads others, or this member wrongly, is to take it for dead."""
+    members = update.members
+    _reject(state, now, sender, members, "not-its-master", "its sender is not this member's master")
+    claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
+    explicit_suspicion.send(state, now, claimed, "foreign-list", because=state.latest_record)
+
+
+def on_members_update(
+    state: Membership, following: Following, now: int, sender: Address, update: MembersUpdate
+) -> None:
     """A list came. Behaviour 2.3 gives the order of the checks. Another life at the master's address is not the master."""
     mine, members = state.members, update.members
-    if mine is None:
-        if state.search is not None and sender == state.master:
-            state.search.early_update = update  # it has overtaken the answer to the join request
-        return
-    if sender != state.master or sender == state.address or not mine.holds(sender, members.master.uuid):
-        _reject(state, now, sender, members, "not-its-master", "its sender is not this member's master")
-        if state.claim is None:
-            claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
-            explicit_suspicion.send(state, now, claimed, "foreign-list", because=state.latest_record)
+    assert mine is not None
+    if sender != state.master or not mine.holds(sender, members.master.uuid):
+        on_foreign_list(state, following, now, sender, update)
         return
     if not members.holds(state.address, state.uuid):
         _reject(state, now, sender, members, "without-this-member", "it does not hold this member")
@@ -50,7 +67,8 @@ def on_members_update(state: Membership, now: int, sender: Address, update: Memb
 
 def on_list_received(state: Membership, now: int, fact: ListReceived) -> None:
     """Now that this member has joined, the list that came early can be judged."""
-    on_members_update(state, now, fact.sender, fact.update)
+    if isinstance(state.doing, Following):
+        on_members_update(state, state.doing, now, fact.sender, fact.update)
 
 
 def _reject(

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.events import JoinDelayed, MemberHeldBack
 from quarterdeck.backend.core.membership.facts import HeldLinksProven, LinkProven
 from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import HeldBack, HeldJoin
+from quarterdeck.backend.core.membership.undertakings import HeldBack, HeldJoin, JoinSearch
 from quarterdeck.backend.core.messages import JoinHeld, JoinRequest
 
 SILENT_ROUNDS = 3
@@ -70,10 +70,9 @@ def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) 
 # The joiner's side
 
 
-def on_join_held(state: Membership, now: int, sender: Address, held: JoinHeld) -> None:
+def on_join_held(state: Membership, search: JoinSearch, now: int, sender: Address, held: JoinHeld) -> None:
     """The master names the links to prove. Each is probed once now, and again after the back-off, when proofs are old."""
-    search = state.search
-    if search is None or sender != state.master or held.token != search.token:
+    if sender != state.master or held.token != search.token:
         return
     search.requests_to_master = 0
     search.deadline_us = now + state.settings.max_join_us

@@ -1,0 +1,47 @@
+"""Write the table of docs/membership.md that says what a member does with each message, by what it is doing.
+
+Run it as ``python -m docs.membership_rules``; a test tells when the page is out of date.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, Rule
+from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, JoinSearch, Leading
+
+PAGE = Path(__file__).parent / "membership.md"
+BEGIN, END = "<!-- rules: written by `python -m docs.membership_rules` -->\n", "<!-- end of the rules -->\n"
+WORDS: dict[type[Doing], str] = {
+    JoinSearch: "joining",
+    Following: "following",
+    Claim: "claiming",
+    Leading: "leading",
+}
+
+
+def table() -> str:
+    """A row for each rule: for which message, while the member is doing what, in which chapter, and what it does."""
+    lines = ["| message | a member that is | chapter | what it does |", "|---|---|---|---|"]
+    for kind, rules in sorted(MESSAGE_RULES.items(), key=lambda one: str(one[0].__struct_config__.tag)):
+        for rule in dict.fromkeys(rules[doing] for doing in WORDS if doing in rules):
+            doing = ", ".join(word for one, word in WORDS.items() if rules.get(one) is rule)
+            chapter = rule.__module__.rpartition(".")[2]
+            lines.append(f"| `{kind.__struct_config__.tag}` | {doing} | `{chapter}` | {_first_sentence(rule)} |")
+    return "\n".join(lines) + "\n"
+
+
+def page(text: str) -> str:
+    """The page, with the table in its place."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+
+
+def _first_sentence(rule: Rule) -> str:
+    return (inspect.getdoc(rule) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
