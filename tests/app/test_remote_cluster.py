@@ -9,6 +9,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import JournalChanged
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -44,6 +45,21 @@ def test_the_header_has_the_badge_and_the_right_in_words() -> None:
             async with app.run_test(size=(80, 24)) as pilot:
                 await settle(pilot)
                 assert screen_text(app).splitlines()[0].startswith(f" orders  remote  PROD  {words}  members 2/2")
+
+    asyncio.run(scenario())
+
+
+def test_the_header_says_whose_journal_cannot_be_written_as_long_as_that_lasts() -> None:
+    async def scenario() -> None:
+        cluster = cities()
+        app = Console(cluster)
+        async with app.run_test(size=(160, 24)) as pilot:
+            cluster.happen("orders", JournalChanged("byzantium", "No space left on device", 0))
+            await settle(pilot)
+            assert "✕ no journal of byzantium: No space left on device" in screen_text(app).splitlines()[0]
+            cluster.happen("orders", JournalChanged("byzantium", "", 0))
+            await settle(pilot)
+            assert "journal" not in screen_text(app).splitlines()[0]
 
     asyncio.run(scenario())
 

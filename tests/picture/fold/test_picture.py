@@ -90,6 +90,14 @@ def test_pause_and_resume() -> None:
     fold(cluster, picture)
 
 
+def test_a_journal_that_cannot_be_written_is_known_until_it_can_be() -> None:
+    cluster, picture = formed()
+    cluster.happen("dev", events.JournalChanged("n1", "No space left on device", 0))
+    assert fold(cluster, picture).members["n1"].journal_failure == "No space left on device"
+    cluster.happen("dev", events.JournalChanged("n1", "", 0))
+    assert fold(cluster, picture).members["n1"].journal_failure == ""
+
+
 def test_stop_and_failed_join_end_a_life() -> None:
     cluster, picture = formed()
     cluster.happen("n1", events.MemberStopped("asked to"))

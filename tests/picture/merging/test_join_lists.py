@@ -12,7 +12,12 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.merging.join_list_board import JoinListBoard, clusters_text, join_list_facts
+from quarterdeck.backend.picture.merging.join_list_board import (
+    JoinListBoard,
+    clusters_text,
+    join_list_facts,
+    unusable_text,
+)
 from quarterdeck.backend.picture.merging.join_list_edit import (
     compare_lists,
     draft_lines,
@@ -55,6 +60,21 @@ def test_a_row_of_a_plain_member() -> None:
     assert board.sentence("n2") == "n2 looks at n1, n2, n3, n4, n5 (as configured)"
     assert JoinListBoard(Picture()).row("n2").source == "not up"
     assert JoinListBoard(Picture()).sentence("n2") == "n2 is not up: nothing was ever heard of it"
+
+
+def test_an_address_of_no_use_is_told_with_what_was_found_there_until_somebody_there_is_a_member() -> None:
+    cluster = FakeCluster(FIVE)
+    cluster.happen("n1", events.MemberStarted(cluster.address("n1"), False, addresses(cluster, "n1", "n2")))
+    refusal = "it refuses this member, which does not know the secret of the cluster"
+    cluster.happen("n1", events.AddressUnusable(cluster.address("n2"), refusal, "rejected"))
+    picture = fold(cluster)
+    belief = picture.members["n1"]
+    assert unusable_text(belief) == f"{cluster.address('n2')}: {refusal}"
+    assert f"nobody answers at {cluster.address('n2')} ({refusal})" in JoinListBoard(picture).sentence("n1")
+    told = [fact.text for fact in join_list_facts(picture, belief, 0)]
+    assert f"✕ of no use is {cluster.address('n2')}: {refusal}" in told
+    cluster.form()
+    assert unusable_text(fold(cluster, picture).members["n1"]) == ""
 
 
 def test_who_is_silent_missing_remembered_and_whose_list_differs() -> None:
