@@ -40,7 +40,7 @@ from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
 from quarterdeck.backend.service.http.face import Caller
-from quarterdeck.backend.service.http.websocket_compression import SharedDeflateProtocol
+from quarterdeck.backend.service.http.websocket_protocol import BoundedWebSocketProtocol
 from quarterdeck.backend.service.meters import Meters
 from quarterdeck.backend.service.process.record_buffer import RecordBuffer
 from tests.waiting import until
@@ -197,7 +197,7 @@ class Client:
 async def served(app: ASGIApp) -> AsyncIterator[str]:
     """`app` on a free port of this machine: ``host:port``."""
     config = uvicorn.Config(
-        app, "127.0.0.1", 0, log_level="warning", ws=SharedDeflateProtocol, ws_max_size=4_096, lifespan="off"
+        app, "127.0.0.1", 0, log_level="warning", ws=BoundedWebSocketProtocol, ws_max_size=4_096, lifespan="off"
     )
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]

@@ -25,8 +25,19 @@ transport's protocol, is told ``connection_made``, and is then given the bytes."
 FIRST_LETTERS = frozenset(range(ord("A"), ord("Z") + 1))
 TLS_BEGINS = 0x16
 
-TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+def _refusal(status: str, body: bytes, *headers: str) -> bytes:
+    """An answer in the form in which the HTTP face refuses, for those that it never gets to see."""
+    lines = [f"HTTP/1.1 {status}", *headers, "Connection: close", "Content-Type: application/json"]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
+TOO_SLOW = _refusal("408 Request Timeout", b'{"status":"fail","message":"the request did not come in time"}')
+TOO_MANY = _refusal(
+    "503 Service Unavailable",
+    b'{"status":"fail","message":"too many connections are open to this member","hint":"nothing was done; try again"}',
+    "Retry-After: 1",
+)
 
 HTTP_READ_BYTES = 64 * 1024
 """How much is read at a time from somebody who speaks HTTP."""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import re
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class RequestModel(BaseModel):
     """The body of a request."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_text(cls, given: object) -> object:
+        """JSON can write halves of letters, ``\\ud800``, which are no text and could be neither stored nor told back."""
+        if not _is_text(given):
+            raise ValueError("there is a letter that is none; write both halves of a surrogate pair")
+        return given
 
 
 class NewJoinList(RequestModel):
@@ -48,3 +60,12 @@ class NewValue(RequestModel):
         if (self.value is None) == (self.value_base64 is None):
             raise ValueError("give either value, as text, or value_base64")
         return self
+
+
+def _is_text(given: object) -> bool:
+    """Whether all text in it, names of fields too, can be written as UTF-8."""
+    if isinstance(given, str):
+        return given.isascii() or _SURROGATE.search(given) is None
+    if isinstance(given, dict):
+        return all(map(_is_text, given)) and all(map(_is_text, given.values()))
+    return not isinstance(given, list) or all(map(_is_text, given))

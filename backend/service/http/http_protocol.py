@@ -1,7 +1,8 @@
 """HTTP/1.1 as uvicorn speaks it, for clients that may be slow only within limits.
 
 What comes before the first request is complete is the listener's concern (`backend.live.transport.listener`), the body of a
-request that of `backend.service.request_guard`. Left is the head of a later request on the same connection.
+request that of `backend.service.http.request_guard`. Left are the head of a later request on the same connection, the time
+until a client has its answer, and what is no HTTP.
 """
 
 from __future__ import annotations
@@ -12,29 +13,102 @@ from email.utils import formatdate
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from quarterdeck.backend.service.http.responses import JSON_TYPE, failure_body
+
 HEAD_SECONDS = 5.0
 """From the first byte of a request to the end of its head."""
 
+ANSWER_SECONDS = 120.0
+"""From the end of the head until the client has all of the answer: longer than any call may take."""
+
+REFUSED_UPGRADE = "refused_upgrade"
+"""The name in a request's state that says why it is no WebSocket although it asks for one."""
+
 
 class BoundedProtocol(H11Protocol):
-    """Hangs up on clients that do not finish the head of a request in time. Dates its answers, as uvicorn's server would."""
+    """Hangs up on clients that do not finish the head of a request, or do not take an answer, in time. Dates its answers, as
+    uvicorn's server would.
+    """
 
     _late: asyncio.TimerHandle | None = None
+    _late_for: object = None
+    """What the timer is for: the head of a request, or the request itself."""
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether nobody would miss this connection: no request is complete that is not answered yet."""
+        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def data_received(self, data: bytes) -> None:
         self.server_state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
         super().data_received(data)
-        begun = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
-        if begun and self._late is None:
-            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
-        elif not begun:
-            self._forget()
+        self._set_deadline()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._set_deadline()
 
     def connection_lost(self, problem: Exception | None) -> None:
-        self._forget()
+        self._forget_deadline()
         super().connection_lost(problem)
 
-    def _forget(self) -> None:
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """From here on the deadlines are those of the WebSocket."""
+        self._forget_deadline()
+        super().handle_websocket_upgrade(event)
+
+    def shutdown(self) -> None:
+        """As uvicorn's, which has something to say to whoever is being hung up on already."""
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+        else:
+            self.cycle.keep_alive = False
+
+    def _should_upgrade(self) -> bool:
+        """Whether this request becomes a WebSocket. One with a body never does: its body would be read as frames."""
+        if self._get_upgrade() != b"websocket":
+            return False
+        if _has_body(self.headers):
+            self.scope["state"][REFUSED_UPGRADE] = "a request to open a WebSocket has no body"
+            return False
+        return self.scope["method"] == "GET" and self.scope["http_version"] == "1.1"
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in the form that all refusals have. Whoever has an answer already is hung up on."""
+        if self.cycle is not None:  # whose body it was
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = failure_body("this is no HTTP request", "send HTTP/1.1 with one Host header")
+            headers = [
+                *self.server_state.default_headers,
+                (b"content-type", JSON_TYPE.encode()),
+                (b"content-length", str(len(body)).encode()),
+                (b"connection", b"close"),
+            ]
+            for part in (h11.Response(status_code=400, headers=headers, reason=b"Bad Request"), h11.Data(data=body)):
+                self.transport.write(self.conn.send(part) or b"")
+        self.transport.close()
+
+    def _set_deadline(self) -> None:
+        """Have the timer run for what the client is at now; it is not set anew for what goes on."""
+        what: object
+        if self.cycle is not None and not self.cycle.response_complete:
+            what, seconds = self.cycle, ANSWER_SECONDS
+        elif self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            what, seconds = h11.IDLE, HEAD_SECONDS
+        else:
+            self._forget_deadline()
+            return
+        if what is not self._late_for:
+            self._forget_deadline()
+            self._late, self._late_for = self.loop.call_later(seconds, self.transport.abort), what
+
+    def _forget_deadline(self) -> None:
         if self._late is not None:
             self._late.cancel()
-            self._late = None
+        self._late = self._late_for = None
+
+
+def _has_body(headers: list[tuple[bytes, bytes]]) -> bool:
+    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in headers)

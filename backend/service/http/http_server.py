@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -24,11 +24,22 @@ FLUSH_SECONDS = 0.15
 KEEP_ALIVE_SECONDS = 75
 """How long a connection may stand idle between two requests."""
 
+LINGER_SECONDS = 10.0
+"""How long, at least, somebody may take to read the end of what was said before the connection was closed."""
+
 LONGEST_HEAD_BYTES = 64 * 1024
 LONGEST_MESSAGE_BYTES = 64 * 1024
 """From a client of the event stream, which has nothing to say."""
 
 _LOG = logging.getLogger(__name__)
+
+
+class HttpProtocol(Protocol):
+    """What every protocol of uvicorn's has."""
+
+    transport: asyncio.Transport
+
+    def shutdown(self) -> None: ...
 
 
 class HttpServer:
@@ -40,12 +51,16 @@ class HttpServer:
         self._make: MakeProtocol | None = None
         self._loading: asyncio.Task[None] | None = None
         self._pending: set[PendingClient] = set()
-        self._protocols: Callable[[], tuple[asyncio.Protocol, ...]] = tuple
+        self._protocols: Callable[[], tuple[HttpProtocol, ...]] = tuple
         self._requests: Callable[[], set[asyncio.Task[None]]] = set
         self._closed = False
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._closing: set[HttpProtocol] = set()
 
     def hand_over(self, transport: asyncio.Transport, said: bytes) -> asyncio.Protocol:
         """The protocol for somebody who speaks HTTP; see `backend.live.transport.listener.HttpHandover`."""
+        if self._sweeping is None:
+            self._sweeping = self._loop.call_later(LINGER_SECONDS, self._sweep)
         if self._make is not None:
             return self._make()
         if self._loading is None:
@@ -71,13 +86,26 @@ class HttpServer:
         if self._protocols():
             await asyncio.sleep(min(FLUSH_SECONDS, within_seconds))
         for protocol in self._protocols():
-            protocol.shutdown()  # type: ignore[attr-defined]  # every protocol of uvicorn's has it
+            protocol.shutdown()
         requests = self._requests()
         if requests:
             _, late = await asyncio.wait(set(requests), timeout=within_seconds)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+        for protocol in self._protocols():  # they have not read what they were sent
+            protocol.transport.abort()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+
+    def _sweep(self) -> None:
+        """Break off who was told goodbye long ago and does not read it: asyncio would wait for ever."""
+        closing = {protocol for protocol in self._protocols() if protocol.transport.is_closing()}
+        for protocol in closing & self._closing:
+            protocol.transport.abort()
+        self._closing = closing
+        more = self._protocols() and not self._closed
+        self._sweeping = self._loop.call_later(LINGER_SECONDS, self._sweep) if more else None
 
     async def _load(self) -> None:
         try:
@@ -126,18 +154,18 @@ class PendingClient(asyncio.Protocol):
 
 def _loaded(
     make_application: MakeApplication, loop: asyncio.AbstractEventLoop
-) -> tuple[MakeProtocol, Callable[[], tuple[asyncio.Protocol, ...]], Callable[[], set[asyncio.Task[None]]]]:
+) -> tuple[MakeProtocol, Callable[[], tuple[HttpProtocol, ...]], Callable[[], set[asyncio.Task[None]]]]:
     """What makes protocols; what gives those in use; what gives the requests under way. Takes a good part of a second."""
     import uvicorn
     from uvicorn.server import ServerState
 
     from quarterdeck.backend.service.http.http_protocol import BoundedProtocol
-    from quarterdeck.backend.service.http.websocket_compression import SharedDeflateProtocol
+    from quarterdeck.backend.service.http.websocket_protocol import BoundedWebSocketProtocol
 
     config = uvicorn.Config(
         make_application(),
         http=BoundedProtocol,
-        ws=SharedDeflateProtocol,
+        ws=BoundedWebSocketProtocol,
         ws_max_size=LONGEST_MESSAGE_BYTES,
         lifespan="off",
         log_config=None,
@@ -154,4 +182,4 @@ def _loaded(
     def make() -> asyncio.Protocol:
         return BoundedProtocol(config, state, {}, loop)
 
-    return make, lambda: tuple(state.connections), lambda: state.tasks
+    return make, lambda: tuple(cast("set[Any]", state.connections)), lambda: state.tasks

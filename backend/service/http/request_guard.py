@@ -7,15 +7,18 @@ the member reading what it has refused already.
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocketClose
+from starlette.websockets import WebSocket
 
 from quarterdeck.backend.service.http.access import Access
 from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.service.http.http_protocol import REFUSED_UPGRADE
 from quarterdeck.backend.service.http.responses import Denied, failure
 
 
@@ -32,6 +35,8 @@ class Limits:
     target_bytes: int = 8 * 1024
     """Path and query."""
 
+
+WHOLE_ADDRESS = re.compile(rb"https?://([^/]*)(/.*)?", re.IGNORECASE | re.DOTALL)
 
 OWN_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 """On every answer: what it says is true now, and is what it says it is."""
@@ -51,14 +56,27 @@ class RequestGuard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
+        scope = _one_slash(origin_form(scope))
         scope["state"] = {**scope.get("state", {}), "access": self._access}
+        app = self._app if self._face.configuration.rest_enabled else _switched_off
         if scope["type"] == "http":
-            request = _GuardedRequest(Headers(scope=scope), self._limits, self._held, receive, send)
-            await request.run(self._app if self._face.configuration.rest_enabled else _switched_off, _one_slash(scope))
-        elif self._face.configuration.rest_enabled:
-            await self._app(scope, receive, send)
+            await _GuardedRequest(Headers(scope=scope), self._limits, self._held, receive, send).run(app, scope)
         else:
-            await WebSocketClose(1008, "the REST API is off on this member")(scope, receive, send)
+            try:
+                await app(scope, receive, send)
+            except Denied as denied:
+                await WebSocket(scope, receive, send).send_denial_response(failure(denied))
+
+
+def origin_form(scope: Scope) -> Scope:
+    """A request for a whole address, as clients of proxies send it, is one for its path at its host (RFC 9112, 3.2.2)."""
+    found = WHOLE_ADDRESS.fullmatch(scope.get("raw_path") or b"")
+    if found is None:
+        return scope
+    host, raw_path = found[1], found[2] or b"/"
+    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    path = unquote(raw_path.decode("ascii", "replace"))
+    return {**scope, "path": path, "raw_path": raw_path, "headers": [*headers, (b"host", host)]}
 
 
 async def _switched_off(scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,7 +88,7 @@ def _one_slash(scope: Scope) -> Scope:
     path = scope["path"]
     if path.endswith("/") and path.startswith("/hazelcast/rest/") and not path.startswith("/hazelcast/rest/maps/"):
         return {**scope, "path": path.rstrip("/")}
-    return scope
+    return {**scope}
 
 
 class _HeldBodies:
@@ -95,6 +113,9 @@ class _GuardedRequest:
     async def run(self, app: ASGIApp, scope: Scope) -> None:
         try:
             self._check_head(scope)
+            refused = scope["state"].get(REFUSED_UPGRADE)
+            if refused is not None:
+                raise Denied(400, refused, "leave out Content-Length and Transfer-Encoding")
             await app(scope, self.receive, self.send)
         except Denied as denied:
             if self._answering:

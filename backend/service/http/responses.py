@@ -40,10 +40,13 @@ def success(**fields: object) -> Response:
 
 
 def failure(problem: HTTPException) -> Response:
+    """A refusal."""
+    hint, more = (problem.hint, problem.more) if isinstance(problem, Denied) else ("", {})
+    body = failure_body(problem.detail, hint, more)
+    return Response(body, problem.status_code, problem.headers, JSON_TYPE)
+
+
+def failure_body(message: str, hint: str = "", more: Mapping[str, object] | None = None) -> bytes:
     """The body that every refusal has."""
-    body: dict[str, object] = {"status": "fail", "message": problem.detail}
-    if isinstance(problem, Denied):
-        if problem.hint:
-            body["hint"] = problem.hint
-        body |= problem.more
-    return json_response(body, problem.status_code, problem.headers)
+    hinted = {"hint": hint} if hint else {}
+    return msgspec.json.encode({"status": "fail", "message": message, **hinted, **(more or {})})

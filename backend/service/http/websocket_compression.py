@@ -6,17 +6,12 @@ message, so all clients can be sent the same bytes. That compresses small messag
 
 from __future__ import annotations
 
-import logging
 import zlib
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.exceptions import InvalidState
 from websockets.extensions.permessage_deflate import PerMessageDeflate, ServerPerMessageDeflateFactory
 from websockets.frames import Frame, Opcode
-from websockets.server import ServerProtocol
 
 SMALLEST_BYTES = 256
 """What is shorter is not worth compressing."""
@@ -56,32 +51,8 @@ class SharedDeflateFactory(ServerPerMessageDeflateFactory):
         )
 
 
-class SharedDeflateProtocol(WebSocketsSansIOProtocol):
-    """Uvicorn's WebSocket protocol with this compression: ``uvicorn.Config(ws=SharedDeflateProtocol)``."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        if self.config.ws_per_message_deflate:
-            self.conn = ServerProtocol(
-                extensions=_extensions(),
-                max_size=self.config.ws_max_size,
-                logger=logging.getLogger("uvicorn.error"),
-            )
-
-    def shutdown(self) -> None:
-        """As uvicorn's, which fails on a connection whose closing has begun already."""
-        try:
-            super().shutdown()
-        except InvalidState:
-            self.transport.close()
-
-
 @lru_cache(maxsize=TEXTS_KEPT)
 def deflated(data: bytes, window_bits: int) -> bytes:
     """`data` as the payload of one compressed message."""
     encoder = zlib.compressobj(LEVEL, wbits=-window_bits)
     return (encoder.compress(data) + encoder.flush(zlib.Z_SYNC_FLUSH)).removesuffix(END_OF_FLUSH)
-
-
-def _extensions() -> Sequence[ServerPerMessageDeflateFactory]:
-    return [SharedDeflateFactory()]

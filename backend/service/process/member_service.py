@@ -53,7 +53,7 @@ from quarterdeck.backend.live.member.host import Host, MemberCommand
 from quarterdeck.backend.live.member.member_host import MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
-from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS, Timeouts
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from quarterdeck.backend.live.transport.network import Network
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
@@ -94,6 +94,7 @@ class MemberService:
         journal: JournalWriter | None = None,
         record_consumers: Sequence[RecordConsumer] = (),
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        limits: Limits = DEFAULT_LIMITS,
         kill_point: KillAt | None = None,
     ) -> None:
         self.ended_event = asyncio.Event()
@@ -132,6 +133,7 @@ class MemberService:
             kill_point,
             http=self.http.hand_over,
             security=wire_security(configuration.security),
+            limits=limits,
             bind_host=configuration.bind_host,
         )
 

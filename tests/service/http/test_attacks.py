@@ -1,0 +1,201 @@
+"""What once got a member stuck, silenced or fooled over HTTP, done again over real sockets."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from tests.service.attacked_member import AttackedMember, attacked, heard, request, status_of
+from tests.service.member_processes import members
+
+UPGRADE = (
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+)
+EVENTS = "/quarterdeck/v1/events"
+
+
+@pytest.fixture(scope="module")
+def member() -> Iterator[AttackedMember]:
+    with attacked() as found:
+        yield found
+
+
+def failure_of(answer: bytes) -> tuple[int, dict[str, str]]:
+    """Status and body; the body has to have the form that all refusals have."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head.lower(), answer
+    found = json.loads(body)
+    assert found["status"] == "fail" and found["message"]
+    return status_of(answer), found
+
+
+# 1: requests that are never answered
+
+
+@pytest.mark.parametrize("path", ["/", EVENTS, "/hazelcast/health", "/nowhere"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+@pytest.mark.parametrize("body", ["Content-Length: 1", "Transfer-Encoding: chunked", "Content-Length: 100000"])
+def test_an_upgrade_with_a_body_is_refused_at_once(member: AttackedMember, path: str, method: str, body: str) -> None:
+    began = time.monotonic()
+    status, _ = failure_of(member.say(request(method, path, *UPGRADE, body) + b"x"))
+    assert status == 400
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        UPGRADE[:2],
+        UPGRADE[:3],
+        (*UPGRADE[:3], "Sec-WebSocket-Key: short"),
+        (*UPGRADE[:2], "Sec-WebSocket-Version: 12", UPGRADE[3]),
+        (*UPGRADE, "X: " + "x" * 12_000),
+        (*UPGRADE, *(f"X-{number}: 1" for number in range(400))),
+        (*UPGRADE, "X: \x80\xff"),
+        (*UPGRADE, UPGRADE[3]),
+    ],
+    ids=range(8),
+)
+def test_an_upgrade_that_is_none_is_refused_in_the_form_of_all_refusals(
+    member: AttackedMember, headers: tuple[str, ...]
+) -> None:
+    raw = request("GET", EVENTS, *headers)
+    with member.connect() as connection:
+        connection.sendall(raw)
+        first = connection.recv(65_536)
+        if first.startswith(b"HTTP/1.1 101 "):
+            return
+        status, _ = failure_of(first + heard(connection))
+    assert 400 <= status < 500
+
+
+def test_upgrades_to_something_else_or_by_another_method_are_plain_requests(member: AttackedMember) -> None:
+    path = "/hazelcast/health/node-state"
+    assert member.status(request("GET", path, "Upgrade: h2c", "Connection: Upgrade, close")) == 200
+    assert member.status(request("POST", path, *UPGRADE, "Connection: close")) == 405
+
+
+def test_held_upgrades_shut_nobody_out_and_do_not_spoil_the_end(tmp_path: Path) -> None:
+    with members(tmp_path, 1) as (process,):
+        held = []
+        for number in range(300):
+            made = socket.create_connection(("127.0.0.1", process.port), 10)
+            made.sendall(request("GET" if number % 2 else "PUT", "/any", *UPGRADE, "Content-Length: 1") + b"x")
+            held.append(made)
+        assert process.get("/hazelcast/health/ready").status_code == 200
+        process.signal(signal.SIGTERM)
+        assert process.ends_with() == 0
+        assert "Traceback" not in process.log and "AssertionError" not in process.log
+        for made in held:
+            made.close()
+
+
+def test_a_stop_ends_well_whoever_is_connected(tmp_path: Path) -> None:
+    """Halves of requests, a body that does not come, a stream that is not read, and one that is."""
+    with members(tmp_path, 1) as (process,):
+        process.get("/quarterdeck/v1/member")
+        halves = [
+            b"G",
+            request("GET", EVENTS, *UPGRADE)[:-2],
+            request("GET", EVENTS, *UPGRADE),
+            request("POST", "/quarterdeck/v1/state", "Content-Length: 100", "Content-Type: application/json") + b"{",
+            request("GET", "/hazelcast/health") * 50,
+            b"\x00\x00\x00\x05abc",
+        ]
+        held = []
+        for half in halves:
+            made = socket.create_connection(("127.0.0.1", process.port), 10)
+            made.sendall(half)
+            held.append(made)
+        process.signal(signal.SIGTERM)
+        assert process.ends_with() == 0
+        assert "Traceback" not in process.log
+        for made in held:
+            made.close()
+
+
+# 9: what made a member answer 500, or log its own fault
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/maps/m/k", '{"value": "\\ud800"}'),
+        ("PUT", "/maps/m/k", '{"value_base64": "\\udfff"}'),
+        ("PUT", "/join-list", '{"addresses": ["\\ud800"]}'),
+        ("PATCH", "/properties", '{"properties": {"\\ud800": 1}}'),
+        ("PATCH", "/properties", '{"properties": {"hazelcast.max.join.seconds": "\\ud800"}}'),
+        ("POST", "/state", '{"\\ud800": 1}'),
+        ("POST", "/state", "[" * 100_000),
+        ("POST", "/plan/migrations", '{"current": ["\\ud800"], "target": ["A"]}'),
+        ("POST", "/plan/merge", '{"local": {"address": "\\ud800"}, "remote": null}'),
+        ("POST", "/plan/rebalance", '{"partitions": 1, "backups": 1, "members": [{"name": "\\ud800"}]}'),
+        ("POST", "/plan/disconnections", '{"members": [{"name": "\\ud800"}], "suspicions": {}}'),
+    ],
+    ids=range(11),
+)
+def test_text_that_is_none_is_bad_input(member: AttackedMember, method: str, path: str, body: str) -> None:
+    kind = "Content-Type: application/json"
+    answer = member.say(request(method, "/quarterdeck/v1" + path, kind, "Connection: close", body=body.encode()))
+    status, found = failure_of(answer)
+    assert (status, "surrogates not allowed" in found["message"]) == (400, False)
+
+
+def test_a_frame_of_text_that_is_not_utf_8_closes_the_stream(
+    member: AttackedMember, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(f"ws://127.0.0.1:{member.port}{EVENTS}") as stream:
+        stream.recv(10)
+        stream.socket.sendall(b"\x81\x82\x00\x00\x00\x00\xff\xfe")
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                stream.recv(10)
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 1007
+    assert "Traceback" not in caplog.text and not caplog.records
+
+
+# 11: targets and bodies
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:5701", "HTTP://127.0.0.1", "http://[::1]:5701"])
+def test_a_target_may_be_a_whole_address(member: AttackedMember, origin: str) -> None:
+    assert member.status(request("GET", f"{origin}/hazelcast/rest/cluster?x=1", "Connection: close")) == 200
+    assert member.status(request("GET", f"{origin}/quarterdeck/v1/member", "Connection: close")) == 200
+    assert member.status(request("GET", f"{origin}", "Connection: close")) == 404
+
+
+def test_the_address_in_a_target_counts_and_not_the_host_header(member: AttackedMember) -> None:
+    target = "http://evil.example/hazelcast/rest/cluster"
+    assert member.status(request("GET", target, "Connection: close")) == 403
+    ours = "http://localhost/hazelcast/rest/cluster"
+    assert member.status(request("GET", ours, "Connection: close", host="evil.example")) == 200
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/nine\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 300_000 + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nHost: a",
+    ],
+    ids=range(8),
+)
+def test_what_is_no_http_is_refused_in_the_form_of_all_refusals(member: AttackedMember, raw: bytes) -> None:
+    status, _ = failure_of(member.say(raw))
+    assert 400 <= status < 500
