@@ -6,6 +6,7 @@ import difflib
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -54,7 +55,16 @@ def application(face: Face, limits: Limits | None = None) -> ASGIApp:
     ]
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    return TimedRequests(RequestGuard(app, face, limits or Limits()), face.meters)
+    guarded = RequestGuard(_for_browsers(app, face.configuration.security.allowed_origins), face, limits or Limits())
+    return TimedRequests(guarded, face.meters)
+
+
+def _for_browsers(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
+    """Tells browsers that pages of these origins may use `app`. Others are refused by `backend.service.http.access`."""
+    if not origins:
+        return app
+    headers = ["Authorization", "Content-Type"]
+    return CORSMiddleware(app, origins, ["*"], headers, allow_credentials=True)
 
 
 def _no_such_path(path: str) -> Denied:

@@ -120,6 +120,9 @@ class ServedMember:
         self.step(Call(number, operation))
         return await future
 
+    def identified(self, host: str) -> None:
+        """Nobody else wants to connect."""
+
     def refused(self, what: str, caller: Caller, reason: str) -> None:
         self.audit.append((what, caller, reason))
 

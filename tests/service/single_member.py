@@ -133,6 +133,9 @@ class SingleMemberFace:
             self.pass_seconds(1)
         return self._answers.pop(self._calls)
 
+    def identified(self, host: str) -> None:
+        """Nobody else wants to connect."""
+
     def refused(self, what: str, caller: Caller, reason: str) -> None:
         self.refusals.append(f"{what}: {reason}")
 

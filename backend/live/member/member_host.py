@@ -144,6 +144,10 @@ class MemberHost:
             if condition.source == self.label:
                 self._transport.link_changed(condition, self._network.address_of(condition.target))
 
+    def identified(self, host: str) -> None:
+        """Somebody at `host` has shown who they are."""
+        self._transport.identified(host)
+
     async def close(self, within_seconds: float) -> None:
         """Return when all its connections are closed, or the time is over."""
         await self._transport.until_closed(within_seconds)

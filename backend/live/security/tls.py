@@ -19,6 +19,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from quarterdeck.backend.live.security.file_stamps import FileStamp, stamp_of
+
 LOOK_SECONDS = 2.0
 """How often, at most, the files are looked at; it is done when a connection begins."""
 
@@ -187,17 +189,8 @@ def _is_ip(host: str) -> bool:
     return True
 
 
-def _stamps(files: TlsFiles) -> Sequence[tuple[int, int, int] | None]:
-    """By what one sees that a file was replaced or rewritten; None for one that is not there."""
-    stamps: list[tuple[int, int, int] | None] = []
-    for path in files.all:
-        try:
-            state = path.stat()
-        except OSError:
-            stamps.append(None)
-        else:
-            stamps.append((state.st_mtime_ns, state.st_size, state.st_ino))
-    return stamps
+def _stamps(files: TlsFiles) -> Sequence[FileStamp | None]:
+    return [stamp_of(path) for path in files.all]
 
 
 def _contexts(files: TlsFiles) -> tuple[ssl.SSLContext, ssl.SSLContext]:

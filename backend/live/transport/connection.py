@@ -30,6 +30,7 @@ from quarterdeck.backend.live.transport.frames import (
     frame_of,
 )
 from quarterdeck.backend.live.transport.handshake import Agreement, HandshakeRefused, Initiator, PeerRejected, Responder
+from quarterdeck.backend.live.transport.limits import network_of
 
 MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 
@@ -152,8 +153,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def host(self) -> str:
-        """The host of the other end, as the system knows it."""
-        return self._remote.rpartition(":")[0]
+        """What the other end cannot change at will: its host, as the system knows it, or the network of its host."""
+        return network_of(self._remote.rpartition(":")[0])
 
     @property
     def certificate(self) -> Mapping[str, Any] | None:

@@ -1,11 +1,15 @@
-"""How long a member waits for others, and limits for connections that are not identified yet: how many at a time, how much
-they may send, how often they may fail."""
+"""How long a member waits for others, and limits for connections that are not identified yet: how many at a time, shared by
+whom, how much they may send, how often they may fail."""
 
 from __future__ import annotations
 
+import ipaddress
+import math
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Container
+from functools import partial
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -46,33 +50,142 @@ REMEMBERED_HOSTS = 4_096
 """Of how many hosts the failures are remembered; the one that has not failed for longest is forgotten first."""
 
 
-class ConnectionSlots:
-    """Places for connections of one kind, so many for each host and in all."""
+OWN_DESCRIPTORS = 32
+"""Open files that a member needs for itself: its journal, its sockets, and what it dials."""
 
-    def __init__(self, per_host: int, in_all: int) -> None:
+
+def limits_within(descriptors: int) -> Limits:
+    """The limits of a process that may have so many files open: of what it does not need itself, three quarters may be held by
+    connections of which nothing is known, and the rest is for members.
+    """
+    room = max(descriptors - OWN_DESCRIPTORS, 16)
+    pending, http = min(DEFAULT_LIMITS.pending, room // 4), min(DEFAULT_LIMITS.http, room // 2)
+    return Limits(
+        pending_per_host=min(DEFAULT_LIMITS.pending_per_host, pending // 2),
+        pending=pending,
+        http_per_host=min(DEFAULT_LIMITS.http_per_host, http // 2),
+        http=http,
+    )
+
+
+def network_of(host: str) -> str:
+    """What a remote cannot change at will: its address, or for IPv6 the network of its address."""
+    if ":" not in host:
+        return host
+    try:
+        return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False))
+    except ValueError:
+        return host
+
+
+class KnownHosts:
+    """Where somebody has shown lately who they are, and this machine itself. Strangers make way for them."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._hosts: OrderedDict[str, float] = OrderedDict()
+
+    def add(self, host: str) -> None:
+        """Somebody there has shown who they are."""
+        self._hosts[network_of(host)] = self._seconds()
+        self._hosts.move_to_end(network_of(host))
+        if len(self._hosts) > REMEMBERED_HOSTS:
+            self._hosts.popitem(last=False)
+
+    def __contains__(self, host: object) -> bool:
+        name = str(host)
+        return _is_loopback(name) or self._seconds() - self._hosts.get(name, -math.inf) < KNOWN_SECONDS
+
+
+KNOWN_SECONDS = 600.0
+
+
+class SlotHolder(Protocol):
+    """A connection that has a slot."""
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether it may be broken off for the sake of another one: nobody waits for anything on it."""
+        ...
+
+    def give_way(self) -> None:
+        """Break it off; its slot is another one's already."""
+        ...
+
+
+class ConnectionSlots:
+    """Places for connections of one kind, so many for each host and in all.
+
+    They are shared fairly. When there is none left, a newcomer is given the place of the oldest connection that gives way,
+    of the host that holds most places: of a stranger, if the newcomer's host is known; else of its own host, or of
+    a stranger that holds more than it does.
+    """
+
+    def __init__(self, per_host: int, in_all: int, known: Container[str] = ()) -> None:
         self._per_host = per_host
         self._in_all = in_all
+        self._known = known
         self.taken = 0
-        self._taken: Counter[str] = Counter()
+        self._holders: dict[str, dict[SlotHolder, None]] = {}
+        """By host, oldest first."""
 
-    def take(self, host: str) -> Callable[[], None] | None:
+    def take(self, host: str, holder: SlotHolder) -> Callable[[], None] | None:
         """Take a place: what to call, once or more often, to give it back. None when there is none left."""
-        if self._taken[host] >= self._per_host or self.taken >= self._in_all:
-            return None
+        own = self._holders.get(host, {})
+        if len(own) >= self._per_host:
+            victim = self._giving_way(host)
+        elif self.taken >= self._in_all:
+            victim = self._victim_for(host, len(own))
+        else:
+            return self._taken_by(host, holder)
+        return None if victim is None else self._taken_instead(victim, host, holder)
+
+    def make_room(self) -> bool:
+        """Break one connection off because something else is short; whether there was one."""
+        for host in self._greediest_first():
+            victim = self._giving_way(host)
+            if victim is not None:
+                self._give_back(*victim)
+                victim[1].give_way()
+                return True
+        return False
+
+    def _taken_by(self, host: str, holder: SlotHolder) -> Callable[[], None]:
         self.taken += 1
-        self._taken[host] += 1
-        given_back = False
+        self._holders.setdefault(host, {})[holder] = None
+        return partial(self._give_back, host, holder)
 
-        def release_slot() -> None:
-            nonlocal given_back
-            if not given_back:
-                given_back = True
-                self.taken -= 1
-                self._taken[host] -= 1
-                if not self._taken[host]:
-                    del self._taken[host]
-
+    def _taken_instead(self, victim: tuple[str, SlotHolder], host: str, holder: SlotHolder) -> Callable[[], None]:
+        self._give_back(*victim)
+        release_slot = self._taken_by(host, holder)
+        victim[1].give_way()
         return release_slot
+
+    def _give_back(self, host: str, holder: SlotHolder) -> None:
+        held = self._holders.get(host, {})
+        if holder in held:
+            self.taken -= 1
+            del held[holder]
+            if not held:
+                del self._holders[host]
+
+    def _victim_for(self, host: str, own: int) -> tuple[str, SlotHolder] | None:
+        known = host in self._known
+        for other in self._greediest_first():
+            stranger, more = other not in self._known, len(self._holders[other]) > own
+            if other == host or (stranger and known) or (more and (stranger or known)):
+                victim = self._giving_way(other)
+                if victim is not None:
+                    return victim
+        return None
+
+    def _greediest_first(self) -> list[str]:
+        """The hosts: strangers before those that are known, and those that hold most places first."""
+        return sorted(self._holders, key=lambda host: (host in self._known, -len(self._holders[host])))
+
+    def _giving_way(self, host: str) -> tuple[str, SlotHolder] | None:
+        """The oldest connection of `host` that gives way."""
+        return next(((host, one) for one in self._holders.get(host, ()) if one.gives_way), None)
 
 
 class HandshakeFailures:
@@ -103,6 +216,10 @@ class HandshakeFailures:
 
     def _count(self, known: _Host, now: float) -> float:
         return max(0.0, known.count - (now - known.since) * self._limits.failures_per_second)
+
+
+def _is_loopback(host: str) -> bool:
+    return host.startswith(("127.", "::/64", "::ffff:127."))
 
 
 class _Host(Struct):

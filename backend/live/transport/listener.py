@@ -15,8 +15,9 @@ from typing import Protocol
 
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT, AlertingContext, Tls, tls_reason
+from quarterdeck.backend.live.transport.acceptor import Acceptor
 from quarterdeck.backend.live.transport.connection import Connection
-from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, Limits
+from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, KnownHosts, Limits, network_of
 
 HttpHandover = Callable[[asyncio.Transport, bytes], asyncio.Protocol]
 """Makes the protocol that takes over a connection which has begun to speak HTTP, as these bytes show. It is made the
@@ -71,10 +72,11 @@ class Listener:
         self.http = http
         self.tls = tls
         self.limits = limits
-        self.slots = ConnectionSlots(limits.pending_per_host, limits.pending)
+        self.known = KnownHosts()
+        self.slots = ConnectionSlots(limits.pending_per_host, limits.pending, self.known)
         self.failures = HandshakeFailures(limits)
-        self._http_slots = ConnectionSlots(limits.http_per_host, limits.http)
-        self._servers: list[asyncio.Server] = []
+        self._http_slots = ConnectionSlots(limits.http_per_host, limits.http, self.known)
+        self._acceptors: list[Acceptor] = []
         self._waiting: set[PendingConnection] = set()
         self._http_connections: dict[asyncio.Transport, Callable[[], None]] = {}
         """Connections handed over as HTTP, with what gives their place back."""
@@ -86,8 +88,9 @@ class Listener:
 
     async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
         """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not to be had."""
-        loop = asyncio.get_running_loop()
-        self._servers.append(await loop.create_server(lambda: PendingConnection(self, frames), host, port, backlog=256))
+        acceptor = Acceptor(lambda: PendingConnection(self, frames), self._make_room)
+        await acceptor.listen(host, port)
+        self._acceptors.append(acceptor)
 
     def pause(self) -> None:
         """Read nothing more from pending connections: the member is frozen."""
@@ -101,8 +104,8 @@ class Listener:
 
     def close(self) -> None:
         """Accept nobody any more, and break off what is pending; HTTP connections are their new owner's to end."""
-        for server in self._servers:
-            server.close()
+        for acceptor in self._acceptors:
+            acceptor.close()
         for pending in tuple(self._waiting):
             pending.abort()
 
@@ -130,11 +133,30 @@ class Listener:
         """Whether there is one, and then it is taken for as long as `transport` is open."""
         for closing in [one for one in self._http_connections if one.is_closing()]:
             self._http_connections.pop(closing)()
-        release_slot = self._http_slots.take(host)
+        release_slot = self._http_slots.take(host, HttpConnection(transport))
         if release_slot is None:
             return False
         self._http_connections[transport] = release_slot
         return True
+
+    def _make_room(self) -> None:
+        if not self.slots.make_room():
+            self._http_slots.make_room()
+
+
+class HttpConnection:
+    """The holder of a slot for HTTP. What serves HTTP knows by `gives_way` whether somebody waits for an answer."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    @property
+    def gives_way(self) -> bool:
+        return bool(getattr(self._transport.get_protocol(), "gives_way", False))
+
+    def give_way(self) -> None:
+        """Break it off."""
+        self._transport.abort()
 
 
 class PendingConnection(asyncio.BufferedProtocol):
@@ -152,14 +174,16 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._release_when_closed: Callable[[], None] | None = None
         """Gives the place back of somebody who was sent away and is not gone yet."""
         self._timer: asyncio.TimerHandle | None = None
+        self._member: Connection | None = None
+        """Who has taken over, and is not identified yet."""
         self._host = self._remote = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         name = transport.get_extra_info("peername")
-        self._host, self._remote = (str(name[0]), f"{name[0]}:{name[1]}") if name else ("", "")
-        self._release_slot = self._listener.slots.take(self._host)
+        self._host, self._remote = (network_of(str(name[0])), f"{name[0]}:{name[1]}") if name else ("", "")
+        self._release_slot = self._listener.slots.take(self._host, self)
         if self._release_slot is None:
             self._reject("too many strangers at a time", "too-many")
             return
@@ -194,6 +218,15 @@ class PendingConnection(asyncio.BufferedProtocol):
             self._release_when_closed()
 
     # What the listener asks of it
+
+    gives_way = True
+
+    def give_way(self) -> None:
+        """Another connection has been given the slot of this one."""
+        self._report_rejection("made way for another one: too many strangers at a time", "too-many")
+        if self._member is not None:
+            self._member.abort()
+        self.abort()
 
     def pause(self) -> None:
         """Read nothing more, if the member is frozen and has no HTTP interface."""
@@ -293,7 +326,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._transport = None
         assert transport is not None and timer is not None and release_slot is not None
         self._release_slot = None
-        connection = self._listener.owner.new_connection(timer.when())
+        connection = self._member = self._listener.owner.new_connection(timer.when())
         connection.settled = release_slot
         self._detach()
         transport.set_protocol(connection)

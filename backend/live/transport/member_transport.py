@@ -129,13 +129,16 @@ class MemberTransport:
 
     def link_changed(self, condition: LinkChanged, target: Address) -> None:
         """The link to `target` is now in `condition`: break what a reset breaks, release what a delay held."""
-        peer = self._peers.get(target)
-        if peer is None:
+        if (peer := self._peers.get(target)) is None:
             return
         if condition.blocked == "reset" and peer.connection is not None:
             peer.connection.reset(RESET)
         if not (condition.delay or condition.delay_up_to):
             self._release(peer, everything=True)
+
+    def identified(self, host: str) -> None:
+        """Somebody at `host` has shown who they are: strangers make way for it."""
+        self._listener.known.add(host)
 
     def pause(self) -> None:
         """Neither read nor answer; sockets stay open and the kernel goes on accepting, as for a frozen process."""
@@ -224,6 +227,8 @@ class MemberTransport:
         takes the place only when something is said on it.
         """
         assert connection.peer is not None
+        if self._secret is not None or (self._tls is not None and self._tls.files.mutual):
+            self.identified(connection.host)
         present = self._peer(connection.peer).connection
         crossed = (
             present is not None
@@ -266,8 +271,7 @@ class MemberTransport:
     # Sending
 
     def _peer(self, address: Address) -> Peer:
-        peer = self._peers.get(address)
-        if peer is None:
+        if (peer := self._peers.get(address)) is None:
             peer = self._peers[address] = Peer(address)
         return peer
 

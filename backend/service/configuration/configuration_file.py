@@ -5,6 +5,7 @@ Under ``hazelcast:`` stands what the product has as well, under ``quarterdeck:``
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -18,6 +19,7 @@ from quarterdeck.backend.service.configuration.process_configuration import (
     OPEN_TO_ALL,
     EndpointGroup,
     Role,
+    UserGroup,
 )
 
 PORTS_TRIED = 100
@@ -37,6 +39,19 @@ def _split_words(value: object) -> object:
     return [word for word in SEPARATORS.split(value) if word] if isinstance(value, str) else value
 
 
+def _origin(text: str) -> str:
+    """As a browser writes it: scheme and host in small letters, a port that is not the usual one, and nothing behind."""
+    if re.fullmatch(r"https?://([\w.-]+|\[[0-9a-f:.]+\])(:\d+)?", text.lower()) is None:
+        raise ValueError(f"{text} is no origin; write it as https://dashboard.example, without a path")
+    return text.lower()
+
+
+def _host_name(text: str) -> str:
+    if re.fullmatch(r"[\w.-]+", text) is None:
+        raise ValueError(f"{text} is no name of a host; write it without scheme and port")
+    return text.lower()
+
+
 def _upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
@@ -48,6 +63,8 @@ def _one_value(value: object) -> object:
 
 
 WrittenPath = Annotated[Path, AfterValidator(_from_base)]
+Origin = Annotated[str, AfterValidator(_origin)]
+HostName = Annotated[str, AfterValidator(_host_name)]
 WordList = Annotated[tuple[str, ...], BeforeValidator(_split_words)]
 AnySection = dict[str, Any]
 """What the product would make of it; here it may stand as long as it is off."""
@@ -186,18 +203,22 @@ class NamedUser(Section):
     name: Annotated[str, Field(min_length=1, pattern=r"^[^:]+$")]
     password_file: WrittenPath
     role: Role
+    groups: tuple[UserGroup, ...] | None = None
 
 
 class Token(Section):
     file: WrittenPath
     role: Role
     name: str = ""
+    groups: tuple[UserGroup, ...] | None = None
 
 
 class SecuritySection(Section):
     secret_file: WrittenPath | None = None
     users: tuple[NamedUser, ...] = ()
     tokens: tuple[Token, ...] = ()
+    allowed_origins: Annotated[tuple[Origin, ...], BeforeValidator(_split_words)] = ()
+    allowed_hosts: Annotated[tuple[HostName, ...], BeforeValidator(_split_words)] = ()
     open_to_all: str = ""
 
     @model_validator(mode="after")

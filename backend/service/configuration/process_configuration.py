@@ -14,6 +14,10 @@ EndpointGroup = Literal["CLUSTER_READ", "CLUSTER_WRITE", "HEALTH_CHECK", "DATA"]
 
 ENDPOINT_GROUPS: tuple[EndpointGroup, ...] = get_args(EndpointGroup)
 
+UserGroup = Literal[EndpointGroup, "CONSOLE", "METRICS"]
+"""What a user may be limited to: the endpoint groups of the operators' paths, the console's interface, and the metrics. Maps
+belong to DATA wherever they are served."""
+
 Role = Literal["read", "write", "fault"]
 """What somebody may do: look, change what operators change, or harm on purpose. Each includes the one before."""
 
@@ -37,6 +41,12 @@ class User:
     role: Role
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
+    groups: tuple[UserGroup, ...] | None = None
+    """What they may use; None: everything."""
+    secret_file: Path | None = None
+    """Where the password or the token stands, to be read anew when it changes."""
+    by_token: bool = False
+    """What stands in that file is a token."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,10 @@ class Security:
     """Who signs the certificates of members and, if asked for, of clients."""
     mutual: bool = True
     """Members have to show a certificate to one another."""
+    allowed_origins: tuple[str, ...] = ()
+    """Whose pages may use the HTTP face from a browser, as ``https://dashboard.example``."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names by which the member may be called, besides its own."""
     open_to_all: bool = False
     """Said in so many words: listen beyond loopback although nobody has to identify themselves."""
 

@@ -218,7 +218,13 @@ class ConfigurationReader:
     def _security(self) -> Security:
         section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
         users = [
-            User(user.name, user.role, password=self._secret(user.password_file, ("users", place, "password-file")))
+            User(
+                user.name,
+                user.role,
+                password=self._secret(user.password_file, ("users", place, "password-file")),
+                groups=user.groups,
+                secret_file=user.password_file,
+            )
             for place, user in enumerate(section.users)
         ]
         users += [
@@ -226,6 +232,9 @@ class ConfigurationReader:
                 token.name or f"token {place + 1}",
                 token.role,
                 token=self._secret(token.file, ("tokens", place, "file")),
+                groups=token.groups,
+                secret_file=token.file,
+                by_token=True,
             )
             for place, token in enumerate(section.tokens)
         ]
@@ -237,6 +246,8 @@ class ConfigurationReader:
             key=ssl.key if ssl.enabled else None,
             authority=ssl.authority if ssl.enabled else None,
             mutual=ssl.mutual,
+            allowed_origins=section.allowed_origins,
+            allowed_hosts=section.allowed_hosts,
             open_to_all=bool(section.open_to_all),
         )
 

@@ -36,7 +36,7 @@ def event_stream(face: Face) -> WebSocketRoute:
 
     async def serve(websocket: WebSocket) -> None:
         try:
-            require(face, websocket, "read")
+            await require(face, websocket, "read", "CONSOLE")
             after = parse_position(websocket.query_params.get("after", ""))
             if feed.clients >= MOST_CLIENTS:
                 raise Denied(

@@ -16,19 +16,19 @@ from quarterdeck.backend.service.console_api.requests import NewValue
 from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
+    DataReadingRoute,
+    DataWritingRoute,
     FaceDependency,
-    GuardedRoute,
-    WritingRoute,
     with_error_responses,
 )
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
 
 reading = APIRouter(
-    prefix="/maps", route_class=GuardedRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED
+    prefix="/maps", route_class=DataReadingRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED
 )
 writing = APIRouter(
-    prefix="/maps", route_class=WritingRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED
+    prefix="/maps", route_class=DataWritingRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED
 )
 
 

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.member_api.answers import Fail
-from quarterdeck.backend.service.configuration.process_configuration import Role
+from quarterdeck.backend.service.configuration.process_configuration import Role, UserGroup
 from quarterdeck.backend.service.http.access import require
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied, failure, json_response
@@ -36,6 +36,7 @@ class GuardedRoute(APIRoute):
     """
 
     role: ClassVar[Role] = "read"
+    group: ClassVar[UserGroup] = "CONSOLE"
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **named: Any) -> None:
         self.answer: type[Struct] | None = None
@@ -53,7 +54,7 @@ class GuardedRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
-            request.state.caller = require(face_of(request), request, self.role)
+            request.state.caller = await require(face_of(request), request, self.role, self.group)
             return await handle(request)
 
         return guarded
@@ -69,6 +70,18 @@ class FaultRoute(GuardedRoute):
     """For callers that may do harm to the cluster on purpose."""
 
     role = "fault"
+
+
+class DataReadingRoute(GuardedRoute):
+    """For what reads entries of maps."""
+
+    group = "DATA"
+
+
+class DataWritingRoute(WritingRoute):
+    """For what changes entries of maps."""
+
+    group = "DATA"
 
 
 def described_answer(answer: type[Struct], description: str) -> dict[str, Any]:

@@ -1,59 +1,73 @@
-"""Who may use the HTTP face, and for what: identification, roles, read-only members, and the limit of failed attempts.
+"""Who may use the HTTP face, and for what: identification, roles, groups, read-only members, and those who guess.
 
 Somebody shows who they are by ``Authorization: Basic`` or ``Bearer``, or by the name and password that stand in the body of
-operators' paths (behaviour 7.2). When no users are configured, whoever reaches the member may do what is not a fault, but
-pages in a browser may not: they reach a loopback address from anywhere.
+operators' paths (behaviour 7.2). When no users are configured, whoever reaches the member may do what is not a fault.
+Pages in a browser may do nothing, with or without users, unless their origin is configured.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
-import hashlib
 import hmac
 import ipaddress
-import math
-from collections import OrderedDict, deque
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
 
 from starlette.requests import HTTPConnection
 
 from quarterdeck.backend.core.address import BadAddress, host_of, split_host_and_port
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.service.configuration.process_configuration import Role, User
+from quarterdeck.backend.live.transport.limits import network_of
+from quarterdeck.backend.service.configuration.process_configuration import Role, User, UserGroup
+from quarterdeck.backend.service.http.attempts import AttemptCounter, GuessPace
+from quarterdeck.backend.service.http.credentials import Credentials
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
+
+_DIGEST_KEY = secrets.token_bytes(32)
+"""Of this process: what is kept of a secret is of no use elsewhere."""
 
 RANKS: dict[Role, int] = {"read": 0, "write": 1, "fault": 2}
 """Each role includes those before it."""
 
-WINDOW_US = 60 * SECOND_US
+FREE_GUESSES = 5
+"""Wrong credentials of one name from one remote host within a minute; those that follow wait for their turn."""
 
-FAILURES_ALLOWED = 5
-"""Failed attempts of one remote host within the window; then it is not listened to."""
+FREE_GUESSES_IN_ALL = 50
+"""The same of all names together, so that nobody goes through them."""
+
+GUESSES_APART_US = SECOND_US // 4
+
+LONGEST_WAIT_US = 20 * SECOND_US
+"""Whoever would have to wait longer for their turn is told to come again."""
+
+PROVEN_KEPT = 4_096
 
 REFUSALS_RECORDED = 20
 """Refusals of one remote host within the window that are recorded; an intruder may not fill the journal."""
 
-REMOTES_KEPT = 4_096
-
 LONGEST_NAME = 200
 """Characters of what was asked that are recorded."""
 
-CHALLENGE = {"WWW-Authenticate": 'Basic realm="quarterdeck", charset="UTF-8", Bearer'}
+CHALLENGES = ('Basic realm="quarterdeck", charset="UTF-8"', 'Bearer realm="quarterdeck"')
+"""A header each: browsers overlook a scheme that stands behind another one."""
 
 
-def require(face: Face, connection: HTTPConnection, role: Role) -> Caller:
-    """The caller, who has identified themselves as somebody with `role`.
+async def require(face: Face, connection: HTTPConnection, role: Role, group: UserGroup) -> Caller:
+    """The caller, who has identified themselves as somebody with `role` who may use `group`.
 
-    Raises `Denied`: 401 when nobody has identified themselves or the credentials are wrong, 403 when they may not, 429 after
-    too many failures.
+    Raises `Denied`: 401 when nobody has identified themselves or the credentials are wrong, 403 when they may not, 429 when
+    too many guess.
     """
     access = access_of(face, connection)
-    caller = access.identified(connection)
+    caller = await access.identified(connection)
     if caller is None:
         access.refused(connection, None, "nobody has identified themselves")
-        raise Denied(401, "this member wants to know who asks", "use curl -u NAME:PASSWORD", headers=CHALLENGE)
-    access.allow(connection, caller, role)
+        raise _unidentified("this member wants to know who asks", "use curl -u NAME:PASSWORD")
+    access.allow(connection, caller, role, group)
     return caller
 
 
@@ -63,78 +77,80 @@ def access_of(face: Face, connection: HTTPConnection) -> Access:
     return kept if isinstance(kept, Access) else Access(face)
 
 
-class AttemptCounter:
-    """Counts what remote hosts did lately. So many hosts are remembered; of more, the host that was seen least recently
-    is forgotten.
-    """
-
-    def __init__(self, allowed: int, window_us: int = WINDOW_US, kept: int = REMOTES_KEPT) -> None:
-        self._allowed = allowed
-        self._window_us = window_us
-        self._kept = kept
-        self._times: OrderedDict[str, deque[int]] = OrderedDict()
-
-    def wait_us(self, host: str, now_us: int) -> int:
-        """How long until `host` may do it again; 0 if it may now."""
-        times = self._times.get(host)
-        if times is None or len(times) < self._allowed:
-            return 0
-        return max(0, times[0] + self._window_us - now_us)
-
-    def record(self, host: str, now_us: int) -> None:
-        """`host` has done it."""
-        self._times.setdefault(host, deque(maxlen=self._allowed)).append(now_us)
-        self._times.move_to_end(host)
-        if len(self._times) > self._kept:
-            self._times.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-
 class Access:
     """Decides who may do what with one member."""
 
     def __init__(self, face: Face) -> None:
         self._face = face
-        self._failures = AttemptCounter(FAILURES_ALLOWED)
+        self._credentials = Credentials(face.configuration.security.users)
+        self._pace = GuessPace(FREE_GUESSES, GUESSES_APART_US)
+        self._pace_in_all = GuessPace(FREE_GUESSES_IN_ALL, GUESSES_APART_US)
+        self._proven: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+        """Which credentials were right from which host: they need not wait for those who guess there too."""
         self._recorded_refusals = AttemptCounter(REFUSALS_RECORDED)
 
     @property
     def users(self) -> tuple[User, ...]:
-        return self._face.configuration.security.users
+        return self._credentials.users
 
-    def identified(self, connection: HTTPConnection) -> Caller | None:
+    async def identified(self, connection: HTTPConnection) -> Caller | None:
         """Who asks, by the header; None if they have not said and would have to. Raises `Denied`."""
+        self._check_browser(connection)
         if not self.users:
-            self._reject_browsers(connection)
             role: Role = "fault" if self._face.configuration.allow_faults else "write"
             return Caller(remote_of(connection), role)
         header = connection.headers.get("authorization")
         if header is None:
             return None
-        self._check_failed_attempts(connection)
-        user = _user_of(header, self.users)
+        user = await self._look_up(connection, _name_in(header), header, lambda: _user_of(header, self.users))
         if user is None:
-            raise self._failed(connection, Denied(401, "unauthenticated", headers=CHALLENGE))
-        return Caller(remote_of(connection), user.role, user.name)
+            raise _unidentified("unauthenticated")
+        return Caller(remote_of(connection), user.role, user.name, user.groups)
 
-    def by_password(self, connection: HTTPConnection, password: str) -> Caller:
+    async def by_password(self, connection: HTTPConnection, password: str) -> Caller:
         """Who asks, by the password in the body of an operators' path. Raises `Denied`."""
-        self._check_failed_attempts(connection)
-        found = None
-        for user in self.users:
-            if _same(user.password, password) and user.password:
-                found = user
-        if found is None:
-            raise self._failed(connection, Denied(403, "unauthenticated", "the password is nobody's"))
-        return Caller(remote_of(connection), found.role, found.name)
+        user = await self._look_up(connection, "", password, lambda: _user_with(password, self.users))
+        if user is None:
+            raise Denied(403, "unauthenticated", "the password is nobody's")
+        return Caller(remote_of(connection), user.role, user.name, user.groups)
 
-    def allow(self, connection: HTTPConnection, caller: Caller, role: Role) -> None:
-        """Raises `Denied` unless `caller` may do here what takes `role`."""
+    async def _look_up(
+        self, connection: HTTPConnection, name: str, shown: str, look: Callable[[], User | None]
+    ) -> User | None:
+        """Whose credentials these are. While somebody guesses, those that were not right before wait for their turn.
+
+        Raises `Denied` when too many wait.
+        """
+        host = _host_of(connection)
+        proof = (host, _digest(shown))
+        if proof not in self._proven:
+            now_us = self._face.now_us()
+            wait_us = max(self._pace.turn_us((host, name), now_us), self._pace_in_all.turn_us(host, now_us))
+            if wait_us > LONGEST_WAIT_US:
+                retry = {"Retry-After": str(LONGEST_WAIT_US // SECOND_US)}
+                raise Denied(429, "too many wrong credentials come from this address", "try again later", headers=retry)
+            await asyncio.sleep(wait_us / SECOND_US)
+        user = look()
+        if user is None:
+            self._proven.pop(proof, None)
+            self._pace.wrong((host, name), self._face.now_us())
+            self._pace_in_all.wrong(host, self._face.now_us())
+            self.refused(connection, None, "wrong credentials")
+        else:
+            self._proven[proof] = None
+            if len(self._proven) > PROVEN_KEPT:
+                self._proven.popitem(last=False)
+            self._face.identified(host)
+        return user
+
+    def allow(self, connection: HTTPConnection, caller: Caller, role: Role, group: UserGroup) -> None:
+        """Raises `Denied` unless `caller` may use `group`, and do here what takes `role`."""
         configuration = self._face.configuration
         problem = hint = ""
-        if RANKS[caller.role] < RANKS[role]:
+        if caller.groups is not None and group not in caller.groups:
+            problem = f"this belongs to the group {group}, and {caller.name} is limited to {', '.join(caller.groups)}"
+            hint = "ask as somebody else"
+        elif RANKS[caller.role] < RANKS[role]:
             problem = f"this takes the role {role}, and {caller.name or 'whoever asks'} has the role {caller.role}"
             hint = "ask as somebody else" if self.users else "start the member with --allow-faults"
         elif role != "read" and configuration.read_only:
@@ -155,31 +171,32 @@ class Access:
         asked = f"{connection.scope.get('method', 'WEBSOCKET')} {connection.scope['path']}"
         self._face.refused(asked[:LONGEST_NAME], caller or Caller(remote_of(connection), "read"), reason)
 
-    def _check_failed_attempts(self, connection: HTTPConnection) -> None:
-        wait_us = self._failures.wait_us(_host_of(connection), self._face.now_us())
-        if wait_us:
-            seconds = math.ceil(wait_us / SECOND_US)
-            hint = f"try again in {seconds} s"
-            raise Denied(429, "too many failed attempts from this address", hint, headers={"Retry-After": str(seconds)})
-
-    def _failed(self, connection: HTTPConnection, denied: Denied) -> Denied:
-        self._failures.record(_host_of(connection), self._face.now_us())
-        self.refused(connection, None, "wrong credentials")
-        return denied
-
-    def _reject_browsers(self, connection: HTTPConnection) -> None:
-        """Any page can make a browser on this machine ask a loopback address, and a name that it owns can lead there."""
-        headers, configuration = connection.headers, self._face.configuration
-        problem = ""
-        if "origin" in headers:
-            problem = "pages in a browser may not use a member that asks nobody who they are"
-        elif not configuration.security.open_to_all:
-            own = ("localhost", configuration.bind_host, host_of(self._face.address))
-            if not _is_plain_host(headers.get("host", ""), own):
-                problem = "the Host header names a host that is not this member's"
+    def _check_browser(self, connection: HTTPConnection) -> None:
+        """Any page can make a browser ask a member, with credentials that the browser knows, or none where none are needed;
+        and a name that the page's owner has made up can lead to the member.
+        """
+        headers, security = connection.headers, self._face.configuration.security
+        problem = hint = ""
+        if any(origin.lower() not in security.allowed_origins for origin in headers.getlist("origin")):
+            problem = "pages of this origin may not use this member from a browser"
+            hint = "quarterdeck.security.allowed-origins names those that may"
+        elif not security.open_to_all and not _is_plain_host(headers.get("host", ""), self._own_hosts()):
+            problem = "the Host header names a host that is not this member's"
+            hint = "use the member's own address, or add the name to quarterdeck.security.allowed-hosts"
         if problem:
             self.refused(connection, None, problem)
-            raise Denied(403, problem, "use the member's own address, or configure users and identify yourself")
+            raise Denied(403, problem, hint)
+
+    def _own_hosts(self) -> tuple[str, ...]:
+        """The names that are this member's, and those by which its operators know the cluster."""
+        configuration = self._face.configuration
+        listed = [one.lower() for one in map(_host_in, configuration.join_list) if one is not None]
+        own = ("localhost", configuration.bind_host.lower(), host_of(self._face.address).lower())
+        return (*own, *configuration.security.allowed_hosts, *listed)
+
+
+def _unidentified(problem: str, hint: str = "") -> Denied:
+    return Denied(401, problem, hint, challenges=CHALLENGES)
 
 
 def remote_of(connection: HTTPConnection) -> str:
@@ -189,23 +206,18 @@ def remote_of(connection: HTTPConnection) -> str:
 
 
 def _host_of(connection: HTTPConnection) -> str:
-    """What a remote cannot change at will: its host, or for IPv6 the network of its host."""
-    host = connection.client.host if connection.client else ""
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return host
-    return str(ipaddress.ip_network((address, 64), strict=False)) if address.version == 6 else host
+    """What a remote cannot change at will."""
+    return network_of(connection.client.host) if connection.client else ""
 
 
 def _is_plain_host(text: str, own: tuple[str, ...]) -> bool:
     """Whether the Host header is missing, as in HTTP/1.0, a numeric address, or one of `own`."""
     if not text:
         return True
-    try:
-        host = split_host_and_port(text)[0].lower()
-    except BadAddress:
+    host = _host_in(text)
+    if host is None:
         return False
+    host = host.lower()
     if host in own:
         return True
     try:
@@ -213,6 +225,33 @@ def _is_plain_host(text: str, own: tuple[str, ...]) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _host_in(text: str) -> str | None:
+    try:
+        return split_host_and_port(text)[0]
+    except BadAddress:
+        return None
+
+
+def _name_in(header: str) -> str:
+    """For whom somebody gives themselves out; empty when the credentials say no name."""
+    scheme, _, rest = header.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[0][:LONGEST_NAME]
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""
+
+
+def _user_with(password: str, users: tuple[User, ...]) -> User | None:
+    """The user with this password. Every user is looked at, whatever was found before."""
+    found = None
+    for user in users:
+        if _same(user.password, password) and user.password:
+            found = user
+    return found
 
 
 def _user_of(header: str, users: tuple[User, ...]) -> User | None:
@@ -241,4 +280,4 @@ def _same(one: str, other: str) -> bool:
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+    return hmac.digest(_DIGEST_KEY, text.encode(errors="surrogatepass"), "sha256")

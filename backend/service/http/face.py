@@ -18,7 +18,7 @@ from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role
+from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role, UserGroup
 from quarterdeck.backend.service.meters import Meters
 
 
@@ -30,6 +30,8 @@ class Caller(Struct, frozen=True):
     role: Role
     name: str = ""
     """The name under which they have identified themselves, if any."""
+    groups: tuple[UserGroup, ...] | None = None
+    """What they are limited to; None: nothing."""
 
 
 class Face(Protocol):
@@ -122,6 +124,10 @@ class Face(Protocol):
 
     async def call(self, operation: Operation, caller: Caller) -> Answer:
         """Ask the member for an operation on a map."""
+        ...
+
+    def identified(self, host: str) -> None:
+        """Somebody at `host` has shown who they are: strangers make way for connections from there."""
         ...
 
     def refused(self, what: str, caller: Caller, reason: str) -> None:

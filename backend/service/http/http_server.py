@@ -126,6 +126,9 @@ class HttpServer:
 class PendingClient(asyncio.Protocol):
     """A client that connected before HTTP was loaded: what it has sent is kept, more is not read."""
 
+    gives_way = True
+    """To others who come before HTTP is loaded, when there are too many."""
+
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._said = b""

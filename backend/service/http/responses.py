@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -12,7 +12,9 @@ JSON_TYPE = "application/json"
 
 
 class Denied(HTTPException):
-    """The answer is no, and here is why. `hint` says what would help; `more` are further fields of the body."""
+    """The answer is no, and here is why. `hint` says what would help; `challenges` are the ways to identify
+    oneself, a header each; `more` are further fields of the body.
+    """
 
     def __init__(
         self,
@@ -21,11 +23,13 @@ class Denied(HTTPException):
         hint: str = "",
         *,
         headers: Mapping[str, str] | None = None,
+        challenges: Sequence[str] = (),
         more: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(status, message, dict(headers or {}))
         self.message = message
         self.hint = hint
+        self.challenges = challenges
         self.more = dict(more or {})
 
 
@@ -43,7 +47,10 @@ def failure(problem: HTTPException) -> Response:
     """A refusal."""
     hint, more = (problem.hint, problem.more) if isinstance(problem, Denied) else ("", {})
     body = failure_body(problem.detail, hint, more)
-    return Response(body, problem.status_code, problem.headers, JSON_TYPE)
+    response = Response(body, problem.status_code, problem.headers, JSON_TYPE)
+    for challenge in problem.challenges if isinstance(problem, Denied) else ():
+        response.headers.append("WWW-Authenticate", challenge)
+    return response
 
 
 def failure_body(message: str, hint: str = "", more: Mapping[str, object] | None = None) -> bytes:

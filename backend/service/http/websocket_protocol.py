@@ -21,7 +21,7 @@ HANDSHAKE_SECONDS = 30.0
 """From the request to upgrade to its answer."""
 
 _SILENT = logging.getLogger("quarterdeck.websockets")
-_SILENT.disabled = True  # what others do wrong is no reason to write a line
+_SILENT.setLevel(logging.CRITICAL + 1)  # what others do wrong is no reason to write a line
 
 
 class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
@@ -33,6 +33,11 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         extensions = [SharedDeflateFactory()] if self.config.ws_per_message_deflate else []
         self.conn = _Server(extensions=extensions, max_size=self.config.ws_max_size, logger=_SILENT)
         self._late: asyncio.TimerHandle | None = None
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether nobody would miss this connection: it is no stream yet."""
+        return not self.handshake_complete
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

@@ -9,6 +9,7 @@ import asyncio
 import errno
 import os
 import re
+import resource
 import signal
 import socket
 import time
@@ -28,6 +29,7 @@ from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.journal.writer import JournalFailed, JournalInUse, JournalWriter
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import BadCertificate
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits, limits_within
 from quarterdeck.backend.live.transport.network import Network
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.member_log import LOGGER, MemberLog, configure_logging, software_version
@@ -142,6 +144,7 @@ class _MemberProcess:
                 Network({label: address}, SystemRandom()),
                 journal=self._journal,
                 record_consumers=(log.take, self._watch_join_failure),
+                limits=_limits(),
             )
         except BadCertificate as problem:
             self.close_journal()
@@ -216,6 +219,19 @@ def _clock() -> RunClock:
     """Microseconds since 1970, but never backwards: members that know nothing of one another share it as well as can be,
     and so do the incarnations of one member."""
     return RunClock(time.monotonic_ns() - time.time_ns(), 0)
+
+
+def _limits() -> Limits:
+    """What connections of strangers may hold of the files that this process may have open."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limits = DEFAULT_LIMITS if descriptors == resource.RLIM_INFINITY else limits_within(descriptors)
+    LOGGER.info(
+        "of %s open files, %d are for HTTP connections and %d for connections that have not said yet what they are",
+        "unlimited" if descriptors == resource.RLIM_INFINITY else descriptors,
+        limits.http,
+        limits.pending,
+    )
+    return limits
 
 
 def _journal(configuration: ProcessConfiguration, run: str, label: str) -> JournalWriter | None:

@@ -228,6 +228,9 @@ class MemberService:
         self.meters.calls[str(operation.__struct_config__.tag), outcome].take(self._loop.time() - began)
         return answer
 
+    def identified(self, host: str) -> None:
+        self.host.identified(host)
+
     def refused(self, what: str, caller: Caller, reason: str) -> None:
         self.record(OperatorAsked(what, caller.role, _caller_text(caller), False, reason))
 

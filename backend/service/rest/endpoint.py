@@ -110,15 +110,15 @@ class _Endpoint:
         if path.role is None:
             return Caller("", "read"), ""
         if not path.identifies_by_body:
-            return require(face, request, path.role), ""
-        caller = access.identified(request)
+            return await require(face, request, path.role, path.group), ""
+        caller = await access.identified(request)
         body = await read_body(request, path.payload)
         if not _names_this_cluster(face, body):
             access.refused(request, caller, "the cluster has another name")
             raise Denied(403, "unauthenticated", "the body does not begin with the name of this cluster")
         if caller is None:
-            caller = access.by_password(request, body.password)
-        access.allow(request, caller, path.role)
+            caller = await access.by_password(request, body.password)
+        access.allow(request, caller, path.role, path.group)
         return caller, body.payload
 
 

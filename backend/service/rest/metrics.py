@@ -53,7 +53,7 @@ def metrics_route(face: Face) -> Route:
     ProcessCollector(registry=registry)
 
     async def metrics(request: Request) -> Response:
-        require(face, request, "read")
+        await require(face, request, "read", "METRICS")
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(registry), headers={"Content-Type": content_type})
 

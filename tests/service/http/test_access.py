@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +17,13 @@ from starlette.requests import HTTPConnection
 
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
 from quarterdeck.backend.service.http.access import (
-    FAILURES_ALLOWED,
+    FREE_GUESSES,
     REFUSALS_RECORDED,
-    AttemptCounter,
     _user_of,
     require,
 )
+from quarterdeck.backend.service.http.attempts import AttemptCounter, GuessPace
+from quarterdeck.backend.service.http.credentials import LOOK_SECONDS, Credentials
 from quarterdeck.backend.service.http.responses import Denied
 from tests.service.served_members import Client, ServedMembers, configured, one_member
 
@@ -102,20 +107,38 @@ def test_the_clusters_name_has_to_be_right_even_so(secured: Client) -> None:
     assert (answer.status_code, answer.json()["message"]) == (403, "unauthenticated")
 
 
-def test_after_some_failures_nobody_is_listened_to_for_a_while() -> None:
+def test_who_guesses_is_slowed_down_and_right_credentials_pass_all_the_same() -> None:
     with one_member(**SECURED) as member:
-        member.served.stop_time()  # time stands still
-        for _ in range(FAILURES_ALLOWED):
+        assert member.get(LIST, auth=("rhea", "see")).status_code == 200, "known from here"
+        for _ in range(FREE_GUESSES):
             assert member.get(LIST, auth=("rhea", "wrong")).status_code == 401
-        for credentials in (("rhea", "wrong"), ("rhea", "see")):
-            answer = member.get(LIST, auth=credentials)
-            assert answer.status_code == 429
-            assert 1 <= int(answer.headers["Retry-After"]) <= 60
-        assert member.post(RESET, "dev&do").status_code == 429
+            assert member.post(RESET, "dev&wrong").status_code == 403
+        for right, at_once in ((("rhea", "see"), True), (("wanda", "do"), True), (("rhea", "wrong"), False)):
+            began = time.monotonic()
+            assert member.get(LIST, auth=right).status_code == (401 if "wrong" in right else 200)
+            assert at_once == (time.monotonic() - began < 0.2)
+        assert member.post(RESET, "dev&do").status_code == 200, "later, but it passes"
+        assert member.get(LIST, headers={"Authorization": "Bearer 0123456789abcdef"}).status_code == 200
         assert member.get(LIST).status_code == 401, "who shows nothing guesses nothing"
         assert member.get("/hazelcast/health").status_code == 200
-        member.served.harness.now_us += 61_000_000
-        assert member.get(LIST, auth=("rhea", "see")).status_code == 200
+
+
+def test_right_credentials_pass_while_many_guess_at_their_name() -> None:
+    with one_member(**SECURED) as member, ThreadPoolExecutor(20) as guessers:
+        wrong = [guessers.submit(member.get, LIST, auth=("wanda", f"guess {number}")) for number in range(40)]
+        time.sleep(0.3)  # time is the subject: they are under way
+        assert member.get(LIST, auth=("wanda", "do")).status_code == 200
+        assert {one.result().status_code for one in wrong} == {401}
+
+
+def test_who_would_wait_too_long_is_told_to_come_again() -> None:
+    pace = GuessPace(free=2, apart_us=10)
+    for _ in range(2):
+        assert pace.turn_us("a", 1) == 0
+        pace.wrong("a", 1)
+    assert [pace.turn_us("a", 1) for _ in range(3)] == [10, 20, 30]
+    assert pace.turn_us("b", 1) == 0
+    assert pace.turn_us("a", 61_000_001) == 0, "the window is over"
 
 
 def test_refusals_are_recorded_but_not_without_end() -> None:
@@ -172,10 +195,91 @@ def test_who_is_open_to_all_may_be_called_anything() -> None:
         assert member.get(LIST, headers={"Origin": "http://evil.example"}).status_code == 403
 
 
-def test_with_users_a_browser_is_as_good_as_its_credentials(secured: Client) -> None:
-    headers = {"Origin": "http://dashboard.example", "Host": "member.example"}
-    assert secured.get(LIST, headers=headers, auth=("rhea", "see")).status_code == 200
-    assert secured.get(LIST, headers=headers).status_code == 401
+def test_right_credentials_do_not_open_a_member_to_pages_of_anybody(secured: Client) -> None:
+    for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
+        answer = secured.get(LIST, headers=headers, auth=("rhea", "see"))
+        assert answer.status_code == 403
+        assert "quarterdeck.security.allowed-" in answer.json()["hint"]
+        assert secured.post(RESET, headers=headers, auth=("wanda", "do")).status_code == 403
+
+
+def test_pages_of_a_configured_origin_may_use_a_member() -> None:
+    origin = "https://dashboard.example"
+    security = Security(users=USERS, allowed_origins=(origin,), allowed_hosts=("member.example",))
+    with one_member(security=security) as member:
+        headers = {"Origin": origin, "Host": "Member.Example:5701"}
+        answer = member.get(LIST, headers=headers, auth=("rhea", "see"))
+        assert answer.status_code == 200
+        assert answer.headers["Access-Control-Allow-Origin"] == origin
+        assert member.get(LIST, headers=headers).status_code == 401
+        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+        assert member.ask("OPTIONS", RESET, headers=headers | asked).status_code == 200
+        evil = member.get(LIST, headers=headers | {"Origin": "http://evil.example"}, auth=("rhea", "see"))
+        assert evil.status_code == 403
+        assert "Access-Control-Allow-Origin" not in evil.headers
+
+
+def test_a_browser_is_told_each_way_to_log_in_by_a_header_of_its_own(secured: Client) -> None:
+    challenges = [value for name, value in secured.get(LIST).headers.raw if name.lower() == b"www-authenticate"]
+    assert [value.split(b" ")[0] for value in challenges] == [b"Basic", b"Bearer"]
+
+
+def test_a_user_may_be_limited_to_groups_of_endpoints() -> None:
+    users = (
+        User("probe", "read", token="probe" * 5, groups=("METRICS",)),
+        User("cora", "write", password="console", groups=("CONSOLE",)),
+        User("dora", "write", password="data", groups=("DATA", "CLUSTER_READ")),
+    )
+    probe = {"Authorization": "Bearer " + "probe" * 5}
+    with one_member(security=Security(users=users)) as member:
+        allowed = {
+            "/metrics": {"probe"},
+            "/quarterdeck/v1/member": {"cora"},
+            "/quarterdeck/v1/maps/m/size": {"dora"},
+            "/hazelcast/rest/maps/m/k": {"dora"},
+            LIST: {"dora"},
+        }
+        for path, may in allowed.items():
+            found = {
+                "probe": member.get(path, headers=probe),
+                "cora": member.get(path, auth=("cora", "console")),
+                "dora": member.get(path, auth=("dora", "data")),
+            }
+            assert {name for name, answer in found.items() if answer.status_code != 403} == may
+        refused = member.post(RESET, "dev&data")
+        assert refused.status_code == 403
+        assert "CLUSTER_WRITE" in refused.json()["message"] and "DATA, CLUSTER_READ" in refused.json()["message"]
+
+
+def test_passwords_and_tokens_change_with_their_files(tmp_path: Path) -> None:
+    password, token = tmp_path / "password", tmp_path / "token"
+    password.write_text("see\n")
+    token.write_text("0123456789abcdef\n")
+    users = (
+        User("rhea", "read", password="see", secret_file=password),
+        User("robot", "read", token="0123456789abcdef", secret_file=token, by_token=True),
+    )
+    now = 0.0
+    credentials = Credentials(users, lambda: now)
+
+    def whose(header: str) -> str:
+        nonlocal now
+        now += LOOK_SECONDS
+        found = _user_of(header, credentials.users)
+        return found.name if found else ""
+
+    def basic(secret: str) -> str:
+        return "Basic " + base64.b64encode(f"rhea:{secret}".encode()).decode()
+
+    assert (whose(basic("see")), whose("Bearer 0123456789abcdef")) == ("rhea", "robot")
+    password.write_text("new\n")
+    token.write_text("fedcba9876543210")
+    assert (whose(basic("see")), whose("Bearer 0123456789abcdef")) == ("", "")
+    assert (whose(basic("new")), whose("Bearer fedcba9876543210")) == ("rhea", "robot")
+    password.write_text("")
+    assert whose(basic("new")) == "rhea", "somebody is writing it"
+    password.unlink()
+    assert (whose(basic("new")), whose(basic(""))) == ("", "")
 
 
 def test_faults_take_a_member_that_allows_them() -> None:
@@ -184,9 +288,9 @@ def test_faults_take_a_member_that_allows_them() -> None:
         plain = served.joined(configured("athens", "127.0.0.1:5701"))
         allowing = served.joined(configured("corinth", "127.0.0.1:5703", allow_faults=True))
         with pytest.raises(Denied) as refused:
-            require(plain.face, HTTPConnection(scope), "fault")
+            asyncio.run(require(plain.face, HTTPConnection(scope), "fault", "CONSOLE"))
         assert refused.value.status_code == 403
-        assert require(allowing.face, HTTPConnection(scope), "fault").remote == "10.0.0.1:5"
+        assert asyncio.run(require(allowing.face, HTTPConnection(scope), "fault", "CONSOLE")).remote == "10.0.0.1:5"
 
 
 def test_a_user_for_faults_gets_none_from_a_member_that_takes_none() -> None:
@@ -195,9 +299,9 @@ def test_a_user_for_faults_gets_none_from_a_member_that_takes_none() -> None:
     scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "client": ("10.0.0.1", 5)}
     with ServedMembers() as served:
         plain = served.joined(configured(security=Security(users=users)))
-        assert require(plain.face, HTTPConnection(scope), "write").name == "fiona"
+        assert asyncio.run(require(plain.face, HTTPConnection(scope), "write", "CONSOLE")).name == "fiona"
         with pytest.raises(Denied, match="no faults"):
-            require(plain.face, HTTPConnection(scope), "fault")
+            asyncio.run(require(plain.face, HTTPConnection(scope), "fault", "CONSOLE"))
 
 
 def test_so_many_remotes_are_remembered_and_no_more() -> None:

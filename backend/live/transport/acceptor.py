@@ -1,0 +1,146 @@
+"""The sockets on which a member listens: connections are accepted a few at a time, and while descriptors last.
+
+asyncio's own server accepts as many as wait, and when descriptors run out it logs a traceback for each that waits. Here
+a descriptor is held back. When there is no other one left, it is used to accept and close what waits, so that nobody is left
+hanging, and one line a minute is logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable
+
+WAITING = 256
+"""Connections that the system keeps for us until they are accepted."""
+
+ACCEPTED_AT_A_TIME = 16
+
+SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+
+PAUSE_SECONDS = 1.0
+"""How long nobody is accepted when even the descriptor that was held back is gone."""
+
+LOG_SECONDS = 60.0
+
+RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
+
+_LOG = logging.getLogger(__name__)
+
+
+class Acceptor:
+    """Hands accepted connections to the protocols that `make` makes. `make_room` is called when descriptors are short."""
+
+    def __init__(self, make: Callable[[], asyncio.BaseProtocol], make_room: Callable[[], object]) -> None:
+        self._make = make
+        self._make_room = make_room
+        self._loop = asyncio.get_running_loop()
+        self._sockets: list[socket.socket] = []
+        self._beginning: set[asyncio.Task[None]] = set()
+        self._reserve: int | None = None
+        self._refused = 0
+        self._logged_at = -LOG_SECONDS
+        self._closed = False
+
+    async def listen(self, host: str, port: int) -> None:
+        """Bind and accept. Raises OSError when the port is not to be had."""
+        found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        bound: list[socket.socket] = []
+        try:
+            for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
+                listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+                bound.append(listening)
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                listening.setblocking(False)
+                listening.bind(address)
+                listening.listen(WAITING)
+        except OSError:
+            for listening in bound:
+                listening.close()
+            raise
+        self._sockets += bound
+        self._hold_back()
+        for listening in bound:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    def close(self) -> None:
+        """Accept nobody any more."""
+        self._closed = True
+        for listening in self._sockets:
+            self._loop.remove_reader(listening)
+            listening.close()
+        self._sockets.clear()
+        self._let_go()
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(ACCEPTED_AT_A_TIME):
+            try:
+                accepted, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as problem:
+                if problem.errno not in SHORTAGES:
+                    raise
+                self._refuse_one(listening, problem)
+                return
+            accepted.setblocking(False)
+            task = self._loop.create_task(self._begin(accepted))
+            self._beginning.add(task)
+            task.add_done_callback(self._beginning.discard)
+
+    async def _begin(self, accepted: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._make, accepted)
+        except OSError:  # it is gone already
+            accepted.close()
+
+    def _refuse_one(self, listening: socket.socket, problem: OSError) -> None:
+        """There is no descriptor for the next one that waits: it is hung up on by means of the one that was held back."""
+        self._refused += 1
+        now = time.monotonic()
+        if now - self._logged_at >= LOG_SECONDS:
+            self._logged_at = now
+            _LOG.warning(
+                "%d connections were refused: %s; raise the limit of this process (ulimit -n)",
+                self._refused,
+                problem.strerror,
+            )
+            self._refused = 0
+        self._make_room()
+        if self._reserve is None:
+            self._loop.remove_reader(listening)
+            self._loop.call_later(PAUSE_SECONDS, self._go_on, listening)
+            return
+        self._let_go()
+        try:
+            refused, _ = listening.accept()
+        except OSError:
+            pass
+        else:
+            refused.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_WHEN_CLOSED)
+            refused.close()
+        self._hold_back()
+
+    def _go_on(self, listening: socket.socket) -> None:
+        if not self._closed:
+            self._hold_back()
+            self._loop.add_reader(listening, self._accept, listening)
+
+    def _hold_back(self) -> None:
+        if self._reserve is None:
+            try:
+                self._reserve = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                self._reserve = None
+
+    def _let_go(self) -> None:
+        if self._reserve is not None:
+            os.close(self._reserve)
+            self._reserve = None
