@@ -31,8 +31,8 @@ ANSWER_SECONDS = 10.0
 class AttackedMember:
     """`port` is where it listens, on every address of loopback."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, service: MemberService) -> None:
-        self.port = PORT
+    def __init__(self, loop: asyncio.AbstractEventLoop, service: MemberService, port: int) -> None:
+        self.port = port
         self.service = service
         self.loop = loop
 
@@ -86,7 +86,7 @@ def status_of(answer: bytes) -> int:
 
 
 @contextmanager
-def attacked(limits: Limits = DEFAULT_LIMITS, **changed: Any) -> Iterator[AttackedMember]:
+def attacked(port: int = PORT, limits: Limits = DEFAULT_LIMITS, **changed: Any) -> Iterator[AttackedMember]:
     """A joined member; at the end it has to stop within a few seconds and without an error, whoever is connected."""
     loop = asyncio.new_event_loop()
     problems: list[dict[str, Any]] = []
@@ -95,7 +95,7 @@ def attacked(limits: Limits = DEFAULT_LIMITS, **changed: Any) -> Iterator[Attack
     thread.start()
 
     async def begin() -> MemberService:
-        here = make_address("127.0.0.1", PORT)
+        here = make_address("127.0.0.1", port)
         groups = dict.fromkeys(ENDPOINT_GROUPS, True)
         configuration = ProcessConfiguration(
             "dev", "n1", "127.0.0.1", here, (here,), SETTINGS, endpoint_groups=groups, **changed
@@ -124,7 +124,7 @@ def attacked(limits: Limits = DEFAULT_LIMITS, **changed: Any) -> Iterator[Attack
 
     try:
         service = asyncio.run_coroutine_threadsafe(begin(), loop).result(60)
-        yield AttackedMember(loop, service)
+        yield AttackedMember(loop, service, port)
         took = asyncio.run_coroutine_threadsafe(end(service), loop).result(60)
         assert took < 10, f"it took {took:.1f} s to hang up on everybody"
         assert not problems, problems

@@ -146,7 +146,7 @@ class MemberHost:
 
     def identified(self, host: str) -> None:
         """Somebody at `host` has shown who they are."""
-        self._transport.identified(host)
+        self._transport.known.add(host)
 
     async def close(self, within_seconds: float) -> None:
         """Return when all its connections are closed, or the time is over."""

@@ -14,7 +14,10 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from ipaddress import IPv4Address, ip_address
+from typing import Any
 
 WAITING = 256
 """Connections that the system keeps for us until they are accepted."""
@@ -49,10 +52,9 @@ class Acceptor:
 
     async def listen(self, host: str, port: int) -> None:
         """Bind and accept. Raises OSError when the port is not to be had."""
-        found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         bound: list[socket.socket] = []
         try:
-            for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
+            for family, address in await self._resolved(host, port):
                 listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
                 bound.append(listening)
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -69,6 +71,13 @@ class Acceptor:
         self._hold_back()
         for listening in bound:
             self._loop.add_reader(listening, self._accept, listening)
+
+    async def _resolved(self, host: str, port: int) -> Iterable[tuple[int, Any]]:
+        """Family and address of what to bind. A number needs no lookup, which takes a thread."""
+        with suppress(ValueError):
+            return [(socket.AF_INET if isinstance(ip_address(host), IPv4Address) else socket.AF_INET6, (host, port))]
+        found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return dict.fromkeys((family, address) for family, _, _, _, address in found)
 
     def close(self) -> None:
         """Accept nobody any more."""

@@ -83,6 +83,7 @@ class MemberTransport:
         self._secret = ClusterSecret(security.secret, cluster) if security.secret else None
         self._tls = Tls(security.tls) if security.tls is not None else None
         self._listener = Listener(self, http, self._tls, limits)
+        self.known = self._listener.known
         self._peers: dict[Address, Peer] = {}
         self._connections: set[Connection] = set()
         self._closed = False
@@ -135,10 +136,6 @@ class MemberTransport:
             peer.connection.reset(RESET)
         if not (condition.delay or condition.delay_up_to):
             self._release(peer, everything=True)
-
-    def identified(self, host: str) -> None:
-        """Somebody at `host` has shown who they are: strangers make way for it."""
-        self._listener.known.add(host)
 
     def pause(self) -> None:
         """Neither read nor answer; sockets stay open and the kernel goes on accepting, as for a frozen process."""
@@ -228,7 +225,7 @@ class MemberTransport:
         """
         assert connection.peer is not None
         if self._secret is not None or (self._tls is not None and self._tls.files.mutual):
-            self.identified(connection.host)
+            self.known.add(connection.host)
         present = self._peer(connection.peer).connection
         crossed = (
             present is not None

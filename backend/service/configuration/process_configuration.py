@@ -43,9 +43,9 @@ class User:
     token: str = field(default="", repr=False)
     groups: tuple[UserGroup, ...] | None = None
     """What they may use; None: everything."""
-    secret_file: Path | None = None
+    secret_file: Path | None = field(default=None, compare=False)
     """Where the password or the token stands, to be read anew when it changes."""
-    by_token: bool = False
+    by_token: bool = field(default=False, compare=False)
     """What stands in that file is a token."""
 
 

@@ -58,9 +58,9 @@ class BoundedProtocol(H11Protocol):
         super().handle_websocket_upgrade(event)
 
     def shutdown(self) -> None:
-        """As uvicorn's, which has something to say to whoever is being hung up on already."""
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.close()
+        """As uvicorn's, which waits for requests whose body may never come."""
+        if self.gives_way:
+            self._hang_up()
         else:
             self.cycle.keep_alive = False
 
@@ -75,9 +75,6 @@ class BoundedProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, in the form that all refusals have. Whoever has an answer already is hung up on."""
-        if self.cycle is not None:  # whose body it was
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = failure_body("this is no HTTP request", "send HTTP/1.1 with one Host header")
             headers = [
@@ -88,6 +85,13 @@ class BoundedProtocol(H11Protocol):
             ]
             for part in (h11.Response(status_code=400, headers=headers, reason=b"Bad Request"), h11.Data(data=body)):
                 self.transport.write(self.conn.send(part) or b"")
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Nobody answers any more, nor waits for the rest of a body."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.close()
 
     def _set_deadline(self) -> None:

@@ -90,6 +90,7 @@ class HttpServer:
         requests = self._requests()
         if requests:
             _, late = await asyncio.wait(set(requests), timeout=within_seconds)
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it takes what follows for failures
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)

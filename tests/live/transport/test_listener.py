@@ -20,7 +20,17 @@ from quarterdeck.backend.core.address import port_of
 from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT
 from quarterdeck.backend.live.transport.frames import frame_of
 from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, Hello
-from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, Limits
+from quarterdeck.backend.live.transport.limits import (
+    DEFAULT_LIMITS,
+    KNOWN_SECONDS,
+    OWN_DESCRIPTORS,
+    ConnectionSlots,
+    HandshakeFailures,
+    KnownHosts,
+    Limits,
+    limits_within,
+    network_of,
+)
 from quarterdeck.backend.live.transport.listener import TOO_MANY, TOO_SLOW
 from tests.live.transport.http_echo import ask, echo
 from tests.live.transport.transports import SHORT, Member, net, run
@@ -138,7 +148,7 @@ def test_too_many_http_connections_are_told_so_and_closed_ones_give_their_place_
     run(story)
 
 
-def test_strangers_have_only_so_many_places_and_members_do_not_use_them_up() -> None:
+def test_strangers_have_only_so_many_places_and_make_way_and_members_do_not_use_them_up() -> None:
     async def story() -> None:
         async with net(timeouts=SHORT, limits=Limits(pending_per_host=3)) as world:
             a, b, c = world.members
@@ -147,12 +157,12 @@ def test_strangers_have_only_so_many_places_and_members_do_not_use_them_up() -> 
             host, port = a.address.split(":")
             open_ones = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
             await until(lambda: a.transport._listener.slots.taken == 3)
-            assert await ask(a.address, b"\0") == b""
-            assert a.strangers == ["too many strangers at a time"]
+            assert await ask(a.address, b"\0\0\0") == b""
+            assert a.strangers[0] == "made way for another one: too many strangers at a time"
             c.say(a, "still a member")
             await until(lambda: len(a.words) == 2)
             await until(lambda: a.transport._listener.slots.taken == 0)
-            assert a.strangers[1:] == ["said no hello within 0.3 s"] * 3
+            assert a.strangers[1:3] == ["said no hello within 0.3 s"] * 2
             b.say(a, "next")
             await until(lambda: len(a.words) == 3)
             for _, writer in open_ones:
@@ -259,15 +269,71 @@ def test_strangers_do_not_pile_up_as_addresses() -> None:
     run(story)
 
 
-def test_places_and_failures_are_counted_per_host() -> None:
-    slots = ConnectionSlots(2, 3)
-    first, second = slots.take("a"), slots.take("a")
-    assert first is not None and second is not None and slots.take("a") is None
-    assert slots.take("b") is not None and slots.take("c") is None
-    first()
-    first()
-    assert slots.taken == 2 and slots.take("a") is not None
+class Holder:
+    """Of a slot; `over` once it has made way."""
 
+    def __init__(self, gives_way: bool = True) -> None:
+        self.gives_way = gives_way
+        self.over = False
+
+    def give_way(self) -> None:
+        self.over = True
+
+
+def test_places_are_counted_per_host_and_given_back() -> None:
+    slots = ConnectionSlots(2, 3)
+    busy = [Holder(gives_way=False) for _ in range(6)]
+    first, second = slots.take("a", busy[0]), slots.take("a", busy[1])
+    assert first is not None and second is not None and slots.take("a", busy[2]) is None
+    assert slots.take("b", busy[3]) is not None and slots.take("c", busy[4]) is None
+    first()
+    first()
+    assert slots.taken == 2 and slots.take("a", busy[5]) is not None
+
+
+def test_places_are_shared_fairly() -> None:
+    slots = ConnectionSlots(4, 6)
+    greedy, other = [Holder() for _ in range(4)], [Holder() for _ in range(2)]
+    assert all(slots.take("greedy", one) for one in greedy) and all(slots.take("other", one) for one in other)
+    newcomer = Holder()
+    assert slots.take("newcomer", newcomer)
+    assert [one.over for one in greedy] == [True, False, False, False] and not any(one.over for one in other)
+    assert slots.take("greedy", Holder()), "in place of its own"
+    assert [one.over for one in greedy] == [True, True, False, False]
+    assert slots.taken == 6 and not newcomer.over
+
+
+def test_strangers_make_way_for_those_who_are_known() -> None:
+    slots = ConnectionSlots(4, 4, known={"known", "other"})
+    known, strangers = [Holder() for _ in range(3)], [Holder() for _ in range(2)]
+    assert all(slots.take("known", one) for one in known) and slots.take("10.0.0.1", strangers[0])
+    assert slots.take("10.0.0.2", strangers[1]) is None, "nobody has more than it but those who are known"
+    assert slots.take("known", Holder()) and strangers[0].over
+    assert slots.take("10.0.0.1", Holder()) is None
+    assert slots.take("other", Holder()) and known[0].over
+    assert slots.make_room() and slots.taken == 3
+
+
+def test_hosts_are_known_for_a_while_and_loopback_always() -> None:
+    now = 0.0
+    known = KnownHosts(lambda: now)
+    known.add("10.0.0.1")
+    known.add("2001:db8::1")
+    assert all(host in known for host in ("10.0.0.1", network_of("2001:db8::2"), "127.0.0.9", network_of("::1")))
+    assert "10.0.0.2" not in known and network_of("2001:db8:1::") not in known
+    now = KNOWN_SECONDS
+    assert "10.0.0.1" not in known and "127.0.0.1" in known
+
+
+@pytest.mark.parametrize("descriptors", [16, 64, 256, 1_024, 4_096, 1_048_576])
+def test_limits_leave_a_member_what_it_needs_itself(descriptors: int) -> None:
+    limits = limits_within(descriptors)
+    assert 1 <= limits.pending_per_host < limits.pending and 1 <= limits.http_per_host < limits.http
+    assert limits.http + limits.pending <= max(descriptors - OWN_DESCRIPTORS, 16)
+    assert limits == DEFAULT_LIMITS or descriptors < 4_096
+
+
+def test_failures_are_counted_per_host() -> None:
     now = 0.0
     failures = HandshakeFailures(Limits(failures=2, failures_per_second=1), lambda: now)
     assert failures.failed("a") == 0 and not failures.unheard("a")

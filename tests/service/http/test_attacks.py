@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import signal
 import socket
@@ -15,8 +16,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
-from tests.service.attacked_member import AttackedMember, attacked, heard, request, status_of
-from tests.service.member_processes import members
+from tests.service.attacked_member import PORT, AttackedMember, attacked, heard, request, status_of
+from tests.service.member_processes import MemberProcess, end, members
 
 UPGRADE = (
     "Upgrade: websocket",
@@ -24,6 +25,7 @@ UPGRADE = (
     "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 )
+RESET = "/hazelcast/rest/log-level/reset"
 EVENTS = "/quarterdeck/v1/events"
 
 
@@ -127,16 +129,67 @@ def test_a_stop_ends_well_whoever_is_connected(tmp_path: Path) -> None:
             made.close()
 
 
+# 3: halves of requests, 6: more connections than there are descriptors
+
+
+@pytest.mark.parametrize(
+    "half", [b"", b"GET /hazel", request("POST", RESET, "Content-Length: 9") + b"dev"], ids=range(3)
+)
+def test_halves_of_requests_from_some_addresses_shut_nobody_out(member: AttackedMember, half: bytes) -> None:
+    held = []
+    for number in range(4):
+        for _ in range(130):
+            held.append(member.connect(f"127.0.1.{number + 1}"))
+            held[-1].sendall(half)
+    assert member.answers("127.0.2.1")
+    assert member.answers("127.0.1.1"), "who completes requests is answered, whatever else comes from there"
+    for made in held:
+        made.close()
+
+
+def test_idle_connections_from_some_addresses_shut_nobody_out(member: AttackedMember) -> None:
+    held = []
+    for number in range(4):
+        for _ in range(257):
+            held.append(member.connect(f"127.0.3.{number + 1}"))
+            held[-1].sendall(request("GET", "/hazelcast/health/node-state"))
+            held[-1].recv(65_536)
+    assert member.answers("127.0.4.1") and member.answers("127.0.3.1")
+    for made in held:
+        made.close()
+
+
+def test_more_connections_than_descriptors(tmp_path: Path) -> None:
+    process = MemberProcess(tmp_path, "n1", within=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh"))
+    try:
+        process.ready()
+        assert "of 64 open files, 16 are for HTTP connections and 8 for connections" in process.log
+        held = [socket.create_connection(("127.0.0.1", process.port), 10) for _ in range(150)]
+        for place, made in enumerate(held):
+            with contextlib.suppress(OSError):
+                made.sendall(request("GET", "/hazelcast/health") if place % 2 else b"GET /")
+        assert process.get("/hazelcast/health/ready").status_code == 200
+        for made in held:
+            made.close()
+        assert process.get("/hazelcast/health/ready").status_code == 200
+        process.signal(signal.SIGTERM)
+        assert process.ends_with() == 0
+        assert "Traceback" not in process.log
+        assert process.log.count("connections were refused") <= 1
+    finally:
+        end(process)
+
+
 # 4: pages in a browser of somebody who may, and 5: guessers beside somebody who may
 
 USERS = (User("wanda", "write", password="do"), User("probe", "read", token="0123456789abcdef"))
 WANDA = "Authorization: Basic " + base64.b64encode(b"wanda:do").decode()
-RESET = "/hazelcast/rest/log-level/reset"
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[AttackedMember]:
-    with attacked(security=Security(users=USERS, allowed_origins=("https://dashboard.example",))) as found:
+    security = Security(users=USERS, allowed_origins=("https://dashboard.example",))
+    with attacked(PORT + 1, security=security) as found:
         yield found
 
 
