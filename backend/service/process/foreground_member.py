@@ -33,6 +33,7 @@ from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits, li
 from quarterdeck.backend.live.transport.network import Network
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.member_log import LOGGER, MemberLog, configure_logging, software_version
+from quarterdeck.backend.service.process.abandonable_threads import run_and_end
 from quarterdeck.backend.service.process.member_service import MemberService
 
 CLOSE_TIMEOUT_SECONDS = 2.0
@@ -59,7 +60,7 @@ class CannotRun(Exception):
 
 def run_member(configuration: ProcessConfiguration, ready_file: Path | None = None) -> ExitStatus:
     """Run one member in this process until it has ended. Raises `CannotRun`."""
-    return asyncio.run(_run(configuration, ready_file))
+    return run_and_end(lambda: _run(configuration, ready_file))
 
 
 async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> ExitStatus:
@@ -83,7 +84,9 @@ async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> 
             task.cancel()
     if ready is not None:
         ready.remove()
-    await service.close(CLOSE_TIMEOUT_SECONDS)
+    closing = asyncio.gather(service.close(CLOSE_TIMEOUT_SECONDS), return_exceptions=True)
+    for failed in filter(None, await closing):  # the member has left, and its data is safe, whoever is still connected
+        LOGGER.error("not everybody who was connected could be told", exc_info=failed)
     return process.end()
 
 

@@ -8,7 +8,9 @@ as soon as stdin does, for then nobody is left who could stop it.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
+import signal
 import sys
 from functools import partial
 from random import Random
@@ -35,12 +37,16 @@ from quarterdeck.backend.live.process.pipe_messages import (
 )
 from quarterdeck.backend.live.transport.network import Network
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
+from quarterdeck.backend.service.process.abandonable_threads import run_and_end
 from quarterdeck.backend.service.process.member_service import MemberService
 
 CLOSE_TIMEOUT_SECONDS = 1.0
 """How long a member that has stopped waits for its last words to be under way."""
 
 STDIN, STDOUT, STDERR = 0, 1, 2
+
+PR_SET_PDEATHSIG = 1
+"""From linux/prctl.h."""
 
 
 class LocalMember:
@@ -152,6 +158,14 @@ async def run_local_member(reports: int) -> None:
         obeying.cancel()
 
 
+def end_with_parent() -> None:
+    """Have the system kill this process when the thread that has started it ends: stdin is not read by a process that stands
+    still, or that writes to somebody who does not read. Where the system cannot do that, the end of stdin has to do.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 async def _obey(member: LocalMember, orders: asyncio.StreamReader) -> None:
     while line := await orders.readline():
         order = PIPE_REQUEST.decode(line)
@@ -164,4 +178,5 @@ if __name__ == "__main__":
     own_stdout = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)  # what anybody prints belongs to the people, not among the reports
     sys.stdout = sys.stderr
-    asyncio.run(run_local_member(own_stdout))
+    end_with_parent()
+    run_and_end(partial(run_local_member, own_stdout))

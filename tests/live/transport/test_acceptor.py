@@ -60,10 +60,10 @@ def test_who_cannot_be_accepted_is_hung_up_on_and_one_line_is_logged(caplog: pyt
         starved: Any = Starved(made._sockets[0], made)
         loop.add_reader(starved, made._accept, starved)
         for _ in range(30):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
             with contextlib.suppress(ConnectionError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 assert await asyncio.wait_for(reader.read(), 10) == b""
-            writer.close()
+                writer.close()
         loop.remove_reader(starved)
         made.close()
 

@@ -1,0 +1,50 @@
+"""Threads that nobody waits for at the end: a process that has nothing left to do ends, whatever keeps them.
+
+An event loop resolves names of hosts in threads. Where the servers for names do not answer, each takes tens of seconds, which
+nothing can cut short. Python waits for the threads of its own pool when a loop is closed, and again when the process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
+
+Result = TypeVar("Result")
+P = ParamSpec("P")
+
+
+class AbandonableThreads(ThreadPoolExecutor):
+    """A thread for each job, so that those that are stuck hold nobody up. A pool by type only: asyncio takes nothing else."""
+
+    def submit(self, fn: Callable[P, Result], /, *arguments: P.args, **named: P.kwargs) -> Future[Result]:
+        """Begin at once."""
+        future: Future[Result] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = fn(*arguments, **named)
+            except BaseException as problem:  # noqa: BLE001 - belongs to whoever holds the future
+                future.set_exception(problem)
+            else:
+                future.set_result(result)
+
+        threading.Thread(target=work, daemon=True).start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nobody waits."""
+
+
+def run_and_end(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """As `asyncio.run`, but for the threads, which are abandoned."""
+
+    async def run() -> Result:
+        asyncio.get_running_loop().set_default_executor(AbandonableThreads())
+        return await main()
+
+    return asyncio.run(run())
