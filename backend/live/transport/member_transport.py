@@ -33,10 +33,9 @@ BUFFER_BYTES = 64 * 1024
 """How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""
 
 RESET = "connection reset by the network"
+NO_ANSWER: UnreachableCause = "no-answer"
 
 CLOSED_LOOK_SECONDS = 0.005
-
-NO_ANSWER: UnreachableCause = "no-answer"
 
 
 class Receiver(Protocol):
