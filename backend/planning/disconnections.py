@@ -17,6 +17,7 @@ from quarterdeck.backend.planning.strict_input import (
     StrictModel,
     check_each_once,
     input_error_text,
+    is_contradiction,
     shortened,
     shortened_text,
 )
@@ -85,7 +86,8 @@ def read_disconnections(text: bytes) -> Disconnections:
     try:
         return Disconnections.model_validate_json(text)
     except ValidationError as failure:
-        raise BadDisconnections(input_error_text(failure.errors()[0], _problem)) from failure
+        error = failure.errors()[0]
+        raise BadDisconnections(input_error_text(error, _problem), contradictory=is_contradiction(error)) from failure
 
 
 def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, object]:

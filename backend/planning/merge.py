@@ -22,8 +22,10 @@ from quarterdeck.backend.documents.yaml_document import did_you_mean
 from quarterdeck.backend.planning.strict_input import (
     BadInput,
     StrictModel,
+    Whole,
     check_each_once,
     input_error_text,
+    is_contradiction,
     shortened,
 )
 
@@ -64,7 +66,7 @@ class Side(StrictModel):
     members: Annotated[
         tuple[Annotated[ListedMember, BeforeValidator(_short_form)], ...], AfterValidator(_without_repeats)
     ]
-    data_member_count: int | None = Field(default=None, ge=0)
+    data_member_count: Whole | None = Field(default=None, ge=0)
     """Wins over counting `members`."""
     is_master: bool = True
     joined: bool = True
@@ -109,7 +111,8 @@ def read_meeting(text: bytes) -> Meeting:
     try:
         return Meeting.model_validate_json(text)
     except ValidationError as failure:
-        raise BadMergeInput(input_error_text(failure.errors()[0], _problem)) from failure
+        error = failure.errors()[0]
+        raise BadMergeInput(input_error_text(error, _problem), contradictory=is_contradiction(error)) from failure
 
 
 def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:

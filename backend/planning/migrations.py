@@ -10,7 +10,14 @@ from quarterdeck.backend.core.partitions.migration.migration_planner import BadR
 from quarterdeck.backend.core.partitions.migration.plan_explanation import why_each_step
 from quarterdeck.backend.core.partitions.table.replica import Row
 from quarterdeck.backend.documents.yaml_document import did_you_mean
-from quarterdeck.backend.planning.strict_input import BadInput, Name, StrictModel, shortened, usual_problem
+from quarterdeck.backend.planning.strict_input import (
+    BadInput,
+    Name,
+    StrictModel,
+    is_contradiction,
+    shortened,
+    usual_problem,
+)
 
 COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
 """The fields of a step."""
@@ -49,13 +56,14 @@ def read_and_plan(text: bytes) -> PlannedPartition | list[PlannedPartition]:
     try:
         given = TypeAdapter(list[Rows]).validate_json(text) if many else [Rows.model_validate_json(text)]
     except ValidationError as failure:
-        raise BadMigrations(_explained(failure.errors()[0], many)) from failure
+        error = failure.errors()[0]
+        raise BadMigrations(_explained(error, many), contradictory=is_contradiction(error)) from failure
     plans = []
     for number, rows in enumerate(given, start=1):
         try:
             plans.append(PlannedPartition(rows))
         except BadRows as problem:
-            raise BadMigrations(f"[{number}].{problem}" if many else str(problem)) from problem
+            raise BadMigrations(f"[{number}].{problem}" if many else str(problem), contradictory=True) from problem
     return plans if many else plans[0]
 
 

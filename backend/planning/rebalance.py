@@ -15,8 +15,10 @@ from quarterdeck.backend.planning.strict_input import (
     BadInput,
     Name,
     StrictModel,
+    Whole,
     check_each_once,
     input_error_text,
+    is_contradiction,
     shortened,
 )
 
@@ -54,8 +56,8 @@ def _without_repeated_names(names: tuple[str, ...]) -> tuple[str, ...]:
 class Rebalance(StrictModel):
     """The problem: so many partitions for these members, and who holds them now."""
 
-    partitions: int = Field(default=271, ge=1, le=100_000)
-    backups: int = Field(default=1, ge=0, le=6)
+    partitions: Whole = Field(default=271, ge=1, le=100_000)
+    backups: Whole = Field(default=1, ge=0, le=6)
     members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
     leaving: Annotated[tuple[Name, ...], AfterValidator(_without_repeated_names)] = ()
     """Those of the members that stop gracefully: they get nothing, and what they hold is moved away."""
@@ -95,7 +97,8 @@ def read_rebalance(text: bytes) -> Rebalance:
     try:
         return Rebalance.model_validate_json(text)
     except ValidationError as failure:
-        raise BadRebalance(input_error_text(failure.errors()[0], _problem)) from failure
+        error = failure.errors()[0]
+        raise BadRebalance(input_error_text(error, _problem), contradictory=is_contradiction(error)) from failure
 
 
 def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:

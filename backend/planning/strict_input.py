@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import ErrorDetails
 
 LONGEST_QUOTE = 60
@@ -15,6 +15,16 @@ LONGEST_QUOTE = 60
 
 class BadInput(ValueError):
     """Input that is not what the plan takes. The message names the field and has a hint."""
+
+    def __init__(self, text: str, *, contradictory: bool = False) -> None:
+        """`contradictory`: it has the form that the schema describes, but what it says cannot be."""
+        super().__init__(text)
+        self.contradictory = contradictory
+
+
+def is_contradiction(error: ErrorDetails) -> bool:
+    """Whether what the error complains of is beyond what a schema can describe."""
+    return error["type"] == "value_error"
 
 
 class StrictModel(BaseModel):
@@ -30,6 +40,14 @@ def _printable(name: str) -> str:
 
 
 Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
+
+
+def _whole(value: object) -> object:
+    """JSON knows one kind of number: 40.0 is as whole as 40."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
 
 
 def check_each_once(names: Iterable[str]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -13,11 +11,12 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from quarterdeck.backend.service.console_api.routes import console_routes
+from quarterdeck.backend.service.console_api.routes import console_paths, console_routes
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.request_guard import Limits, RequestGuard
 from quarterdeck.backend.service.http.request_times import TimedRequests
-from quarterdeck.backend.service.http.responses import Denied, failure
+from quarterdeck.backend.service.http.responses import Denied, failure, wrong_method
+from quarterdeck.backend.service.http.unknown_paths import no_such_path
 from quarterdeck.backend.service.rest import cluster, configuration, health, management, maps
 from quarterdeck.backend.service.rest.endpoint import rest_routes
 from quarterdeck.backend.service.rest.metrics import metrics_route
@@ -43,6 +42,9 @@ ABSENT = {
     "management/cluster/hotBackup": "persistence",
 }
 """What the product has below `REST` and this cluster has not."""
+
+KNOWN_PATHS = (*(one.path for one in OPERATOR_PATHS if "{" not in one.path), *console_paths(), "/metrics")
+"""All that have no names in them."""
 
 
 def application(face: Face, limits: Limits | None = None) -> ASGIApp:
@@ -72,11 +74,7 @@ def _no_such_path(path: str) -> Denied:
     absent = next((what for start, what in ABSENT.items() if below != path and below.startswith(start)), None)
     if absent is not None:
         return Denied(404, f"there is nothing of the kind here: {absent}", "see docs/reference/rest.md")
-    known = [one.path for one in OPERATOR_PATHS if "{" not in one.path]
-    close = difflib.get_close_matches(path[:200], known, n=1)
-    return Denied(
-        404, "there is nothing at this path", f"did you mean {close[0]}?" if close else "see hazelcast/health"
-    )
+    return no_such_path(path, KNOWN_PATHS)
 
 
 async def _on_problem(connection: HTTPConnection, problem: Exception) -> Response:
@@ -84,6 +82,9 @@ async def _on_problem(connection: HTTPConnection, problem: Exception) -> Respons
     assert isinstance(problem, HTTPException)
     if problem.status_code == 404 and not isinstance(problem, Denied):
         problem = _no_such_path(connection.scope["path"])
+    if problem.status_code == 405 and not isinstance(problem, Denied):
+        allowed = (problem.headers or {}).get("Allow", "").split(", ")
+        return wrong_method(connection.scope["method"], allowed)
     answer = failure(problem)
     if isinstance(connection, WebSocket):
         await connection.send_denial_response(answer)

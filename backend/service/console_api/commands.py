@@ -109,7 +109,7 @@ async def set_join_list(wanted: NewJoinList, face: FaceDependency, caller: Calle
             port_try_count=face.member.settings.join_port_try_count,
         )
     except BadJoinList as problem:
-        raise Denied(HTTPStatus.BAD_REQUEST, f"addresses: {problem}", "nothing was changed") from problem
+        raise Denied(HTTPStatus.CONFLICT, f"addresses: {problem}", "nothing was changed") from problem
     await face.do(SetJoinList(face.label, addresses), caller)
     return JoinList(addresses=face.member.join_list)
 

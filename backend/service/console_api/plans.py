@@ -27,7 +27,7 @@ from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied
 MOST_BYTES = 1024 * 1024
 """Of input for one plan."""
 
-router = APIRouter(prefix="/plan", route_class=GuardedRoute, responses=with_error_responses())
+router = APIRouter(prefix="/plan", route_class=GuardedRoute, responses=with_error_responses(409))
 
 MOST_MEMBERS = 1_000
 
@@ -134,6 +134,7 @@ async def _plan_response(request: Request, plan: Callable[[bytes], object]) -> R
     try:
         return Response(await asyncio.to_thread(lambda: msgspec.json.encode(plan(text))), media_type=JSON_TYPE)
     except BadInput as problem:
-        raise Denied(HTTPStatus.BAD_REQUEST, f"the body: {problem}", REFERENCE) from problem
+        status = HTTPStatus.CONFLICT if problem.contradictory else HTTPStatus.BAD_REQUEST
+        raise Denied(status, f"the body: {problem}", REFERENCE) from problem
     finally:
         state.planning = False

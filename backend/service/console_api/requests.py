@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES
+
+BASE64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+"""As RFC 4648 has it, with padding."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -44,16 +48,29 @@ class SuspectWanted(RequestModel):
 
 class NewProperties(RequestModel):
     properties: dict[str, bool | int | float | str] = Field(
-        min_length=1, max_length=200, examples=[{"hazelcast.merge.next.run.delay.seconds": 30}]
+        min_length=1,
+        max_length=200,
+        examples=[{"hazelcast.merge.next.run.delay.seconds": 30}],
+        json_schema_extra={"propertyNames": {"enum": [*sorted(set(PROPERTIES) - FIXED_AT_START)]}},
     )
+
+
+def _alone(given: str, other: str) -> dict[str, JsonValue]:
+    """The schema of one of two fields without the other one."""
+    return {"required": [given], "properties": {given: {"type": "string"}, other: {"type": "null"}}}
 
 
 class NewValue(RequestModel):
     """Exactly one of the two."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"value": "Byzantium"}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"value": "Byzantium"}],
+            "oneOf": [_alone("value", "value_base64"), _alone("value_base64", "value")],
+        }
+    )
     value: str | None = None
-    value_base64: str | None = None
+    value_base64: str | None = Field(default=None, pattern=BASE64)
 
     @model_validator(mode="after")
     def _one_of_two(self) -> NewValue:

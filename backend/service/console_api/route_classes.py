@@ -14,14 +14,16 @@ from msgspec import Struct
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from quarterdeck.backend.core.commands.commands import CommandRefused
-from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, BadProperty
 from quarterdeck.backend.member_api.answers import Fail
 from quarterdeck.backend.service.configuration.process_configuration import Role, UserGroup
 from quarterdeck.backend.service.http.access import require
 from quarterdeck.backend.service.http.face import Caller, Face
-from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied, failure, json_response
+from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied, failure, json_response, wrong_method
+from quarterdeck.backend.service.http.unknown_paths import no_such_path
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -134,7 +136,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     404: described_answer(Fail, "There is nothing here"),
     405: described_answer(Fail, "Not with this method"),
     408: described_answer(Fail, "The body did not come in time"),
-    409: described_answer(Fail, "Refused as things stand; nothing was changed"),
+    409: described_answer(Fail, "Refused as things stand, or for what the body says; nothing was changed"),
     413: described_answer(Fail, "The body is too long"),
     414: described_answer(Fail, "The path is too long"),
     429: described_answer(Fail, "Too many attempts"),
@@ -158,11 +160,21 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _on_crash)
 
 
-async def _on_http(_: Request, problem: Exception) -> Response:
+async def _on_http(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
-    if problem.status_code == HTTPStatus.NOT_FOUND and not isinstance(problem, Denied):
-        problem = Denied(HTTPStatus.NOT_FOUND, "there is nothing at this path", "see /quarterdeck/v1/openapi.json")
+    if isinstance(problem, Denied):
+        return failure(problem)
+    if problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return wrong_method(request.method, _methods_at(request))
+    if problem.status_code == HTTPStatus.NOT_FOUND:
+        problem = no_such_path(request.scope["path"], request.app.state.known_paths)
     return failure(problem)
+
+
+def _methods_at(request: Request) -> set[str]:
+    """What may be done at the path of the request. Several routes share a path; of two paths that fit, the first one counts."""
+    fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in fitting if route.path == fitting[0].path for method in getattr(route, "methods", ())}
 
 
 async def _on_bad_input(_: Request, problem: Exception) -> Response:
@@ -177,9 +189,10 @@ async def _on_refused(_: Request, problem: Exception) -> Response:
 
 
 async def _on_bad_property(_: Request, problem: Exception) -> Response:
-    return failure(
-        Denied(HTTPStatus.BAD_REQUEST, str(problem), "nothing was changed; GET /quarterdeck/v1/properties lists all")
-    )
+    """A name that there is not is bad input; a value that a property cannot have, here and now, is refused."""
+    known = isinstance(problem, BadProperty) and problem.name in PROPERTIES and problem.name not in FIXED_AT_START
+    status = HTTPStatus.CONFLICT if known else HTTPStatus.BAD_REQUEST
+    return failure(Denied(status, str(problem), "nothing was changed; GET /quarterdeck/v1/properties lists all"))
 
 
 async def _on_crash(_: Request, problem: Exception) -> Response:

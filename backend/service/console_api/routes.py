@@ -24,6 +24,8 @@ from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, 
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.member_log import software_version
 
+ROUTERS = (queries.router, commands.writing, commands.faults, plans.router, maps.reading, maps.writing)
+
 SCHEMAS = "#/components/schemas/{name}"
 
 DESCRIPTION = """\
@@ -41,6 +43,12 @@ def console_routes(face: Face) -> list[BaseRoute]:
     return [mount]
 
 
+def console_paths() -> list[str]:
+    """The paths that have no names in them."""
+    paths = [str(getattr(route, "path", "")) for router in ROUTERS for route in router.routes]
+    return [ROOT + path for path in dict.fromkeys(paths) if "{" not in path]
+
+
 def console_app(face: Face) -> FastAPI:
     """The same, to be mounted anywhere."""
     app = FastAPI(
@@ -50,7 +58,8 @@ def console_app(face: Face) -> FastAPI:
     app.state.planning = False
     app.state.started_utc = process_started_utc()
     add_error_handlers(app)
-    for router in (queries.router, commands.writing, commands.faults, plans.router, maps.reading, maps.writing):
+    app.state.known_paths = console_paths()
+    for router in ROUTERS:
         app.router.routes.extend(router.routes)
     app.router.routes.append(event_stream(face))
     app.openapi = lambda: openapi_description(app)  # type: ignore[method-assign]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -57,3 +57,11 @@ def failure_body(message: str, hint: str = "", more: Mapping[str, object] | None
     """The body that every refusal has."""
     hinted = {"hint": hint} if hint else {}
     return msgspec.json.encode({"status": "fail", "message": message, **hinted, **(more or {})})
+
+
+def wrong_method(method: str, methods: Iterable[str]) -> Response:
+    """What may be done at a path at which there is something else to do; OPTIONS asks for just that."""
+    allowed = ", ".join(sorted({*methods, "OPTIONS"}))
+    if method == "OPTIONS":
+        return Response(status_code=204, headers={"Allow": allowed})
+    return failure(Denied(405, f"{method} is nothing to do here", f"use {allowed}", headers={"Allow": allowed}))

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.service.configuration.process_configuration import GROUPS_BY_DEFAULT, EndpointGroup, Role
 from quarterdeck.backend.service.http.access import access_of, require
 from quarterdeck.backend.service.http.face import Caller, Face
-from quarterdeck.backend.service.http.responses import Denied, failure
+from quarterdeck.backend.service.http.responses import Denied, failure, wrong_method
 from quarterdeck.backend.service.rest.request_body import Body, Value, read_body
 
 
@@ -99,8 +99,7 @@ class _Endpoint:
     async def _answer(self, request: Request) -> Response:
         path = self._methods.get(request.method)
         if path is None:
-            allowed = ", ".join(sorted(self._methods))
-            raise Denied(405, f"{request.method} is nothing to do here", f"use {allowed}", headers={"Allow": allowed})
+            return wrong_method(request.method, self._methods)
         _require_group(self._face, request, path)
         caller, payload = await self._identify(request, path)
         return await path.answer(RestRequest(self._face, request, caller, payload))

@@ -84,9 +84,7 @@ async def member_shutdown(rest_request: RestRequest) -> Response:
 async def cluster_shutdown(rest_request: RestRequest) -> Response:
     """The answer is sent, then all members of the cluster stop."""
     if not rest_request.face.member.joined:
-        raise Denied(
-            409, f"{rest_request.face.label} has not yet joined", "use memberShutdown to stop this member alone"
-        )
+        raise Denied(409, "Member has not yet joined cluster!", "use memberShutdown to stop this member alone")
     return after_response(success(), lambda: rest_request.face.shut_down(rest_request.caller, whole_cluster=True))
 
 

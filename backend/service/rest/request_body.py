@@ -61,7 +61,8 @@ def body_of_text(raw: bytes, payload: str) -> Body:
     if len(parts) < wanted:
         names = [NAME, PASSWORD, payload][:wanted]
         line = " ".join(f'--data-urlencode "<{name}>"' for name in names)
-        raise Denied(400, f"the body has {len(parts)} of {wanted} parts ({' & '.join(names)})", f"curl -X POST {line}")
+        hint = f"this body has {len(parts)} of {' & '.join(names)}: curl -X POST {line}"
+        raise Denied(400, f"expects at least {wanted} parameters", hint)
     return Body(*(_decoded(part, place) for place, part in enumerate(parts, start=1)))
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     negative_data_rejection,
+    positive_data_acceptance,
     response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
@@ -24,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 from quarterdeck.backend.member_api.answers import ROOT
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.console_api.routes import console_app, openapi_description
-from tests.service.single_member import SingleMemberFace, served
+from tests.service.single_member import Client, SingleMemberFace, served
 from tests.thoroughness import examples
 
 
@@ -40,6 +44,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
     bad_input_is_refused,
+    positive_data_acceptance,
     unsupported_method,
 ]
 
@@ -52,8 +57,8 @@ OPERATIONS = [
 
 
 @pytest.fixture(scope="module")
-def schema() -> Iterator[Any]:
-    """The description as a served member gives it; the member is alone, and commands that end members do nothing."""
+def description() -> Iterator[str]:
+    """Where the description is, member gives it; the member is alone, and commands that end members do nothing."""
     face = SingleMemberFace()
     app = application(face)
     ready, over = threading.Event(), asyncio.Event()
@@ -68,9 +73,15 @@ def schema() -> Iterator[Any]:
     server = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     server.start()
     assert ready.wait(20)
-    yield schemathesis.openapi.from_url(f"http://{found['place']}{ROOT}/openapi.json")
+    yield f"http://{found['place']}{ROOT}/openapi.json"
     found["loop"].call_soon_threadsafe(over.set)
     server.join(20)
+
+
+@pytest.fixture(scope="module")
+def schema(description: str) -> Any:
+    """What the description says."""
+    return schemathesis.openapi.from_url(description)
 
 
 @pytest.mark.hypothesis  # as its inner function is, so that `make test-long` does it with more examples
@@ -94,3 +105,29 @@ def test_no_server_error_and_answers_as_described(schema: Any, path: str, method
         case.call_and_validate(checks=CHECKS)
 
     ask()
+
+
+@pytest.mark.long
+def test_the_whole_interface_keeps_its_contract(description: str, tmp_path: Path) -> None:
+    """All that schemathesis checks, as somebody runs it who has nothing but the description."""
+    command = ["run", description, "--checks=all", "--max-examples=100", "--no-color", "--seed=16"]
+    program = Path(sys.executable).with_name("schemathesis")
+    done = subprocess.run([program, *command], capture_output=True, text=True, timeout=600, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/join-list", "GET, OPTIONS, PUT"),
+        ("/faults", "DELETE, GET, OPTIONS, POST"),
+        ("/member", "GET, OPTIONS"),
+        ("/maps/m/k", "DELETE, GET, OPTIONS, PUT"),
+        ("/maps/m/size", "GET, OPTIONS"),
+    ],
+)
+def test_a_path_says_all_that_can_be_done_there(path: str, methods: str) -> None:
+    client = Client(application(SingleMemberFace()))
+    asked, wrong = client.request("OPTIONS", ROOT + path), client.request("TRACE", ROOT + path)
+    assert (asked.status_code, asked.headers["Allow"], asked.content) == (204, methods, b"")
+    assert (wrong.status_code, wrong.headers["Allow"], wrong.json()["status"]) == (405, methods, "fail")
