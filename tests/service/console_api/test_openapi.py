@@ -58,7 +58,7 @@ OPERATIONS = [
 
 @pytest.fixture(scope="module")
 def description() -> Iterator[str]:
-    """Where the description is, member gives it; the member is alone, and commands that end members do nothing."""
+    """Where the description of a served member is; the member is alone, and commands that end members do nothing."""
     face = SingleMemberFace()
     app = application(face)
     ready, over = threading.Event(), asyncio.Event()
