@@ -18,6 +18,7 @@ from websockets.sync.client import connect
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
 from tests.service.attacked_member import PORT, AttackedMember, attacked, heard, request, status_of
 from tests.service.member_processes import MemberProcess, end, members
+from tests.waiting import wait_until
 
 UPGRADE = (
     "Upgrade: websocket",
@@ -221,6 +222,23 @@ def test_bad_attempts_do_not_lock_out_the_innocent(guarded: AttackedMember) -> N
         assert shown(f"Bearer {number}") == 401
     assert shown("Bearer 0123456789abcdef") == 200
     assert shown(WANDA.partition(": ")[2]) == 200
+
+
+def test_a_token_changes_with_its_file_while_the_member_runs(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("0123456789abcdef\n")
+    probe = User("probe", "read", token="0123456789abcdef", secret_file=file, by_token=True)
+    with attacked(PORT + 2, security=Security(users=(probe,))) as guarded:
+
+        def status(token: str) -> int:
+            return guarded.status(request("GET", "/metrics", f"Authorization: Bearer {token}", "Connection: close"))
+
+        assert (status("0123456789abcdef"), status("fedcba9876543210")) == (200, 401)
+        file.write_text("fedcba9876543210\n")
+        wait_until(lambda: status("fedcba9876543210") == 200, poll_seconds=0.3)
+        assert status("0123456789abcdef") == 401
+        file.unlink()
+        wait_until(lambda: status("fedcba9876543210") == 401, poll_seconds=0.3)
 
 
 # 9: what made a member answer 500, or log its own fault
