@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
+from quarterdeck.backend.service.http import http_protocol
 from tests.service.attacked_member import PORT, AttackedMember, attacked, heard, request, status_of
 from tests.service.member_processes import MemberProcess, end, members
 from tests.waiting import wait_until
@@ -128,6 +129,37 @@ def test_a_stop_ends_well_whoever_is_connected(tmp_path: Path) -> None:
         assert "Traceback" not in process.log
         for made in held:
             made.close()
+
+
+def test_an_answer_that_is_not_taken_is_not_waited_for_long(
+    member: AttackedMember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/hazelcast/rest/maps/m/long"
+    put = request("PUT", path, "Connection: close", body=b"x" * 8_000_000)
+    assert member.status(put) == 200
+    monkeypatch.setattr(http_protocol, "ANSWER_SECONDS", 0.5)
+    open_ones = member.look(lambda: len(member.service.http._protocols()))
+    with member.connect() as connection:
+        connection.sendall(request("GET", path) * 3)
+        wait_until(lambda: member.look(lambda: len(member.service.http._protocols())) > open_ones)
+        wait_until(lambda: member.look(lambda: len(member.service.http._protocols())) <= open_ones, poll_seconds=0.1)
+
+
+def test_who_does_not_read_a_goodbye_is_broken_off(member: AttackedMember) -> None:
+    path = "/hazelcast/rest/maps/m/long"
+    assert member.status(request("PUT", path, "Connection: close", body=b"x" * 8_000_000)) == 200
+
+    def closing() -> list[object]:
+        http = member.service.http
+        found: list[object] = member.look(lambda: [one for one in http._protocols() if one.transport.is_closing()])
+        return found
+
+    with member.connect() as connection:
+        connection.sendall(request("GET", path, "Connection: close"))
+        wait_until(closing)
+        for _ in range(2):  # the first sees that it is about to close, the second that it has not
+            member.look(member.service.http._sweep)
+        wait_until(lambda: not closing())
 
 
 # 3: halves of requests, 6: more connections than there are descriptors
