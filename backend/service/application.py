@@ -74,7 +74,7 @@ def _no_such_path(path: str) -> Denied:
     absent = next((what for start, what in ABSENT.items() if below != path and below.startswith(start)), None)
     if absent is not None:
         return Denied(404, f"there is nothing of the kind here: {absent}", "see docs/reference/rest.md")
-    return no_such_path(path, KNOWN_PATHS)
+    return no_such_path(path, KNOWN_PATHS, "docs/reference/rest.md")
 
 
 async def _on_problem(connection: HTTPConnection, problem: Exception) -> Response:

@@ -18,7 +18,7 @@ from starlette.routing import Match
 
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, BadProperty
-from quarterdeck.backend.member_api.answers import Fail
+from quarterdeck.backend.member_api.answers import ROOT, Fail
 from quarterdeck.backend.service.configuration.process_configuration import Role, UserGroup
 from quarterdeck.backend.service.http.access import require
 from quarterdeck.backend.service.http.face import Caller, Face
@@ -26,6 +26,8 @@ from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied, failur
 from quarterdeck.backend.service.http.unknown_paths import no_such_path
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+DESCRIPTION_PATH = f"{ROOT}/openapi.json"
 
 LONGEST_QUOTE = 60
 """How much of what was given an error repeats."""
@@ -167,7 +169,7 @@ async def _on_http(request: Request, problem: Exception) -> Response:
     if problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return wrong_method(request.method, _methods_at(request))
     if problem.status_code == HTTPStatus.NOT_FOUND:
-        problem = no_such_path(request.scope["path"], request.app.state.known_paths)
+        problem = no_such_path(request.scope["path"], request.app.state.known_paths, DESCRIPTION_PATH)
     return failure(problem)
 
 

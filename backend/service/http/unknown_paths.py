@@ -14,8 +14,8 @@ NEAR = 0.7
 """How alike two steps of a path are at least, of 1, for one to be taken for the other."""
 
 
-def no_such_path(path: str, known: Iterable[str]) -> Denied:
-    """There is nothing at `path`; the hint names the nearest of the `known` paths, if one is near."""
+def no_such_path(path: str, known: Iterable[str], reference: str) -> Denied:
+    """There is nothing at `path`; the hint names the nearest of the `known` paths, or `reference` when none is near."""
     near = nearest(path, known)
     return Denied(
         404, "there is nothing at this path", f"did you mean {near}?" if near else "see docs/reference/rest.md"

@@ -27,9 +27,6 @@ NO_TCP_IP = "TCP-IP join mechanism is not enabled in the cluster."
 LIST_UPDATED = "The member list of TCP-IP join config is updated at run time. "
 """With the blank at its end, as the product writes it."""
 
-MOST_FILE_BYTES = 1024 * 1024
-"""Of a configuration file that is read while the member runs."""
-
 UPDATED = "Configuration Update successfully finished."
 
 
@@ -70,10 +67,6 @@ async def reload(rest_request: RestRequest) -> Response:
         raise Denied(409, "this member was started without a configuration file", "use hazelcast/rest/config/update")
 
     def read() -> object:
-        size = source.stat().st_size if source.is_file() else 0
-        if size > MOST_FILE_BYTES:
-            problem = f"has {size:,} bytes, and the most is {MOST_FILE_BYTES:,}; give it what configures a member alone"
-            raise BadConfiguration(str(source), 0, "", problem)
         document, _, warnings = read_member_file(text_of(source, BadConfiguration), str(source), source.parent)
         for warning in warnings:
             LOGGER.warning("%s", warning)

@@ -110,7 +110,7 @@ def test_join_list_is_edited_and_bad_entries_change_nothing(client: Client) -> N
     edited = client.put(f"{V1}/join-list", json={"addresses": [ADDRESS, OTHER]})
     assert edited.status_code == 200 and edited.json()["addresses"] == [ADDRESS, OTHER]
     bad = client.put(f"{V1}/join-list", json={"addresses": ["127.0.0.1:http"]})
-    assert bad.status_code == 400 and bad.json()["status"] == "fail" and "entry 1" in bad.json()["message"]
+    assert bad.status_code == 409 and bad.json()["status"] == "fail" and "entry 1" in bad.json()["message"]
     assert client.get(f"{V1}/join-list").json()["addresses"] == [ADDRESS, OTHER]
 
 
@@ -141,14 +141,14 @@ def test_properties(client: Client) -> None:
     name = "hazelcast.merge.next.run.delay.seconds"
     changed = client.patch(f"{V1}/properties", json={"properties": {name: 30}}).json()
     assert changed["properties"][name] == 30 == client.get(f"{V1}/properties").json()["properties"][name]
-    for wrong, said in (
-        ({"hazelcast.merge.next.run.delay.second": 30}, "did you mean"),
-        ({"hazelcast.partition.count": 7}, "start the member anew"),
-        ({name: "1e308"}, "too great"),
-        ({name: 10**400}, "too great"),
+    for wrong, status, said in (
+        ({"hazelcast.merge.next.run.delay.second": 30}, 400, "did you mean"),
+        ({"hazelcast.partition.count": 7}, 400, "start the member anew"),
+        ({name: "1e308"}, 409, "too great"),
+        ({name: 10**400}, 409, "too great"),
     ):
         answer = client.patch(f"{V1}/properties", json={"properties": wrong})
-        assert answer.status_code == 400 and said in answer.json()["message"], wrong
+        assert (answer.status_code, said in answer.json()["message"]) == (status, True), wrong
 
 
 def test_maps(client: Client) -> None:
@@ -214,8 +214,9 @@ def test_roles(face: SingleMemberFace) -> None:
 def test_a_path_that_is_none_and_a_failure_of_the_member_are_told_like_everything_else(
     client: Client, face: SingleMemberFace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = client.get(f"{V1}/membres")
-    assert answer.status_code == 404 and answer.json()["hint"] == "see /quarterdeck/v1/openapi.json"
+    for path, hint in (("membres", f"did you mean {V1}/members?"), ("nothing", f"see {V1}/openapi.json")):
+        answer = client.get(f"{V1}/{path}")
+        assert answer.status_code == 404 and answer.json()["hint"] == hint
     monkeypatch.setattr(face, "records_after", None)
     with pytest.raises(TypeError):  # for the server's log
         client.get(f"{V1}/records")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -242,19 +241,6 @@ def test_a_reload_reads_the_file_that_the_member_was_started_with(tmp_path: Path
         assert "has 5000000 bytes" in member.post(RELOAD).json()["message"]
         file.write_text("hazelcast:\n  map: {default: {}}\n  properties: {hazelcast.max.join.seconds: 62}\n")
         assert member.post(RELOAD).json()["result"]["addedConfigs"][0]["configName"] == "hazelcast.max.join.seconds"
-
-
-def test_a_file_that_is_far_too_long_is_refused_by_its_size(tmp_path: Path) -> None:
-    file = tmp_path / "member.yaml"
-    with file.open("w") as long:
-        long.write(DOCUMENT)
-        for number in range(30_000):
-            long.write(f"# {number} {'x' * 1_000}\n")
-    with one_member(source=file) as member:
-        began = time.monotonic()
-        answer = member.post(RELOAD)
-        assert time.monotonic() - began < 1
-        assert (answer.status_code, "the most is 1,048,576" in answer.json()["message"]) == (409, True)
 
 
 def test_without_a_file_there_is_nothing_to_reload(member: Client) -> None:

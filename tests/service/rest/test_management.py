@@ -151,7 +151,7 @@ def test_what_is_not_here_is_told() -> None:
         assert answers["clustr"].json()["hint"] == "did you mean /hazelcast/rest/cluster?"
         assert member.get("/").status_code == 404
         wrong = member.ask("PATCH", AT + "state")
-        assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, HEAD, POST")
+        assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, HEAD, OPTIONS, POST")
         assert wrong.json()["status"] == "fail"
 
 
