@@ -17,9 +17,7 @@ NEAR = 0.7
 def no_such_path(path: str, known: Iterable[str], reference: str) -> Denied:
     """There is nothing at `path`; the hint names the nearest of the `known` paths, or `reference` when none is near."""
     near = nearest(path, known)
-    return Denied(
-        404, "there is nothing at this path", f"did you mean {near}?" if near else "see docs/reference/rest.md"
-    )
+    return Denied(404, "there is nothing at this path", f"did you mean {near}?" if near else f"see {reference}")
 
 
 def nearest(path: str, known: Iterable[str]) -> str | None:
