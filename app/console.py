@@ -37,6 +37,7 @@ from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
 from quarterdeck.widgets.line_table import TableCell
 
@@ -153,9 +154,10 @@ class Console(App[None]):
         for sentence in self._early_messages:
             self.call_after_refresh(self.show_message, sentence, error=True)
 
-    def open_tab(self, opened: OpenedCluster, title: str) -> None:
+    def open_tab(self, opened: OpenedCluster, title: str, *, past: Tape | None = None) -> None:
         """Show another cluster in a tab of its own, which closes it in the end."""
-        tab = self._new_tab(Session(opened.cluster, opened.starting, owned=True), title)
+        tab = self._new_tab(Session(opened.cluster, opened.starting, owned=True, past=past), title)
+        tab.origin = self._tabs.current if opened.cluster.source == "copy" else None
         self._report_failed_start(tab)
         self._tabs.open(tab)
 
@@ -210,12 +212,14 @@ class Console(App[None]):
             self.session.playhead.go(at_us)
 
     def back(self) -> None:
-        """Close the current view; the first one stays."""
+        """Close the current view; the first one stays, but from that of a copy it goes back to the real cluster."""
         if len(self._tabs.current.stack) > 1:
             looked_at = self.top.targets() if self.top.view == "member" else ()
             self._tabs.close_view()
             for member in looked_at:
                 self.top.point_at(member)
+        elif (origin := self._tabs.current.origin) is not None and origin in self._tabs:
+            self._tabs.show(origin)
 
     def complete(self, beginning: str) -> str | None:
         words: dict[WordKind, Sequence[str]] = {

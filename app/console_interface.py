@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.training.scores import ScoreBook
 from quarterdeck.widgets.line_table import TableCell
 
@@ -55,8 +56,16 @@ class ConsoleInterface(Protocol):
         """Close the current view and go back to the one before."""
         ...
 
-    def open_tab(self, opened: OpenedCluster, title: str) -> None:
-        """Show another cluster in a tab of its own: a fork, a demo. The console closes it in the end."""
+    def open_tab(self, opened: OpenedCluster, title: str, *, past: Tape | None = None) -> None:
+        """Show another cluster in a tab of its own: a fork, a demo, a copy with its `past`. The console closes it in the end."""
+        ...
+
+    def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
+        """Have the console call `callback` in its own thread. From any thread."""
+        ...
+
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
+        """Have the console call `callback` in so many seconds."""
         ...
 
     def close_tab(self) -> None:

@@ -33,19 +33,29 @@ RECORDED_TAPE_CAPACITY = 1_000_000
 class Session:
     """Follows one cluster. Screens ask it anew each time that they paint."""
 
-    def __init__(self, cluster: Cluster, starting: Future[None] | None = None, *, owned: bool = False) -> None:
-        """`starting` is done when the cluster has started its members. An `owned` cluster is closed with its session."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        starting: Future[None] | None = None,
+        *,
+        owned: bool = False,
+        past: Tape | None = None,
+    ) -> None:
+        """`starting` is done when the cluster has started its members. An `owned` cluster is closed with its session.
+
+        `past` is what had happened before, to a cluster that goes on from a moment of another one.
+        """
         self.cluster = cluster
         self.starting = starting
         self.owned = owned
-        self.tape = Tape(RECORDED_TAPE_CAPACITY if cluster.source == "recorded" else TAPE_CAPACITY)
+        self.tape = past or Tape(RECORDED_TAPE_CAPACITY if cluster.source == "recorded" else TAPE_CAPACITY)
         self.playhead = Playhead(self.tape)
         self.arrived: Sequence[Record] = ()
         """The records that the last `poll` folded, whatever moment is shown."""
         self._reported_us, self._reported_epoch = self.playhead.shown_us, self.playhead.jumps
         """Up to when the last `poll` has told of records, and in which epoch."""
         self._backlog: deque[Record] = deque()
-        self._head = Picture()
+        self._head = self.tape.picture_at(self.tape.end_us).copy()
         self._invariant_monitor: InvariantMonitor | None = None
 
     @property
@@ -77,9 +87,10 @@ class Session:
     def monitored(self) -> bool:
         """Whether the invariants are watched at all.
 
-        Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none.
+        Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none; and of a
+        copy, what its members did before may be known in part only.
         """
-        return self.cluster.source != "remote"
+        return self.cluster.source not in ("remote", "copy")
 
     def now_us(self) -> int:
         """The moment that is shown, on the run's clock."""

@@ -26,6 +26,8 @@ class Tab:
         self.title = title or session.cluster.name
         self.views: dict[ViewName, ViewScreen] = {}
         self.stack: list[ViewName] = [HOME]
+        self.origin: Tab | None = None
+        """The tab of the cluster that this one is a copy of."""
         self.shown: tuple[int, str, int] = (0, "", 0)
         """What the playhead showed at the last tick."""
 

@@ -74,9 +74,9 @@ ACTIONS: tuple[Action, ...] = (
         "time-whole", "whole run", "Show the whole run in the strip.", "z", "z", "Time", views=("time",), shown=False,
     ),
     Action(
-        "time-fork", "fork", "Run a simulated cluster once more up to the moment that is shown, and do something else then.",
+        "time-fork", "fork", "Open a simulated copy of the cluster as it is now, to try things in.",
         "F", "F", "Time",
-        one_word("fork", "text", "COMMAND …", "fork this simulated run here, with a command such as `kill n1`, or `nothing`"),
-        views=("time",),
+        one_word("fork", "text", "[COMMAND …]", "open a simulated copy, and do a command there such as `kill n1`, or `nothing`"),
+        shown=False,
     ),
 )  # fmt: skip

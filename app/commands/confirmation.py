@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def confirmation_for(session: Session, action: Action, commands: Sequence[Command]) -> ModalScreen[bool] | None:
-    """The question to ask before `commands` are done; None when they are done at once."""
+    """The question to ask before `commands` are done; None when they are done at once, as in a copy, which is there for that."""
+    if session.cluster.source == "copy":
+        return None
     # Imported at the first question, so that the console is on the screen sooner.
     from quarterdeck.app.commands.command_text import connect_options, lines_of, question
     from quarterdeck.backend.picture.what_if.blast_radius import blast_radius

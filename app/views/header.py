@@ -25,7 +25,7 @@ def header_parts(session: Session, connections: ConnectionSummary, view: ViewNam
     broken = len(session.violations)
     return [
         TableCell(one_line(cluster.name), "strong"),
-        TableCell(cluster.source, "faint"),
+        TableCell("COPY", "warning") if cluster.source == "copy" else TableCell(cluster.source, "faint"),
         *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
         *(badges or [TableCell("RW" if cluster.writable else "RO", "strong")]),
         TableCell(moment_text(session), "warning"),

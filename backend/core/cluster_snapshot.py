@@ -10,6 +10,26 @@ from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
 
 
+class InFlight(Struct, frozen=True):
+    """A message that was sent and has not arrived. `due_us` is when it arrives, on the clock of the cluster."""
+
+    sender: Address
+    receiver: Address
+    message: Message
+    due_us: int
+
+
+class MemberState(Struct, frozen=True):
+    """What a running member tells of itself: all of it, at one moment."""
+
+    state: bytes
+    """What `MemberMachine.snapshot` gave."""
+    clock_us: int
+    """What its clock showed then."""
+    waiting: tuple[InFlight, ...] = ()
+    """What it has sent and still holds back, since a link is slow or a connection is just being made; due on its clock."""
+
+
 class MemberSnapshot(Struct, frozen=True):
     """A member that runs, and what it told of itself."""
 
@@ -29,15 +49,6 @@ class UntoldMember(Struct, frozen=True):
     configuration: MemberConfiguration
     why: str
     """Why nothing was told, in words: such as "it is paused"."""
-
-
-class InFlight(Struct, frozen=True):
-    """A message that was sent and has not arrived. `due_us` is when it arrives, on the clock of the cluster."""
-
-    sender: Address
-    receiver: Address
-    message: Message
-    due_us: int
 
 
 class ClusterSnapshot(Struct, frozen=True):

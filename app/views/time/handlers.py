@@ -9,6 +9,8 @@ from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.session import Session
+from quarterdeck.app.views.time.copies import Copies
+from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
 from quarterdeck.backend.clusters.time_control import Forkable, TimeControl
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.properties import SECOND_US
@@ -23,6 +25,7 @@ class TimeHandlers:
 
     def __init__(self, console: ConsoleInterface, session: Callable[[], Session], repaint: Callable[[], None]) -> None:
         """`repaint` shows the moment that an action has led to at once."""
+        self._copies = Copies(console)
         self._console, self._session, self._repaint = console, session, repaint
         handlers: dict[str, Handler] = {
             "time-back": lambda _: self._step_back(),
@@ -154,24 +157,30 @@ class TimeHandlers:
 
     def _fork(self, text: str) -> None:
         session = self._session()
-        if not isinstance(session.cluster, Forkable):
-            self._console.show_message(
-                "only a simulated run can be forked; open one with `console --simulate FILE`", error=True
-            )
+        cluster = session.cluster
+        if not isinstance(cluster, Forkable | SnapshotSource):
+            self._console.show_message("only clusters of our own can be forked, and simulated runs", error=True)
             return
-        if not text:
+        if not isinstance(cluster, Forkable) and not session.live:
+            problem = "members tell only what they know now; show the newest first, with L"
+            self._console.show_message(problem, error=True)
+            return
+        if isinstance(cluster, Forkable) and not text:
             self._console.type_line("fork ")
             return
         try:
             command = self._command(text)
-            fork = session.cluster.fork(session.now_us(), command)
+            if not isinstance(cluster, Forkable):
+                self._copies.take(session, cluster, command)
+                return
+            fork = cluster.fork(session.now_us(), command)
         except ValueError as problem:
             self._console.show_message(one_line(str(problem)), error=True)
             return
         self._console.open_tab(OpenedCluster(fork, fork.started), fork.name)
 
     def _command(self, text: str) -> Command | None:
-        if text == "nothing":
+        if text in ("", "nothing"):
             return None
         parsed = parse_line(text, self._session().cluster.labels, writable=True)
         if isinstance(parsed, ConsoleRequest):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.clusters.simulated.lockstep_thread import LockstepThread
 from quarterdeck.backend.clusters.simulated.scenario_progress import ScenarioProgress
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import MemberStopped, ProcessKilled, Record
@@ -23,6 +24,7 @@ from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
+from quarterdeck.backend.simulation.virtual_time.forked_world import snapshot_of
 
 BUDGET_US = 15_000
 """How long one turn may compute, so that keys are never kept waiting."""
@@ -37,6 +39,11 @@ LONGEST_SEARCH_US = 60_000_000
 """Where nothing is recorded for so long, the search for the next event ends."""
 
 FOREVER_US = 1 << 60
+
+
+def monotonic_us() -> int:
+    """The time by which simulated clusters are paced, from anywhere on."""
+    return time.monotonic_ns() // 1_000
 
 
 class ScheduledCommand(NamedTuple):
@@ -60,10 +67,11 @@ class SimulatedCluster:
     """`scenario` under `seed`. Its time goes on while somebody drains it, `speed` times as fast as `clock_us` shows.
 
     `scheduled` are carried out at their moments, as if an operator asked for them then. Until `catch_up_us` time goes
-    as fast as it can be computed.
+    as fast as it can be computed. With `begin` it goes on from that snapshot.
     """
 
     source: Source = "simulated"
+    """That of a fork is the same."""
     writable = True
 
     def __init__(
@@ -75,7 +83,8 @@ class SimulatedCluster:
         speed: float = 1.0,
         scheduled: Sequence[ScheduledCommand] = (),
         catch_up_us: int = 0,
-        clock_us: Callable[[], int] = lambda: time.monotonic_ns() // 1_000,
+        begin: ClusterSnapshot | None = None,
+        clock_us: Callable[[], int] = monotonic_us,
     ) -> None:
         self.name = name
         self.started: Future[None] = Future()
@@ -84,10 +93,11 @@ class SimulatedCluster:
         """What was carried out, in order."""
         self.speed = checked_speed(speed)
         self.paused = False
-        self._scenario, self._seed, self._clock_us = scenario, seed, clock_us
+        self._scenario, self._seed, self._begin, self._clock_us = scenario, seed, begin, clock_us
         self._scheduled = deque(scheduled)
         self._forks = 0
-        self._due_us = self._catch_up_us = catch_up_us
+        self._began_us = begin.at_us if begin is not None else 0
+        self._due_us = self._catch_up_us = max(catch_up_us, self._began_us)
         """Up to when time may pass in this turn; up to when it is not looked at the clock for that."""
         self._lagging = self._to_next_event = self._closed = False
         self._drained_us: int | None = None
@@ -103,7 +113,7 @@ class SimulatedCluster:
         self._progress = ScenarioProgress(scenario)
         self._run_state = _ObservedLedger(self._take_record)
         self._stage = _TimeControlledStage(
-            scenario, seed, self._run_state, f"{name}-seed-{seed}", self._answered, self._let_pass
+            scenario, seed, self._run_state, f"{name}-seed-{seed}", self._answered, self._let_pass, begin
         )
         self._world = self._stage.world
         if not scheduled:
@@ -147,6 +157,12 @@ class SimulatedCluster:
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         return self._enqueue(CallMap(member, operation), watched=watched, for_answer=True)
+
+    def snapshot(self) -> Future[ClusterSnapshot]:
+        """What its members are now."""
+        done: Future[ClusterSnapshot] = Future()
+        done.set_result(snapshot_of(self._world))
+        return done
 
     def close(self) -> None:
         """End it; what was asked for and is not done is refused."""
@@ -195,7 +211,7 @@ class SimulatedCluster:
 
         Whether `command` is done is told by `started` of the fork. Raises ValueError for a moment that has not come yet.
         """
-        if not 0 <= at_us <= self.now_us():
+        if not self._began_us <= at_us <= self.now_us():
             raise ValueError(f"{at_us / 1e6:.3f} s is no moment of this run, which is at {self.now_us() / 1e6:.3f} s")
         self._forks += 1
         scheduled = [
@@ -210,9 +226,10 @@ class SimulatedCluster:
             speed=self.speed,
             scheduled=scheduled if command is None else [*scheduled, ScheduledCommand(at_us, command)],
             catch_up_us=at_us,
+            begin=self._begin,
             clock_us=self._clock_us,
         )
-        fork.writable = self.writable
+        fork.writable, fork.source = self.writable, self.source
         return fork
 
     # The scenario's turn
@@ -361,8 +378,9 @@ class _TimeControlledStage(SimulatedDriver):
         run: str,
         on_answer: Callable[[int, Answer], None],
         let_pass: Callable[[int], None],
+        begin: ClusterSnapshot | None,
     ) -> None:
-        super().__init__(scenario, seed, run_state, run, on_answer=on_answer)
+        super().__init__(scenario, seed, run_state, run, on_answer=on_answer, begin=begin)
         self._let_pass = let_pass
 
     def advance(self, by_us: int) -> None:

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import RefusalCause
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.check import Condition, check, refuse_outside_simulation, with_addresses
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
@@ -43,6 +44,7 @@ from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts, checked_join_lists, checked_labels
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
+from quarterdeck.backend.live.cluster.told_states import told_states
 from quarterdeck.backend.live.member.host import Host
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS, Timeouts
@@ -148,6 +150,7 @@ class LiveCluster(ABC):
         self._background = BackgroundLoop(f"cluster {name}")
         self._commands: asyncio.Queue[tuple[Command, Future[None]]] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
+        self._snapshots: set[asyncio.Task[None]] = set()
         self._stopping: dict[asyncio.Task[None], Future[None]] = {}
         """The stops under way, and who waits for each."""
         self._background.start(self._begin)
@@ -194,6 +197,23 @@ class LiveCluster(ABC):
         done: Future[Answer] = Future()
         self._hand_over(done, self._begin_call, member, operation, watched, done)
         return done
+
+    def snapshot(self) -> Future[ClusterSnapshot]:
+        """What its members know now, paused ones that are processes apart: they are in it as untold."""
+        done: Future[ClusterSnapshot] = Future()
+        self._hand_over(done, lambda: self._snapshots.add(self._background.loop.create_task(self._take_snapshot(done))))
+        return done
+
+    async def _take_snapshot(self, done: Future[ClusterSnapshot]) -> None:
+        configurations, hosts = {label: self._configuration(label) for label in self._labels}, dict(self._hosts)
+        links = tuple(condition for _, condition in sorted(self._network.links.conditions.items()))
+        down = tuple(one for label, one in configurations.items() if label not in hosts)
+        try:
+            at_us, told, untold, in_flight = await told_states(hosts, configurations, self._incarnations, self._clock)
+            utc_us = self._clock.utc_origin_us + at_us
+            done.set_result(ClusterSnapshot(self._name, at_us, utc_us, told, untold, down, links, in_flight))
+        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+            done.set_exception(problem)
 
     def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
         """Let the cluster's thread `act`; if there is none any more, `done` says so."""
@@ -374,7 +394,17 @@ class LiveCluster(ABC):
     async def _start(self, label: str) -> None:
         """Start a new incarnation of `label` at its address. Raises OSError, naming both, when there is no port or no process."""
         self._incarnations[label] += 1
-        configuration = MemberConfiguration(
+        configuration = self._configuration(label)
+        host = self._hosts[label] = self._host(configuration, self._incarnations[label], self._kill_points.get(label))
+        try:
+            await host.start()
+        except OSError as problem:
+            del self._hosts[label]
+            reason = problem.strerror or str(problem)
+            raise OSError(problem.errno, f"{label} cannot start at {configuration.address}: {reason}") from problem
+
+    def _configuration(self, label: str) -> MemberConfiguration:
+        return MemberConfiguration(
             run=self.run,
             label=label,
             address=self.addresses[label],
@@ -385,13 +415,6 @@ class LiveCluster(ABC):
             zone=self._zones.get(label, ""),
             cluster_name=self._cluster_names.get(label, self._name),
         )
-        host = self._hosts[label] = self._host(configuration, self._incarnations[label], self._kill_points.get(label))
-        try:
-            await host.start()
-        except OSError as problem:
-            del self._hosts[label]
-            reason = problem.strerror or str(problem)
-            raise OSError(problem.errno, f"{label} cannot start at {configuration.address}: {reason}") from problem
 
     def _change_links(self, command: LinkCommand) -> None:
         conditions = self._network.links.apply(command)

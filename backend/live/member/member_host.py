@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
+from quarterdeck.backend.core.cluster_snapshot import InFlight, MemberState
 from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, carry_out
@@ -16,6 +17,7 @@ from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
@@ -114,6 +116,16 @@ class MemberHost:
             self.step(Call(number, operation, watched))
         except CommandRefused as refusal:
             self.answer(number, Answer(problem=str(refusal), untouched=True))
+
+    async def told_state(self) -> MemberState:
+        """All that the member knows, also while it is paused: then what waits in its sockets is not in it."""
+        now_us, now_seconds = self._clock.now_us(), self._loop.time()
+        waiting = tuple(
+            InFlight(self.machine.address, address, message, now_us + round(seconds * SECOND_US))
+            for address, peer in self._transport.peers.items()
+            for seconds, message in peer.waiting(now_seconds)
+        )
+        return MemberState(self.machine.snapshot(), now_us, waiting)
 
     async def wait_ended(self) -> bool:
         """Return when this incarnation has ended: whether it ended by its own decision."""

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RefusalCause
+from quarterdeck.backend.core.cluster_snapshot import MemberState
 from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
@@ -55,7 +56,13 @@ class SetLinks(Struct, frozen=True, tag=True):
     conditions: tuple[LinkChanged, ...]
 
 
-PipeRequest = StartIncarnation | ExecuteCommand | BeginCall | SetLinks
+class TellState(Struct, frozen=True, tag=True):
+    """Tell all that the member knows, with `StateTold` of the same number."""
+
+    number: int
+
+
+PipeRequest = StartIncarnation | ExecuteCommand | BeginCall | SetLinks | TellState
 
 
 class IncarnationStarted(Struct, frozen=True, tag=True):
@@ -93,11 +100,20 @@ class CallAnswered(Struct, frozen=True, tag=True):
     answer: Answer
 
 
+class StateTold(Struct, frozen=True, tag=True):
+    """All that the member knows."""
+
+    number: int
+    told: MemberState
+
+
 class IncarnationEnded(Struct, frozen=True, tag=True):
     """The incarnation ended by its own decision. A process that ends without this line was killed or has crashed."""
 
 
-PipeReport = IncarnationStarted | EventRecorded | PeerRejection | CommandDone | CallAnswered | IncarnationEnded
+PipeReport = (
+    IncarnationStarted | EventRecorded | PeerRejection | CommandDone | CallAnswered | StateTold | IncarnationEnded
+)
 
 PIPE_REQUEST: msgspec.json.Decoder[PipeRequest] = msgspec.json.Decoder(PipeRequest)
 PIPE_REPORT: msgspec.json.Decoder[PipeReport] = msgspec.json.Decoder(PipeReport)

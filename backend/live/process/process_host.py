@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from quarterdeck.backend.core.cluster_snapshot import MemberState
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, ListInstalled
@@ -33,6 +34,8 @@ from quarterdeck.backend.live.process.pipe_messages import (
     PipeRequest,
     SetLinks,
     StartIncarnation,
+    StateTold,
+    TellState,
     line_of,
 )
 
@@ -44,6 +47,9 @@ MEMBER_MODULE = "quarterdeck.backend.service.process.local_member"
 
 ANSWER_TIMEOUT_SECONDS = 10.0
 """How long a process may take to begin, or to carry out a command, before it is given up."""
+
+STATE_TIMEOUT_SECONDS = 2.0
+"""How long it may take to tell what it knows."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -62,6 +68,7 @@ class ProcessHost:
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[None]] = {}
+        self._told: dict[int, asyncio.Future[MemberState]] = {}
         self._calls: dict[int, AnswerCallback] = {}
         """Who waits for the answer to which call."""
         self._following: asyncio.Task[None] | None = None
@@ -116,6 +123,24 @@ class ProcessHost:
         number = next(self._numbers)
         self._calls[number] = on_answer
         self._order(BeginCall(number, operation, watched))
+
+    async def told_state(self) -> MemberState:
+        """All that the member knows. Raises `CommandRefused` when it is frozen or gone, TimeoutError when it does not answer."""
+        if self.paused:
+            raise CommandRefused("it is paused")
+        if self._following is None or self._following.done():
+            raise CommandRefused("it has ended")
+        number = next(self._numbers)
+        told = self._told[number] = asyncio.get_running_loop().create_future()
+        self._order(TellState(number))
+        try:
+            async with asyncio.timeout(STATE_TIMEOUT_SECONDS):
+                answer: MemberState = await told
+                return answer
+        except TimeoutError as silent:
+            raise TimeoutError(f"it did not answer within {STATE_TIMEOUT_SECONDS:g} s") from silent
+        finally:
+            self._told.pop(number, None)
 
     async def wait_ended(self) -> bool:
         """Return when the process has ended: whether its member has so decided."""
@@ -186,6 +211,9 @@ class ProcessHost:
             case CommandDone(number, refusal):
                 if answer := self._answers.pop(number, None):
                     self._settle(answer, CommandRefused(refusal) if refusal else None)
+            case StateTold(number, told):
+                if waiting := self._told.pop(number, None):
+                    waiting.set_result(told)
             case CallAnswered(number, outcome):
                 self._calls.pop(number)(outcome)
             case IncarnationStarted(reason, number):
@@ -199,6 +227,8 @@ class ProcessHost:
         self._settle(self._began, OSError(f"its process ended at once: {why}"))
         for answer in self._answers.values():
             self._settle(answer, CommandRefused(f"{self.label} has ended"))
+        for waiting in self._told.values():
+            waiting.set_exception(CommandRefused("it has ended"))
         calls, self._calls = self._calls, {}
         for on_answer in calls.values():
             on_answer(Answer(problem=f"{self.label} has ended"))

@@ -83,7 +83,7 @@ class MemberTransport:
         self._tls = Tls(security.tls) if security.tls is not None else None
         self._listener = Listener(self, http, self._tls, limits)
         self.known = self._listener.known
-        self._peers: dict[Address, Peer] = {}
+        self.peers: dict[Address, Peer] = {}
         self._connections: set[Connection] = set()
         self._closed = False
         self._last_message: Message | None = None
@@ -103,7 +103,7 @@ class MemberTransport:
         """Send `message`, dialling first if need be. Raises `FrameTooLarge`; nothing else is known of its fate."""
         if self._closed:
             return
-        peer = self._peers.get(address) or self._peer(address)
+        peer = self.peers.get(address) or self._peer(address)
         queued_frame = self._queued_frame(peer, message)
         condition = None if self._network.plain else self._network.condition(self.address, address)
         for _ in range(1 if condition is None else self._network.copies(condition, message)):
@@ -129,7 +129,7 @@ class MemberTransport:
 
     def link_changed(self, condition: LinkChanged, target: Address) -> None:
         """The link to `target` is now in `condition`: break what a reset breaks, release what a delay held."""
-        if (peer := self._peers.get(target)) is None:
+        if (peer := self.peers.get(target)) is None:
             return
         if condition.blocked == "reset" and peer.connection is not None:
             peer.connection.reset(RESET)
@@ -154,7 +154,7 @@ class MemberTransport:
 
         So everybody gets to know the uuid that holds now. Nobody is reported as unreachable for it.
         """
-        for peer in self._peers.values():
+        for peer in self.peers.values():
             if peer.connection is not None:
                 peer.connection.close()
                 peer.connection = None
@@ -182,7 +182,7 @@ class MemberTransport:
     def connected(self) -> frozenset[Address]:
         """The addresses with an agreed connection."""
         return frozenset(
-            peer.address for peer in self._peers.values() if peer.connection and not peer.connection.closed
+            peer.address for peer in self.peers.values() if peer.connection and not peer.connection.closed
         )
 
     @property
@@ -190,7 +190,7 @@ class MemberTransport:
         """What waits, and who is connected that is no member."""
         backlogs = [one.bulk_backlog for one in self._connections]
         return WireQueues(
-            sum(len(peer.queue) for peer in self._peers.values()),
+            sum(len(peer.queue) for peer in self.peers.values()),
             sum(frames for frames, _ in backlogs),
             sum(size for _, size in backlogs),
             self._listener.slots.taken,
@@ -257,7 +257,7 @@ class MemberTransport:
         self._connections.discard(connection)
         if connection.peer is None:
             return
-        peer = self._peers.get(connection.peer)
+        peer = self.peers.get(connection.peer)
         if peer is not None and peer.connection is connection:
             peer.connection = None
             self._forget_idle(peer)
@@ -267,14 +267,14 @@ class MemberTransport:
     # Sending
 
     def _peer(self, address: Address) -> Peer:
-        if (peer := self._peers.get(address)) is None:
-            peer = self._peers[address] = Peer(address)
+        if (peer := self.peers.get(address)) is None:
+            peer = self.peers[address] = Peer(address)
         return peer
 
     def _forget_idle(self, peer: Peer) -> None:
         """Let go of an address with which there is nothing under way, so that those of long ago do not pile up."""
         if peer.idle:
-            del self._peers[peer.address]
+            del self.peers[peer.address]
 
     def _hello(self) -> Hello:
         return Hello(PROTOCOL_VERSION, self._cluster, self.address, self._uuid())
@@ -285,7 +285,7 @@ class MemberTransport:
             reason = certificate_mismatch(connection.certificate, host_of(hello.address))
             if reason is not None:
                 return HandshakeRejection(reason)
-        peer = self._peers.get(hello.address)
+        peer = self.peers.get(hello.address)
         if peer is not None and peer.dial is not None and self._precedes(hello.address):
             return HandshakeRejection("our own dial is under way", crossed=True)
         return None
@@ -436,7 +436,7 @@ class MemberTransport:
 
     def _shut(self, end: Callable[[Connection], None]) -> None:
         self._closed = True
-        for peer in self._peers.values():
+        for peer in self.peers.values():
             self._forget_attempt(peer)
             if peer.timer is not None:
                 peer.timer.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
@@ -11,8 +12,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.messages import DataMessage
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.partitions.messages import PartitionMessage
-from quarterdeck.backend.live.transport.connection import Connection
-from quarterdeck.backend.live.transport.frames import frame_of
+from quarterdeck.backend.live.transport.connection import MESSAGE, Connection
+from quarterdeck.backend.live.transport.frames import PREFIX_BYTES, frame_of
 
 QUEUE_MESSAGES = 256
 """How many messages to one address wait for its dial; the oldest give way."""
@@ -56,6 +57,11 @@ class WireQueues(NamedTuple):
     http_connections: int
 
 
+def message_of(frame: bytes) -> Message:
+    """The message that a frame of our own holds."""
+    return MESSAGE.decode(memoryview(frame)[PREFIX_BYTES:])
+
+
 @dataclass(eq=False)
 class Peer:
     """All there is to know of one other address."""
@@ -75,6 +81,13 @@ class Peer:
     message: Message | None = None
     """The last message sent, and its frame."""
     queued_frame: QueuedFrame = NO_FRAME
+
+    def waiting(self, now_seconds: float) -> Iterator[tuple[float, Message]]:
+        """The messages that wait to be sent to it, each with how many seconds from now."""
+        for frame in self.queue:
+            yield 0.0, message_of(frame.frame)
+        for due_seconds, frame in self.delayed:
+            yield max(0.0, due_seconds - now_seconds), message_of(frame.frame)
 
     @property
     def idle(self) -> bool:

@@ -131,6 +131,17 @@ class Tape:
         places = [bisect_left(self._times, edge_us) for edge_us in edges_us]
         return [after - before for before, after in pairwise(places)]
 
+    def copy_to(self, at_us: int) -> Tape:
+        """A tape of its own that remembers the same up to a moment, that moment included."""
+        twin = Tape(self._capacity, spacing=self._spacing, hold_us=self._hold_us)
+        end = bisect_right(self._times, at_us)
+        twin._records, twin._times = self._records[:end], self._times[:end]
+        twin.forgotten, twin._base_us, twin._in_order = self.forgotten, self._base_us, self._in_order
+        twin._checkpoints = [one for one in self._checkpoints if one.position <= self.forgotten + end]
+        twin._shown = twin._checkpoints[-1]
+        twin.bookmarks = tuple(mark for mark in self.bookmarks if mark.at_us <= at_us)
+        return twin
+
     # Moments
 
     def picture_at(self, at_us: int) -> Picture:

@@ -33,6 +33,8 @@ from quarterdeck.backend.live.process.pipe_messages import (
     PipeReport,
     SetLinks,
     StartIncarnation,
+    StateTold,
+    TellState,
     line_of,
 )
 from quarterdeck.backend.live.transport.network import Network
@@ -97,7 +99,7 @@ class LocalMember:
             self._send_report(IncarnationEnded())
         await self.service.close(CLOSE_TIMEOUT_SECONDS)
 
-    async def execute(self, order: ExecuteCommand | BeginCall | SetLinks) -> None:
+    async def execute(self, order: ExecuteCommand | BeginCall | SetLinks | TellState) -> None:
         """Carry out a request; its outcome is reported."""
         host = self.service.host
         match order:
@@ -105,6 +107,8 @@ class LocalMember:
                 for condition in conditions:
                     self.service.network.take(condition)
                 host.links_changed(conditions)
+            case TellState(number):
+                self._send_report(StateTold(number, await host.told_state()))
             case BeginCall(number, operation, watched):
                 host.call(operation, watched, partial(self._answered, number))
             case ExecuteCommand(number, command):

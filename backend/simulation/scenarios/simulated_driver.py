@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, StartMember
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.properties import SECOND_US
@@ -13,6 +14,7 @@ from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, co
 from quarterdeck.backend.simulation.scenarios.outcome import Outcome
 from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 JOIN_TIMEOUT_US = 3 * SECOND_US
@@ -24,7 +26,8 @@ JOIN_POLL_US = 10_000
 class SimulatedDriver:
     """Takes the steps of a scenario in a `World`: time passes as fast as it can be computed.
 
-    With `elide_heartbeats` those that say nothing new are left out: the records are the same, the count of events is not.
+    With `elide_heartbeats` those that say nothing new are left out: the records are the same, the count of events is not. With
+    `begin` the world goes on from that snapshot, whatever the scenario says of members.
     """
 
     def __init__(
@@ -36,8 +39,16 @@ class SimulatedDriver:
         *,
         on_answer: Callable[[int, Answer], None] | None = None,
         elide_heartbeats: bool = False,
+        begin: ClusterSnapshot | None = None,
     ) -> None:
         self._run_state = run_state
+        self._prompt = tuple(label for label in scenario.members if label not in scenario.late)
+        if begin is not None:
+            self._prompt = ()
+            self.world = forked_world(
+                begin, seed=seed, run=run or begin.name, on_record=run_state.observe, on_answer=on_answer
+            )
+            return
         self.world = World(
             scenario.members,
             seed=seed,
@@ -55,7 +66,6 @@ class SimulatedDriver:
             clocks={label: clock.clock() for label, clock in scenario.clocks.items()},
             elide_heartbeats=elide_heartbeats,
         )
-        self._prompt = tuple(label for label in scenario.members if label not in scenario.late)
 
     def start_members(self) -> None:
         for label in self._prompt:

@@ -102,7 +102,7 @@ def test_no_bytes_bring_it_down_or_let_anybody_in(
         if secret is not None:
             assert not member.got and not member.failed
         assert member.transport._listener.slots.taken == 0
-        assert not member.transport._connections and not member.transport._peers
+        assert not member.transport._connections and not member.transport.peers
 
     run(story)
 

@@ -264,7 +264,7 @@ def test_strangers_do_not_pile_up_as_addresses() -> None:
             for port in range(1, 30):
                 hello = frame_of(Hello(PROTOCOL_VERSION, "dev", f"10.0.0.1:{port}", "u"))  # type: ignore[arg-type]
                 assert b"welcome" in await ask(a.address, hello)
-            await until(lambda: not a.transport._peers)
+            await until(lambda: not a.transport.peers)
 
     run(story)
 

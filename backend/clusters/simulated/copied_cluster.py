@@ -1,0 +1,69 @@
+"""A simulated copy of a running cluster: it goes on from what the members told at one moment, to try things in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from quarterdeck.backend.clusters.cluster import Cluster, Source
+from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster, monotonic_us
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+
+ASSUMED = "messages take 0.2 to 1 ms, calls of clients and connections are not in the copy"
+
+
+class CopiedCluster(SimulatedCluster):
+    """The cluster of `snapshot`, in simulated time under `seed`. `past` tells first what had happened before, if it is given."""
+
+    source: Source = "copy"
+
+    def __init__(
+        self,
+        snapshot: ClusterSnapshot,
+        *,
+        seed: int = 1,
+        past: Cluster | None = None,
+        name: str = "",
+        clock_us: Callable[[], int] = monotonic_us,
+    ) -> None:
+        labels = tuple(one.label for one in snapshot.configurations)
+        nothing = Scenario.model_construct(title=f"a copy of {snapshot.name}", members=labels, steps=())
+        super().__init__(nothing, seed, name=name or f"{snapshot.name}-copy", begin=snapshot, clock_us=clock_us)
+        self.snapshot_taken = snapshot
+        self._past = past
+
+    def drain(self) -> list[Record]:
+        """The past first, as far as it is told; time goes on when it is."""
+        if self._past is not None:
+            records = self._past.drain()
+            if records:
+                return [one for one in records if one.at <= self.snapshot_taken.at_us]
+            self._past.close()
+            self._past = None
+        return super().drain()
+
+    def close(self) -> None:
+        if self._past is not None:
+            self._past.close()
+        super().close()
+
+    def notes(self) -> Sequence[str]:
+        """How its time goes, of what it is a copy, and what is assumed."""
+        return [*super().notes()[:1], *copy_notes(self.snapshot_taken)]
+
+
+def copy_notes(snapshot: ClusterSnapshot) -> Sequence[str]:
+    """Of what a copy is one, and what it assumes; one line each."""
+    told = counted(len(snapshot.members), "member")
+    notes = [
+        f"a copy of {one_line(snapshot.name)} as it was at {snapshot.at_us / SECOND_US:.3f} s, of {told} that told all"
+    ]
+    notes += [
+        f"{one_line(one.configuration.label)} told nothing ({one_line(one.why)}): it is silent here until it is killed"
+        for one in snapshot.untold
+    ]
+    notes.append(f"assumed: {ASSUMED}")
+    return notes
