@@ -19,7 +19,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
 from quarterdeck.backend.core.properties import FIXED_AT_START, PropertyValue, Settings
 from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING, FieldPath
-from quarterdeck.backend.service.configuration.product_sections import IGNORED, PRODUCT_SECTIONS
+from quarterdeck.backend.service.configuration.product_sections import IGNORED, PRODUCT_PROPERTIES, PRODUCT_SECTIONS
 from quarterdeck.backend.service.http.responses import Denied
 
 LONGEST_NAME = 100
@@ -170,6 +170,9 @@ def _why_ignored(section: FieldPath, name: object) -> str:
 
 def _take_property(change: RuntimeChange, name: object, value: object, settings: Settings) -> None:
     """Sort one property into `change`. Raises `BadProperty` for a value that it cannot have."""
+    if name in PRODUCT_PROPERTIES:
+        change.ignored.append(ConfigurationEntry("properties", _short(name), IGNORED))
+        return
     assert isinstance(name, str) and isinstance(value, str | int | float | bool)  # as the whole document was checked
     same = settings.with_properties({name: value}) == settings
     if same or name in FIXED_AT_START:

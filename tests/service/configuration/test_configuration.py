@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import typer.main
 
+from quarterdeck.backend.core.properties import PROPERTIES
 from quarterdeck.backend.service.configuration.process_configuration import (
     GROUPS_BY_DEFAULT,
     OPEN_TO_ALL,
     ProcessConfiguration,
     User,
 )
+from quarterdeck.backend.service.configuration.product_sections import PRODUCT_PROPERTIES
 from quarterdeck.backend.service.configuration.sources import (
     BadConfiguration,
     Override,
@@ -232,6 +234,9 @@ hazelcast:
     symmetric-encryption: {enabled: false}
   map:
     default: {backup-count: 1}
+  properties:
+    hazelcast.logging.type: slf4j
+    hazelcast.max.join.seconds: 7
   security: {enabled: true}
   cp-subsystem: {cp-member-count: 0}
 """
@@ -252,9 +257,14 @@ def test_an_operators_own_file_starts_a_member_and_says_what_it_ignores(file: Pa
         f"F:14: network.ssl.factory-class-name: {ignored}; give certificate and key, both PEM files",
         f"F:15: network.symmetric-encryption: {ignored}; nothing is encrypted by it: see network.ssl",
         f"F:16: map: {ignored}",
-        f"F:18: security: {ignored}; nobody is kept out by it: see quarterdeck.security",
-        f"F:19: cp-subsystem: {ignored}",
+        f"F:19: properties.logging.type: {ignored}",
+        f"F:21: security: {ignored}; nobody is kept out by it: see quarterdeck.security",
+        f"F:22: cp-subsystem: {ignored}",
     ]
+
+
+def test_no_property_that_means_something_here_is_ignored() -> None:
+    assert not set(PRODUCT_PROPERTIES) & set(PROPERTIES)
 
 
 def test_another_way_to_find_members_is_a_mistake_when_it_is_on(file: Path) -> None:

@@ -134,6 +134,7 @@ hazelcast:
   map: {default: {backup-count: 2}}
   properties:
     hazelcast.merge.next.run.delay.seconds: 7
+    hazelcast.logging.type: slf4j
     hazelcast.partition.count: 17
     hazelcast.max.join.seconds: 60
 quarterdeck:
@@ -158,6 +159,7 @@ def test_an_update_applies_what_can_change_and_says_why_the_rest_is_ignored() ->
             ("join", "multicast"),
             ("tcp-ip", "enabled"),
             ("hazelcast", "map"),
+            ("properties", "hazelcast.logging.type"),
             ("properties", "hazelcast.partition.count"),
             ("properties", "hazelcast.max.join.seconds"),
             ("quarterdeck", "quarterdeck"),
