@@ -267,7 +267,8 @@ def run(
         chaos.play(seconds, kinds)
         last = crew.settle()
         together = {"members": len(last.members), "list_version": last.list_version, "table_digest": last.table_digest}
-        return {**chaos.judge(), "at_the_end": together}
+        journal_bytes = sum(listing.size_bytes for listing in list_runs(crew.journal))
+        return {**chaos.judge(), "journal_bytes": journal_bytes, "at_the_end": together}
     finally:
         crew.close()
 
