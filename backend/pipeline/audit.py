@@ -143,6 +143,7 @@ def _result(
         incomplete={} if found.kind == "logs" else {run.run: run.lacks for run in verdict.runs if run.lacks},
         observations=tuple(one for story in verdict.stories for one in story.observations),
         migration_rounds=tuple(one for story in verdict.stories for one in story.migrations),
+        merge_verdicts=tuple(one for story in verdict.stories for one in story.verdicts),
     )
 
 

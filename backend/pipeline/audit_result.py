@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
+from quarterdeck.backend.hazelcast.logs.observations.verdicts import VerdictCount
 from quarterdeck.backend.pipeline.rules.finding import Finding
 
 
@@ -45,3 +46,5 @@ class AuditResult(Struct, frozen=True):
     """What is to be known of members' logs although no rule is broken."""
     migration_rounds: tuple[MigrationRound, ...] = ()
     """How many migrations masters planned and completed, as their logs say."""
+    merge_verdicts: tuple[VerdictCount, ...] = ()
+    """What masters said in their logs about merging with each other, and how often."""

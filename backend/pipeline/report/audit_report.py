@@ -34,23 +34,28 @@ ROUNDING = 1e-9
 def report_on(lines: InputLines, result: AuditResult, limits: Limits | None = None) -> Report:
     """The report on `lines`, of which `result` is the audit."""
     limits = limits or Limits()
-    with_findings = list(dict.fromkeys(finding.run for finding in result.findings))
-    return build_report(collect(lines.events(), with_findings, limits), result, lines.source, limits)
+    first = dict.fromkeys([one.run for one in result.findings] + [one.run for one in result.observations])
+    rows = collect(lines.events(), list(first), limits, is_measured=lines.source.kind == "journal")
+    return build_report(rows, result, lines.source, limits)
 
 
-def collect(events: DataFrame, with_findings: Sequence[str], limits: Limits) -> Rows:
-    """The rows for a report on `events` (columns of a record, each event once). `with_findings`: runs that come first,
-    in their order.
+def collect(events: DataFrame, first: Sequence[str], limits: Limits, *, is_measured: bool = True) -> Rows:
+    """The rows for a report on `events` (columns of a record, each event once), with metrics if it `is_measured`.
+
+    `first`: runs that come first, in their order.
 
     What Spark hands over is bounded by `limits` alone.
     """
-    runs = _index(events, with_findings[: limits.index], limits)
+    runs = _index(events, first[: limits.index], limits)
     shown = {run.run: run for run in runs[: limits.sections]}
     if not shown:
         return Rows(runs)
     # Without its plan, which is long: everything below is planned on top of it.
     kept = events.where(F.col("run").isin(list(shown))).select(*RECORD.names).localCheckpoint()
-    parts = _parts(TableSource(kept), shown, limits)
+    table_source = TableSource(kept)
+    parts = _parts(table_source, shown, limits)
+    if is_measured:
+        parts |= _measured(table_source, limits)
     return Rows(runs, **{name: _handed_over(name, part) for name, part in parts.items()})
 
 
@@ -93,11 +98,10 @@ def _parts(table_source: TableSource, runs: Mapping[str, RunRow], limits: Limits
     shown = lives.select("run", "uuid")
     migrations = table("migrations").withColumn("type", F.coalesce("type", F.lit("unknown")))
     splits = table_source.memoized("splits", lambda: METRICS["splits"].make(table_source))
-    measured = summary(table_source, "run").withColumnRenamed("by", "run")
     return {
         "lives": lives.select("run", "of", "member", "lanes", _life()),
         "views": _thinned(table("views").join(shown, ["run", "uuid"], "left_semi"), limits),
-        "suspicions": _pairs(_with_durations(table("suspicions"), table("lives"), ends), limits),
+        "suspicions": _pairs(_with_durations(table("suspicions"), table("lives"), table("views"), ends), limits),
         "migrations": _first(migrations, _slowest_first(), limits.migrations, _migration(starts)),
         "outcomes": _counted(migrations, "type", "outcome"),
         "claims": _first(table("claims"), ["started_at", "uuid", "claim"], limits.rows, _claim(starts)),
@@ -107,6 +111,12 @@ def _parts(table_source: TableSource, runs: Mapping[str, RunRow], limits: Limits
         ),
         "kinds": _counted(events.select("run", F.col("event.kind").alias("kind")), "kind"),
         "splits": _first(splits, ["from_at"], limits.rows, _split()),
+    }
+
+
+def _measured(table_source: TableSource, limits: Limits) -> dict[str, DataFrame]:
+    measured = summary(table_source, "run").withColumnRenamed("by", "run")
+    return {
         "metrics": _first(measured, ["metric", "kind"], limits.metrics, _as_they_are(Metric, bins=F.array())),
         "bins": _bins(samples(table_source)),
     }
@@ -201,18 +211,31 @@ def _thinned(views: DataFrame, limits: Limits) -> DataFrame:
     return spans.select("run", "of", "member", part)
 
 
-def _with_durations(suspicions: DataFrame, lives: DataFrame, ends: Column) -> DataFrame:
-    """What was never cleared lasted until the suspecting incarnation or the journal ended."""
+def _with_durations(suspicions: DataFrame, lives: DataFrame, views: DataFrame, ends: Column) -> DataFrame:
+    """What was never cleared lasted until the suspect was off the list, or the suspecting incarnation or the journal ended."""
     ended = lives.select("run", "uuid", "ended_at")
-    until = F.coalesce("cleared_at", "ended_at", ends)
-    return suspicions.join(ended, ["run", "uuid"], "left").withColumn(
-        "suspected_us", F.greatest(until - F.col("raised_at"), F.lit(0))
+    suspect = F.struct(F.col("suspect").alias("address"), F.col("suspect_uuid").alias("uuid"))
+    listed = F.transform("members", lambda one: F.struct(one["address"].alias("address"), one["uuid"].alias("uuid")))
+    lists = views.select("run", "uuid", F.col("at").alias("listed_at"), listed.alias("listed"))
+    off_list = (F.col("listed_at") >= F.col("raised_at")) & ~F.array_contains("listed", suspect)
+    removed = (
+        suspicions.join(lists, ["run", "uuid"])
+        .where(off_list)
+        .groupBy("run", "uuid", "raised_seq")
+        .agg(F.min("listed_at").alias("removed_at"))
+    )
+    until = F.coalesce(F.least("cleared_at", "removed_at"), "ended_at", ends)
+    return (
+        suspicions.join(ended, ["run", "uuid"], "left")
+        .join(removed, ["run", "uuid", "raised_seq"], "left")
+        .withColumn("suspected_us", F.greatest(until - F.col("raised_at"), F.lit(0)))
+        .withColumn("is_open", F.col("cleared_at").isNull() & F.col("removed_at").isNull())
     )
 
 
 def _pairs(suspicions: DataFrame, limits: Limits) -> DataFrame:
     pairs = suspicions.groupBy("run", F.col("member").alias("observer"), "suspect").agg(
-        _times(), F.sum("suspected_us").alias("suspected_us"), F.count_if(F.col("cleared_at").isNull()).alias("open")
+        _times(), F.sum("suspected_us").alias("suspected_us"), F.count_if("is_open").alias("open")
     )
     order = [F.col("times").desc(), F.col("observer"), F.col("suspect")]
     return _first(pairs, order, limits.suspicions, _as_they_are(Suspicion))

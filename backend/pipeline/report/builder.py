@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from quarterdeck.backend.hazelcast.logs.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult, QuarantinedLine
 from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.log_sections import LogSections
 from quarterdeck.backend.pipeline.report.model import (
     Cut,
     Event,
@@ -36,17 +38,17 @@ def build_report(rows: Rows, result: AuditResult, source: AuditInput, limits: Li
         for number, row in enumerate(shown, start=1)
     ]
     numbers = {run.run: run.number for run in runs}
-    index = tuple(
-        _index_line(row, by_run.get(row.run, []), numbers.get(row.run), row.run in result.incomplete)
-        for row in rows.runs
-    )
+    index = tuple(_index_line(row, by_run.get(row.run, []), numbers.get(row.run), result, source) for row in rows.runs)
     bad = tuple(
         QuarantinedLine(_short(one.file, limits), _short(one.line, limits), one.reason)
         for one in result.problems[: limits.problems]
     )
     violations = _violations(result.findings)
     return Report(
-        verdict=_verdict(result.findings, bool(result.incomplete)),
+        verdict=_verdict(result.findings, bool(result.incomplete), source),
+        source=source.kind,
+        headline=headline(result.observations),
+        observations=len(result.observations),
         sources=tuple(map(str, source.paths)),
         counts=dict(result.counts),
         violations=violations,
@@ -73,11 +75,12 @@ def _run(
 ) -> Run:
     problems = tuple(_problem(one, limits) for one in findings[: limits.findings])
     parts = RunSections(row, rows, limits)
+    told = LogSections(row.run, result, limits)
     directory = source.run_directories.get(row.run)
     return Run(
         number=number,
         run=row.run,
-        verdict=_verdict(findings, row.run in result.incomplete),
+        verdict=_verdict(findings, row.run in result.incomplete, source),
         start_us=row.start_us,
         end_us=row.end_us,
         events=row.events,
@@ -104,6 +107,14 @@ def _run(
         merges_cut=parts.cut(rows.merges),
         metrics=parts.metrics,
         metrics_cut=parts.cut(rows.metrics),
+        observations=told.observations,
+        observations_cut=told.observations_cut,
+        sizes=parts.sizes[: limits.marks],
+        sizes_cut=Cut(min(len(parts.sizes), limits.marks), len(parts.sizes)),
+        verdicts=told.verdicts,
+        verdicts_cut=told.verdicts_cut,
+        rounds=told.rounds,
+        rounds_cut=told.rounds_cut,
         kinds=parts.kinds,
     )
 
@@ -129,17 +140,20 @@ def _problem(finding: Finding, limits: Limits) -> Problem:
     )
 
 
-def _index_line(row: RunRow, findings: Sequence[Finding], section: int | None, incomplete: bool) -> IndexLine:
+def _index_line(
+    row: RunRow, findings: Sequence[Finding], section: int | None, result: AuditResult, source: AuditInput
+) -> IndexLine:
     violations = _violations(findings)
     return IndexLine(
         row.run,
-        _verdict(findings, incomplete),
+        _verdict(findings, row.run in result.incomplete, source),
         section,
         row.members,
         row.events,
         row.end_us - row.start_us,
         violations,
         len(findings) - violations,
+        sum(one.run == row.run for one in result.observations),
     )
 
 
@@ -150,8 +164,10 @@ def _rules(findings: Iterable[Finding]) -> tuple[RuleCount, ...]:
     )
 
 
-def _verdict(findings: Sequence[Finding], incomplete: bool) -> Verdict:
-    """Of what is not there nobody can say that it is sound."""
+def _verdict(findings: Sequence[Finding], incomplete: bool, source: AuditInput) -> Verdict:
+    """Of what is not there, as of much in members' logs, nobody can say that it is sound."""
+    if not findings and source.kind == "logs":
+        return "uncontradicted"
     if not findings:
         return "doubtful" if incomplete else "sound"
     return "violated" if _violations(findings) else "doubtful"

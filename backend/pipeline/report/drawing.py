@@ -267,6 +267,29 @@ def _fit(text: str, letters: int) -> str:
     return text if len(text) <= letters else text[: letters - 1] + "…"
 
 
+def sizes(run: Run) -> Drawing:
+    """How many members the list of each lineage had, from version to version."""
+    scale = Scale(run.start_us, run.end_us, LEFT, RIGHT)
+    shades = colours(run)
+    letters = list(dict.fromkeys(step.lineage for step in run.sizes))
+    boxes = []
+    for row, letter in enumerate(letters):
+        steps = [step for step in run.sizes if step.lineage == letter]
+        last_us = max(
+            (view.end_us for lane in run.lanes for view in lane.views if view.lineage == letter), default=run.end_us
+        )
+        ends = [step.at_us for step in steps[1:]] + [max(last_us, steps[-1].at_us)]
+        for step, end_us in zip(steps, ends, strict=True):
+            title = f"{clock(step.at_us)}: version {step.version} of {letter} has {step.size} members"
+            look = f"view l{shades.get(letter, 0)}"
+            label = str(step.size) if scale.x(end_us) - scale.x(step.at_us) > 3 * LETTER_WIDTH else ""
+            boxes.append(_box(scale, step.at_us, end_us, TOP + LANE * row, BAR, look, title, label))
+    names = tuple(_name(letter, TOP + LANE * row + 15) for row, letter in enumerate(letters))
+    height = TOP + LANE * len(letters) + 6
+    what = f"From {min(step.size for step in run.sizes)} to {max(step.size for step in run.sizes)} members"
+    return Drawing(WIDTH, height, "Size of the cluster", what, _ticks(scale), (), tuple(boxes), (), names)
+
+
 @dataclass(frozen=True)
 class Cell:
     """A cell of the matrix of suspicions."""

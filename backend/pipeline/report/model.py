@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from quarterdeck.backend.pipeline.audit_input import Kind
 from quarterdeck.backend.pipeline.audit_result import NotJudged, QuarantinedLine
 
 FORMAT = 1
 """Of the JSON; grows when a field goes away or changes its meaning."""
 
-Verdict = Literal["violated", "doubtful", "sound"]
-"""`doubtful`: warnings only, so something is missing in the journal."""
+Verdict = Literal["violated", "doubtful", "uncontradicted", "sound"]
+"""`doubtful`: warnings only, so something is missing in the journal; `uncontradicted`: nothing in members' logs breaks a rule,
+and most rules cannot be judged from logs."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class Suspicion:
-    """How often, and how long in all, `observer` suspected `suspect`. `open`: of these, not cleared by the end."""
+    """How often, and how long in all, `observer` suspected `suspect`.
+
+    `open`: of these, neither cleared nor ended by taking the suspect off the list.
+    """
 
     observer: str
     suspect: str
@@ -265,6 +270,59 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Observed:
+    """What is to be known of members' logs although no rule is broken."""
+
+    kind: str
+    start_us: int
+    end_us: int
+    is_open: bool
+    members: tuple[str, ...]
+    headline: str
+    detail: str
+    cause: str
+    remedy: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SizeStep:
+    """How many members a master's list had from a moment on."""
+
+    at_us: int
+    lineage: str
+    version: int
+    size: int
+
+
+@dataclass(frozen=True)
+class MergeVerdict:
+    """What a member said in its log about merging with the cluster of a remote master."""
+
+    member: str
+    remote: str
+    decision: str
+    rule: str
+    times: int
+    first_us: int
+    last_us: int
+    why: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Round:
+    """Migrations that a master planned at one time, as its log says."""
+
+    master: str
+    start_us: int
+    end_us: int | None
+    planned: int
+    completed: int | None
+    place: str
+
+
+@dataclass(frozen=True)
 class KindCount:
     """How often a kind of event happened."""
 
@@ -307,6 +365,14 @@ class Run:
     merges_cut: Cut
     metrics: tuple[Metric, ...]
     metrics_cut: Cut
+    observations: tuple[Observed, ...]
+    observations_cut: Cut
+    sizes: tuple[SizeStep, ...]
+    sizes_cut: Cut
+    verdicts: tuple[MergeVerdict, ...]
+    verdicts_cut: Cut
+    rounds: tuple[Round, ...]
+    rounds_cut: Cut
     kinds: tuple[KindCount, ...]
 
 
@@ -322,6 +388,7 @@ class IndexLine:
     span_us: int
     violations: int
     warnings: int
+    observations: int = 0
 
 
 @dataclass(frozen=True)
@@ -329,6 +396,10 @@ class Report:
     """The whole of it."""
 
     verdict: Verdict
+    source: Kind
+    headline: str
+    """The observations in a few words."""
+    observations: int
     sources: tuple[str, ...]
     """The journals, as they were named."""
     counts: dict[str, int]

@@ -21,6 +21,7 @@ from quarterdeck.backend.pipeline.report.model import (
     Metric,
     Migration,
     Outcome,
+    SizeStep,
     Split,
     Suspicion,
     View,
@@ -108,6 +109,15 @@ class RunSections:
                 master=self._label(view.master),
                 members=self._names(view.members),
             )
+
+    @cached_property
+    def sizes(self) -> tuple[SizeStep, ...]:
+        """How many members each list had, from when it was first installed."""
+        first: dict[tuple[str, int], SizeStep] = {}
+        for row in self._views:
+            view, letter = row.part, self._letters[row.part.lineage]
+            first.setdefault((letter, view.version), SizeStep(view.start_us, letter, view.version, view.size))
+        return tuple(first.values())
 
     @property
     def splits(self) -> tuple[Split, ...]:

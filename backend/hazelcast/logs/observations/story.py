@@ -15,6 +15,7 @@ from quarterdeck.backend.hazelcast.logs.observations.partitions import Migration
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
 from quarterdeck.backend.hazelcast.logs.observations.separation import Separation
 from quarterdeck.backend.hazelcast.logs.observations.suspicion import LastingSuspicion, MutualSuspicion
+from quarterdeck.backend.hazelcast.logs.observations.verdicts import VerdictCount, VerdictCounts
 from quarterdeck.backend.hazelcast.logs.observations.zones import zone_observation
 from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
 
@@ -35,6 +36,7 @@ class LogStory(Struct, frozen=True):
     run: str
     observations: tuple[Observation, ...] = ()
     migrations: tuple[MigrationRound, ...] = ()
+    verdicts: tuple[VerdictCount, ...] = ()
 
 
 class StoryTeller:
@@ -43,6 +45,7 @@ class StoryTeller:
     def __init__(self, run: str) -> None:
         self._run = run
         self._rounds = MigrationRounds(run)
+        self._verdicts = VerdictCounts(run)
         kinds = (Readmissions, Separation, LastingSuspicion, MutualSuspicion, ClockJumps, ClaimsNotAccepted, Restarts)
         self._observers: list[Observer] = [*(kind(run) for kind in kinds), PartitionsLost(run), self._rounds]
         self._last_us = 0
@@ -50,6 +53,7 @@ class StoryTeller:
     def take(self, told: ToldMessage) -> None:
         """One more message."""
         self._last_us = max(self._last_us, told.at)
+        self._verdicts.take(told)
         for observer in self._observers:
             observer.take(told)
 
@@ -62,7 +66,7 @@ class StoryTeller:
         found = [*clocks, *(one for observer in self._observers for one in observer.end(end_us))]
         found.sort(key=lambda one: (one.start_us, one.kind, one.members))
         told = tuple(one for one in found if not any(_explains(other, one) for other in found))
-        return LogStory(self._run, told, tuple(self._rounds.rounds))
+        return LogStory(self._run, told, tuple(self._rounds.rounds), tuple(self._verdicts.counts.values()))
 
 
 def stories_of(told: Iterable[ToldMessage], whole: LogSet) -> Iterator[LogStory]:
