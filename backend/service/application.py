@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from quarterdeck.backend.service.console_api.routes import console_paths, console_routes
@@ -63,10 +64,13 @@ def application(face: Face, limits: Limits | None = None) -> ASGIApp:
 
 def _for_browsers(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
     """Tells browsers that pages of these origins may use `app`. Others are refused by `backend.service.http.access`."""
-    if not origins:
-        return app
-    headers = ["Authorization", "Content-Type"]
-    return CORSMiddleware(app, origins, ["*"], headers, allow_credentials=True)
+    told = CORSMiddleware(app, origins, ["*"], ["Authorization", "Content-Type"], allow_credentials=True)
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        known = scope["type"] == "http" and Headers(scope=scope).get("origin") in origins
+        await (told if known else app)(scope, receive, send)
+
+    return serve if origins else app
 
 
 def _no_such_path(path: str) -> Denied:
