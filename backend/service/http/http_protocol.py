@@ -77,14 +77,11 @@ class BoundedProtocol(H11Protocol):
         """Refuse what is no HTTP, in the form that all refusals have. Whoever has an answer already is hung up on."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = failure_body("this is no HTTP request", "send HTTP/1.1 with one Host header")
-            headers = [
-                *self.server_state.default_headers,
-                (b"content-type", JSON_TYPE.encode()),
-                (b"content-length", str(len(body)).encode()),
-                (b"connection", b"close"),
-            ]
-            for part in (h11.Response(status_code=400, headers=headers, reason=b"Bad Request"), h11.Data(data=body)):
-                self.transport.write(self.conn.send(part) or b"")
+            lines = [b"HTTP/1.1 400 Bad Request", b"content-type: " + JSON_TYPE.encode(), b"connection: close"]
+            lines += [name + b": " + value for name, value in self.server_state.default_headers]
+            lines += [b"content-length: %d" % len(body), b"", b""]
+            for_head = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] == "HEAD"
+            self.transport.write(b"\r\n".join(lines) + (b"" if for_head else body))
         self._hang_up()
 
     def _hang_up(self) -> None:
