@@ -10,14 +10,14 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
-from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
+from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, are_addresses, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
 from quarterdeck.backend.pipeline.judging.group_judge import CONTRADICTS, MAX_QUARANTINED, judge_group
 from quarterdeck.backend.pipeline.judging.log_judge import judge_log_records
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from quarterdeck.backend.pipeline.audit_lines import InputLines
+    from quarterdeck.backend.pipeline.engine_input import EngineInput
 
 MAX_FINDINGS = 100_000
 IN_PROCESS_BYTES = 128 << 20
@@ -52,7 +53,7 @@ class OutputRefused(ValueError):
 
 
 def audit(
-    paths: Sequence[Path],
+    paths: Sequence[Path | str],
     out_dir: Path | None = None,
     *,
     rules: Collection[str] = (),
@@ -64,7 +65,7 @@ def audit(
     then: Then | None = None,
 ) -> AuditResult:
     """Check what is at `paths`: journals (roots, directories of runs, single files), a store of tables that were made of them, or
-    logs; events that stand twice count once.
+    logs; or journals at addresses such as `s3a://…`, which Spark reads. Events that stand twice count once.
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what logs
     do not tell. With `out_dir` the tables `views`, `suspicions` and `findings` are written there as Parquet, partitioned by
@@ -77,13 +78,21 @@ def audit(
         _check_output(out_dir)
     wanted = wanted_rules(rules)
     with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging, ExitStack() as stack:
-        found = resolve_input(paths, Path(staging), source)
-        judged, unjudged = _judged(wanted, found)
-        question = Question(tuple(sorted(judged)), bound_us)
         wants_tables = out_dir is not None or then is not None
         spark = None
-        if wants_tables or master or remote or found.size_bytes > IN_PROCESS_BYTES:
-            spark = stack.enter_context(_session(found, master, remote, wants_tables=wants_tables))
+        found: AuditInput | EngineInput
+        if are_addresses(paths):
+            spark = stack.enter_context(_session(master, remote, wants_tables=wants_tables))
+            from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
+
+            found = resolve_engine_input(spark, list(map(str, paths)))
+        else:
+            found = resolve_input(list(map(Path, paths)), Path(staging), source)
+        judged, unjudged = _judged(wanted, found)
+        question = Question(tuple(sorted(judged)), bound_us)
+        if spark is None and (wants_tables or master or remote or found.size_bytes > IN_PROCESS_BYTES):
+            is_much = wants_tables and found.size_bytes > IN_PROCESS_BYTES
+            spark = stack.enter_context(_session(master, remote, wants_tables=is_much))
         verdict = _verdict(found, question, spark, log_options)
         findings = by_weight(
             [linked(one, found.replayable_path(one.run)) for run in verdict.runs for one in run.findings]
@@ -101,21 +110,18 @@ def audit(
 
 
 @contextmanager
-def _session(found: AuditInput, master: str, remote: str, *, wants_tables: bool) -> Iterator[SparkSession]:
+def _session(master: str, remote: str, *, wants_tables: bool) -> Iterator[SparkSession]:
+    """`wants_tables`: tables are made of much, which Java sorts; a verdict asks little of Java."""
     with needing_packages():
         from quarterdeck.backend.pipeline import audit_lines
-        from quarterdeck.backend.pipeline.spark import session, tuning
-    is_much = wants_tables and not tuning.is_small(found.size_bytes)
-    with session.spark_session(
-        master,
-        remote=remote,
-        profile="throughput" if is_much else "interactive",
-        conf=audit_lines.THROUGHPUT_CONF if is_much else {},
-    ) as spark:
+        from quarterdeck.backend.pipeline.spark import session
+    conf = audit_lines.THROUGHPUT_CONF if wants_tables else {}
+    profile: Literal["throughput", "interactive"] = "throughput" if wants_tables else "interactive"
+    with session.spark_session(master, remote=remote, profile=profile, conf=conf) as spark:
         yield spark
 
 
-def _judged(rules: frozenset[str], found: AuditInput) -> tuple[frozenset[str], tuple[NotJudged, ...]]:
+def _judged(rules: frozenset[str], found: AuditInput | EngineInput) -> tuple[frozenset[str], tuple[NotJudged, ...]]:
     """Those of `rules` that can be judged of such an input, and what has to be said of the others."""
     if found.kind != "logs":
         return rules, ()
@@ -125,7 +131,7 @@ def _judged(rules: frozenset[str], found: AuditInput) -> tuple[frozenset[str], t
 
 
 def _result(
-    found: AuditInput,
+    found: AuditInput | EngineInput,
     verdict: WholeVerdict,
     findings: Sequence[Finding],
     judged: frozenset[str],
@@ -151,8 +157,13 @@ def _result(
 
 
 def _verdict(
-    found: AuditInput, question: Question, spark: SparkSession | None, log_options: LogOptions | None
+    found: AuditInput | EngineInput, question: Question, spark: SparkSession | None, log_options: LogOptions | None
 ) -> WholeVerdict:
+    if not isinstance(found, AuditInput):
+        from quarterdeck.backend.pipeline.judging.spark_judge import judge_contents_on_spark
+
+        assert spark is not None
+        return judge_whole(found.groups(), lambda some: judge_contents_on_spark(spark, some, question))
     if found.kind == "logs" and spark is None:
         return _of_logs(found, question, log_options)
     if found.kind == "logs" and spark is not None:

@@ -127,6 +127,14 @@ def resolve_input(paths: Sequence[Path], staging: Path, source: Source = "auto")
     return AuditInput(kind, tuple(paths), tuple({file.read: file for file in files}.values()))
 
 
+def are_addresses(paths: Sequence[Path | str]) -> bool:
+    """Whether these are addresses such as `s3a://…`, which only the engine can read. Raises `NoJournal` where some are."""
+    some = [str(path) for path in paths if "://" in str(path)]
+    if some and len(some) < len(paths):
+        raise NoJournal(f"{some[0]}: addresses and paths of this machine cannot be read together")
+    return bool(some)
+
+
 def kind_of(paths: Sequence[Path]) -> Kind:
     """What the first path holds that tells it.
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput
+from quarterdeck.backend.pipeline.engine_input import EngineInput
 from quarterdeck.backend.pipeline.logs.log_tables import read_product_logs
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
@@ -25,7 +26,7 @@ THROUGHPUT_CONF = {"spark.driver.memory": "4g"}
 class InputLines:
     """An input, and its records as a table."""
 
-    source: AuditInput
+    source: AuditInput | EngineInput
     records: DataFrame
 
     def events(self) -> DataFrame:
@@ -34,16 +35,18 @@ class InputLines:
 
 
 @contextmanager
-def reading(spark: SparkSession, source: AuditInput, log_options: LogOptions | None = None) -> Iterator[InputLines]:
+def reading(
+    spark: SparkSession, source: AuditInput | EngineInput, log_options: LogOptions | None = None
+) -> Iterator[InputLines]:
     """The lines of `source`, which Spark keeps and is tuned for as long as the block lasts.
 
     Raises `OSError` for what cannot be read.
     """
     with tuned(spark, source.size_bytes):
-        if source.kind == "store":
+        if isinstance(source, AuditInput) and source.kind == "store":
             yield InputLines(source, read_table(spark, source.paths[0], "events").select(*RECORD.names))
             return
-        if source.kind == "logs":
+        if isinstance(source, AuditInput) and source.kind == "logs":
             logs = read_product_logs(spark, source.read, log_options)
             lines = logs.lines.select(
                 "raw",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 import pyarrow as pa
@@ -11,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group
+from quarterdeck.backend.pipeline.engine_input import contents
+from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group
 from quarterdeck.backend.pipeline.judging.log_judge import judge_log_lines
 from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
@@ -19,6 +22,8 @@ from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 
 BYTES_A_TASK = 16 << 20
 """Half a second of work: a task costs some hundredths of one, and great ones at the end leave cores idle."""
+
+ROWS_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 VERDICTS = StructType([StructField("place", LongType()), StructField("json", StringType())])
 _ARROW = pa.schema([("place", pa.int64()), ("json", pa.string())])
@@ -32,6 +37,25 @@ def judge_on_spark(
     tasks = _tasks(groups)
     judged = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(_judging(tasks, question), VERDICTS)
     for row in judged.collect():
+        yield row.place, msgspec.json.decode(row.json, type=GroupVerdict)
+
+
+def judge_contents_on_spark(
+    spark: SparkSession, groups: Sequence[Group], question: Question
+) -> Iterator[tuple[int, GroupVerdict]]:
+    """What is said of each of `groups`, whose files are addresses that Spark reads. The files of a group come to one task."""
+    placed = [(file.read, place) for place, group in enumerate(groups) for file in group]
+    places = spark.createDataFrame(placed, "path string, place long")
+    count = min(len(groups), 1 + sum(file.size_bytes for group in groups for file in group) // BYTES_A_TASK)
+    read = contents(spark, [path for path, _ in placed]).select("path", "content")
+    together = read.join(F.broadcast(places), "path").repartition(count, "place").sortWithinPartitions("place", "path")
+    few = spark.conf.get(ROWS_A_BATCH, None)
+    spark.conf.set(ROWS_A_BATCH, "1")  # each row is a whole file
+    try:
+        rows = together.mapInArrow(_judging_contents(question), VERDICTS).collect()
+    finally:
+        spark.conf.set(ROWS_A_BATCH, few or "10000")
+    for row in rows:
         yield row.place, msgspec.json.decode(row.json, type=GroupVerdict)
 
 
@@ -65,6 +89,22 @@ def _judging(tasks: Sequence[Sequence[_Placed]], question: Question) -> _MapInAr
             for task in batch.column("id").to_pylist():
                 for place, group in tasks[task]:
                     yield _row(place, judge_group(group, question))
+
+    return judge
+
+
+def _judging_contents(question: Question) -> _MapInArrow:
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        exit_with_task()
+        rows = (
+            row
+            for batch in batches
+            for row in zip(*(batch.column(name).to_pylist() for name in ("place", "path", "content")), strict=True)
+        )
+        for place, of_group in groupby(rows, key=itemgetter(0)):
+            whole = {path: content for _, path, content in of_group}
+            files = [JournalFile(path, path) for path in whole]
+            yield _row(place, judge_group(files, question, lambda file: whole[file.read].splitlines()))  # noqa: B023
 
     return judge
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from quarterdeck.backend.journal.files import NoJournal
-from quarterdeck.backend.pipeline.audit_input import kind_of, resolve_input
+from quarterdeck.backend.pipeline.audit_input import are_addresses, kind_of, resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 from quarterdeck.backend.pipeline.tables import commit
 
@@ -39,24 +39,27 @@ class Measured(Struct, frozen=True):
     quarantined: int
 
 
-def measure(paths: Sequence[Path], by: By, table: str = "", *, master: str = "", remote: str = "") -> Measured:
+def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str = "", remote: str = "") -> Measured:
     """Percentiles of all metrics by `by`, or the rows of one `table` of them.
 
-    `paths` are journals, or one directory of tables. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
-    `SparkUnreachable`.
+    `paths` are journals, also at addresses that Spark reads, or one directory of tables. Raises `NoJournal`, `StoreRefused`,
+    `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
-    is_store = len(paths) == 1 and commit.read_manifest(paths[0]) is not None
-    if not is_store and kind_of(paths) == "logs":
-        raise NoJournal(f"{paths[0]}: holds no journal; {NOT_OF_LOGS}")
+    if are_addresses(paths):
+        return _measure_addresses(list(map(str, paths)), by, table, master, remote)
+    places = list(map(Path, paths))
+    is_store = len(places) == 1 and commit.read_manifest(places[0]) is not None
+    if not is_store and kind_of(places) == "logs":
+        raise NoJournal(f"{places[0]}: holds no journal; {NOT_OF_LOGS}")
     with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
-        found = None if is_store else resolve_input(paths, Path(staging), "journal")
+        found = None if is_store else resolve_input(places, Path(staging), "journal")
         with needing_packages():
             from quarterdeck.backend.pipeline.spark import session, tuning
             from quarterdeck.backend.pipeline.tables.store import text_bytes
-        size_bytes = text_bytes(paths[0]) if found is None else found.size_bytes
+        size_bytes = text_bytes(places[0]) if found is None else found.size_bytes
         with session.spark_session(master, remote=remote) as spark, tuning.tuned(spark, size_bytes):
             if found is None:
-                table_source, quarantined = _of_store(spark, paths[0])
+                table_source, quarantined = _of_store(spark, places[0])
             elif tuning.is_small(size_bytes):
                 table_source, quarantined = _of_few(spark, found.read)
             else:
@@ -71,7 +74,21 @@ def _of_store(spark: SparkSession, store: Path) -> tuple[TableSource, int]:
     return TableSource.of_store(spark, store), read_table(spark, store, "quarantine").count()
 
 
-def _of_few(spark: SparkSession, files: Sequence[Path]) -> tuple[TableSource, int]:
+def _measure_addresses(paths: Sequence[str], by: By, table: str, master: str, remote: str) -> Measured:
+    with needing_packages():
+        from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
+        from quarterdeck.backend.pipeline.spark import session, tuning
+    with session.spark_session(master, remote=remote) as spark, tempfile.TemporaryDirectory() as staging:
+        found = resolve_engine_input(spark, paths)
+        with tuning.tuned(spark, found.size_bytes):
+            if tuning.is_small(found.size_bytes):
+                table_source, quarantined = _of_few(spark, found.read)
+            else:
+                table_source, quarantined = _of_files(spark, found.read, Path(staging) / "events")
+            return _measured(table_source, by, table, quarantined)
+
+
+def _of_few(spark: SparkSession, files: Sequence[Path | str]) -> tuple[TableSource, int]:
     from pyspark.sql import functions as F
 
     from quarterdeck.backend.pipeline.metrics.table_source import TableSource
@@ -83,7 +100,7 @@ def _of_few(spark: SparkSession, files: Sequence[Path]) -> tuple[TableSource, in
     return TableSource(bronze.bronze(ranked).events), unfit.lines
 
 
-def _of_files(spark: SparkSession, files: Sequence[Path], place: Path) -> tuple[TableSource, int]:
+def _of_files(spark: SparkSession, files: Sequence[Path | str], place: Path) -> tuple[TableSource, int]:
     """The events go through Parquet at `place`: so each table is made of the few columns that it needs."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from quarterdeck.backend.hazelcast.logs.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
@@ -24,10 +25,13 @@ from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
 from quarterdeck.backend.pipeline.report.run_sections import RunSections
 from quarterdeck.backend.pipeline.rules.finding import Finding, replay_command
 
+if TYPE_CHECKING:
+    from quarterdeck.backend.pipeline.engine_input import EngineInput
+
 VIOLATION = "violation"
 
 
-def build_report(rows: Rows, result: AuditResult, source: AuditInput, limits: Limits) -> Report:
+def build_report(rows: Rows, result: AuditResult, source: AuditInput | EngineInput, limits: Limits) -> Report:
     """The report on `source`, of which `result` is the audit; its size is bounded by `limits`."""
     by_run: dict[str, list[Finding]] = {}
     for finding in result.findings:
@@ -70,7 +74,7 @@ def _run(
     rows: Rows,
     findings: Sequence[Finding],
     result: AuditResult,
-    source: AuditInput,
+    source: AuditInput | EngineInput,
     limits: Limits,
 ) -> Run:
     problems = tuple(_problem(one, limits) for one in findings[: limits.findings])

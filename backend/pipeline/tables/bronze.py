@@ -16,7 +16,7 @@ NO_RUN = "(none)"
 
 _CORRUPT = "_corrupt"
 _READ_AS = StructType([*RECORD.fields, StructField(_CORRUPT, StringType())])
-_GLOB_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\{}[]*?"})
+GLOB_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\{}[]*?"})
 
 
 class Bronze(NamedTuple):
@@ -32,7 +32,7 @@ def read_lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
     The raw line is kept: fields that this version does not know are in it, and so is whatever is broken.
     """
-    paths = [file.translate(_GLOB_SIGNS) for file in files]
+    paths = [file.translate(GLOB_SIGNS) for file in files]
     # Without the look-up for partitions: the directory's run=… repeats a column that each line has.
     text = spark.read.option("recursiveFileLookup", "true").option("lineSep", "\n").text(paths)
     return parse_lines(text.select(F.col("value").alias("raw"), F.col("_metadata.file_path").alias("file")))

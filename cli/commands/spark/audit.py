@@ -33,7 +33,7 @@ class Source(StrEnum):
 
 def audit(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Journals, folders of runs, files, tables, or logs.")
+        list[str], typer.Argument(metavar="PATH...", help="Journals, folders of runs, files, tables, or logs.")
     ],
     rules: Annotated[str, typer.Option(metavar="A,B", help="Judge only these invariants.")] = "",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write tables and findings here.")] = None,

@@ -55,7 +55,7 @@ def make_tables(
 @group.command("metrics")
 def print_metrics(
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(metavar="PATH...", help="Journals, folders of runs, files; or one directory of tables."),
     ],
     by: Annotated[By, typer.Option(help="What percentiles are made of.")] = By.RUN,
