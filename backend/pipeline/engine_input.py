@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, SEALED_SUFFIX, NoJournal
+from quarterdeck.backend.pipeline.audit_input import Kind
 from quarterdeck.backend.pipeline.judging.group_judge import JournalFile
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
 from quarterdeck.backend.pipeline.tables.bronze import GLOB_SIGNS
@@ -26,7 +27,7 @@ class EngineInput:
 
     paths: tuple[str, ...]
     files: tuple[JournalFile, ...]
-    kind: str = "journal"
+    kind: Kind = "journal"
 
     @cached_property
     def size_bytes(self) -> int:

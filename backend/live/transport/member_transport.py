@@ -181,9 +181,7 @@ class MemberTransport:
     @property
     def connected(self) -> frozenset[Address]:
         """The addresses with an agreed connection."""
-        return frozenset(
-            peer.address for peer in self.peers.values() if peer.connection and not peer.connection.closed
-        )
+        return frozenset(peer.address for peer in self.peers.values() if peer.connection and not peer.connection.closed)
 
     @property
     def queues(self) -> WireQueues:

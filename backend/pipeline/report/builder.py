@@ -145,7 +145,7 @@ def _problem(finding: Finding, limits: Limits) -> Problem:
 
 
 def _index_line(
-    row: RunRow, findings: Sequence[Finding], section: int | None, result: AuditResult, source: AuditInput
+    row: RunRow, findings: Sequence[Finding], section: int | None, result: AuditResult, source: AuditInput | EngineInput
 ) -> IndexLine:
     violations = _violations(findings)
     return IndexLine(
@@ -168,7 +168,7 @@ def _rules(findings: Iterable[Finding]) -> tuple[RuleCount, ...]:
     )
 
 
-def _verdict(findings: Sequence[Finding], incomplete: bool, source: AuditInput) -> Verdict:
+def _verdict(findings: Sequence[Finding], incomplete: bool, source: AuditInput | EngineInput) -> Verdict:
     """Of what is not there, as of much in members' logs, nobody can say that it is sound."""
     if not findings and source.kind == "logs":
         return "uncontradicted"
