@@ -30,10 +30,22 @@ ListRejectionCause = Literal["not-its-master", "without-this-member", "unknown"]
 MasterCause = Literal["forms-cluster", "named", "merges", "suspects-older", "claim-accepted", "unknown"]
 """``named``: another member names that master; ``merges``: the cluster merges into that master's."""
 
-UnreachableCause = Literal["no-answer", "unresolvable", "other-cluster", "rejected", "no-member", "itself"]
-"""Why the transport does not reach an address: nobody is there, or the connection is lost; its host has no address; a member of a
-cluster of another name is there; the member there and this one do not accept one another, for a secret, a certificate or TLS;
-whoever is there is no member, as far as it shows; it is the member's own address under another name."""
+UnreachableCause = Literal[
+    "no-answer",
+    "unresolvable",
+    "other-cluster",
+    "no-member",
+    "rejected",
+    "rejected-by-cluster",
+    "itself",
+]
+"""Why the transport does not reach an address: nobody is there, or the connection is lost; its host has no address; a member
+of a cluster of another name is there; whoever is there is no member, as far as it shows; the member there and this one do
+not accept one another, for a secret, a certificate or TLS; the same, and it says that it is in a cluster; it is the member's
+own address under another name."""
+
+REFUSALS: tuple[UnreachableCause, ...] = ("no-member", "rejected", "rejected-by-cluster")
+"""Those that may be told of one address by turns, the one that says least first."""
 
 RefusalCause = Literal[
     "secret",

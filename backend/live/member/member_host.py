@@ -79,6 +79,7 @@ class MemberHost:
             security=security,
             limits=limits,
             bind_host=bind_host,
+            joined=lambda: machine.joined,
         )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_us = 0

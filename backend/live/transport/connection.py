@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
@@ -84,6 +85,7 @@ class ConnectionOwner(Protocol):
     hello_timeout_seconds: float
     frame_timeout_seconds: float
     buffer: memoryview
+    joined: Callable[[], bool]
 
     def initiator(self, connection: Connection) -> Initiator: ...
     def responder(self, connection: Connection) -> Responder: ...
@@ -328,7 +330,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._owner.protocol_error(
                     self, peer_rejected.answer.reason, peer_rejected.cause, peer_rejected.hostile
                 )
-            self.send(frame_of(peer_rejected.answer))
+            self.send(frame_of(structs.replace(peer_rejected.answer, joined=self._owner.joined())))
             self.close()
         else:
             if answer is not None:

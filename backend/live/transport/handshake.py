@@ -75,7 +75,8 @@ class Initiator:
         answer = content_of(ANSWER, payload)
         if isinstance(answer, HandshakeRejection):
             reason = f"it refuses this member, which {answer.reason[: 3 * QUOTED_CHARACTERS]}"
-            raise HandshakeRefused(reason, answer.crossed, answer.cause)
+            by_cluster = answer.cause == "rejected" and answer.joined
+            raise HandshakeRefused(reason, answer.crossed, "rejected-by-cluster" if by_cluster else answer.cause)
         impostor = impostor_reason(answer, self._dialled)
         if impostor is not None:
             raise HandshakeRefused(f"this member refuses it: {impostor}")

@@ -68,6 +68,8 @@ class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_l
     reason: str
     crossed: bool = False
     cause: RejectionCause = "rejected"
+    joined: bool = False
+    """The one who was dialled is in a cluster, which the other one therefore should not found anew."""
 
 
 HELLO = msgspec.msgpack.Decoder(Hello)

@@ -62,13 +62,16 @@ class MemberTransport:
         security: WireSecurity = OPEN,
         limits: Limits = DEFAULT_LIMITS,
         bind_host: str = "",
+        joined: Callable[[], bool] = lambda: False,
     ) -> None:
         """`http` takes over who speaks HTTP on the member's port; without it that one is refused like others.
 
-        `bind_host` is where to listen when that is not the host of `address`. Raises `BadCertificate`.
+        `bind_host` is where to listen when that is not the host of `address`; `joined` says whether the member is in a cluster.
+        Raises `BadCertificate`.
         """
         self.address = address
         self.paused = False
+        self.joined = joined
         self.buffer = memoryview(bytearray(BUFFER_BYTES))
         self.hello_timeout_seconds = timeouts.hello_seconds
         self.frame_timeout_seconds = timeouts.frame_seconds

@@ -160,6 +160,24 @@ def test_it_founds_no_cluster_either_while_another_of_its_list_is_down(tmp_path:
         assert not refused.ready_file.exists() and "Members {size" not in refused.log
 
 
+def test_two_that_a_cluster_refuses_found_none_together(tmp_path: Path) -> None:
+    kits = Kits(tmp_path)
+    other = f"--join=127.0.0.1:{PORT + 2}"
+    wait = f"--property=hazelcast.max.join.seconds={JOIN_SECONDS}"
+    with ExitStack() as ending:
+        member = MemberProcess(tmp_path, "athens", *JOINS, other, f"--config={kits.file('secret')}", port=PORT)
+        ending.callback(end, member)
+        member.ready()
+        refused = [
+            MemberProcess(tmp_path, label, *JOINS, other, f"--config={kits.file('other secret')}", wait, port=port)
+            for label, port in (("byzantium", REFUSED_PORT), ("cyrene", PORT + 2))
+        ]
+        for one in refused:
+            ending.callback(end, one)
+        assert [one.ends_with() for one in refused] == [3, 3]
+        assert not any("Members {size" in one.log for one in refused)
+
+
 def test_something_else_at_an_address_keeps_nobody_from_founding(tmp_path: Path) -> None:
     """Who is no member has nothing to say about clusters: here, somebody's HTTP server."""
     server = HTTPServer(("127.0.0.1", PORT), SimpleHTTPRequestHandler)

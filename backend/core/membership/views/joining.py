@@ -284,6 +284,9 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
             _new_round(state, now, search)
         else:
             search.round_ends_us = now
+    elif _refused(state, search, "rejected-by-cluster"):
+        if now >= search.round_ends_us:  # whom a cluster refuses founds none with others whom it refuses
+            _new_round(state, now, search)
     elif numeric_order(state.address) < min(numeric_order(address) for address in search.without_master):
         search.bid_votes = dict.fromkeys(sorted(search.without_master), False)
         search.round_ends_us = now + round_us(state.settings)
@@ -299,14 +302,19 @@ def _may_form_alone(state: Membership, search: JoinSearch) -> bool:
     A host that does not resolve is as good as not named, and so is a cluster of another name. A member that is refused has
     something to be mended, and a cluster of its own would hide that.
     """
-    causes = {address: search.unreachable[address].cause for address in search.targets}
-    if any(address in state.unusable and state.unusable[address].cause == "rejected" for address in causes):
+    if _refused(state, search, "rejected", "rejected-by-cluster"):
         return False
+    causes = {address: search.unreachable[address].cause for address in search.targets}
     others = [cause for cause in causes.values() if cause not in ("unresolvable", "other-cluster", "itself")]
     if not others:
         return True
     named = [one for one in state.join_list if causes.get(one) != "unresolvable"]
     return not named or any(one == state.address or causes.get(one) == "itself" for one in named)
+
+
+def _refused(state: Membership, search: JoinSearch, *causes: UnreachableCause) -> bool:
+    """Whether one of those whom it has asked is known to refuse it, for one of these causes."""
+    return any(one in state.unusable and state.unusable[one].cause in causes for one in search.targets)
 
 
 def _bid(state: Membership, search: JoinSearch) -> FormationBid:

@@ -7,7 +7,7 @@ somebody has to mend: so each is told by name, once.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Reason, UnreachableCause
+from quarterdeck.backend.core.causes import REFUSALS, Reason, UnreachableCause
 from quarterdeck.backend.core.events import AddressUnusable
 from quarterdeck.backend.core.membership.state import Membership
 
@@ -15,7 +15,7 @@ from quarterdeck.backend.core.membership.state import Membership
 def on_unreachable(state: Membership, now: int, address: Address, found: Reason[UnreachableCause]) -> None:
     """The transport could not reach `address`."""
     known = state.unusable.get(address)
-    if found.cause == "no-member" and known is not None and known.cause == "rejected":
+    if known is not None and known.cause in REFUSALS and found.cause in REFUSALS[: REFUSALS.index(known.cause)]:
         return  # a member that has refused this one need not say so each time
     if found.cause in ("no-answer", "itself"):
         state.unusable.pop(address, None)

@@ -15,6 +15,7 @@ REASONS: dict[UnreachableCause, str] = {
     "unresolvable": "the name of the host does not resolve",
     "other-cluster": "it refuses this member, which belongs to the cluster 'prod', not 'dev'",
     "rejected": "it refuses this member, which does not know the secret of the cluster",
+    "rejected-by-cluster": "it refuses this member, which does not know the secret of the cluster",
     "no-member": "no member answers there: it announced a frame of 1213486160 bytes; the limit is 4096",
     "itself": "it refuses this member, which claims to be itself",
 }
@@ -105,6 +106,37 @@ def test_a_refusal_is_not_forgotten_when_the_one_who_refused_hangs_up_unheard() 
     live(world, 70, A="no-member", B="no-answer")
     assert not world.seen("X", ListInstalled)
     assert [event.cause for event in world.seen("X", AddressUnusable)] == ["rejected"]
+
+
+def test_whom_a_cluster_refuses_founds_none_with_others_whom_it_refuses() -> None:
+    world = SteppedCluster()
+    world.born("X", "AXY")
+    world.born("Y", "AXY")
+    world.start("X")
+    world.start("Y")
+    for _ in range(70):
+        for name in "XY":
+            if name not in world.halted:
+                world.tell(
+                    name, PeerUnreachable(address_of("A"), REASONS["rejected-by-cluster"], "rejected-by-cluster")
+                )
+        world.live(1)
+    for name in "XY":
+        assert not world.seen(name, ListInstalled) and world.seen(name, JoinFailed)
+
+
+def test_members_found_a_cluster_although_one_that_is_in_none_refuses_them() -> None:
+    """Where all start at once, one with a wrong secret keeps nobody from founding."""
+    world = SteppedCluster()
+    world.born("X", "AXY")
+    world.born("Y", "AXY")
+    world.start("X")
+    world.start("Y")
+    for _ in range(30):
+        for name in "XY":
+            world.tell(name, PeerUnreachable(address_of("A"), REASONS["rejected"], "rejected"))
+        world.live(1)
+    assert world.list_of("X") == world.list_of("Y") == (2, "XY")
 
 
 def test_it_is_forgotten_when_nobody_is_there_any_more() -> None:
