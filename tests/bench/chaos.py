@@ -84,7 +84,7 @@ class Chaos:
             "flapping": self._flap,
         }
         if crew.hosts is not None:
-            self._faults["full disk"] = lambda: self._fill_disk(crew.hosts)
+            self._faults["kill on a full disk"] = lambda: self._fill_disk(crew.hosts)
 
     def play(self, seconds: float, kinds: Sequence[str] = KINDS) -> None:
         """Injected faults of these kinds, each once before any comes again, until the time is over."""
@@ -225,10 +225,14 @@ class Chaos:
         return []
 
     def _fill_disk(self, hosts: Hosts) -> Sequence[str]:
+        """All have something to record meanwhile, for one of them is killed."""
         hosts.fill_disk()
         time.sleep(self._random.uniform(*FULL_DISK_SECONDS))
+        label = self._anybody()
+        self._crew.kill(label)
+        time.sleep(self._random.uniform(*FULL_DISK_SECONDS))
         hosts.free_disk()
-        return []
+        return [label]
 
     def _last(self, seconds: tuple[float, float]) -> None:
         """Let a fault last so long; one that is to divide the members lasts at least until it has."""

@@ -12,7 +12,7 @@ from tests.bench.support.chaos_writers import GONE
 
 TOGETHER = (
     *("kill", "kill the master", "kill beside a pause", "pause", "leave", "leave in a hurry"),
-    *("short cut", "short one-way cut", "full disk"),
+    *("short cut", "short one-way cut", "kill on a full disk"),
 )
 """Faults that leave the members together: nothing acknowledged may be lost."""
 
