@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs, QuarantinedEntry
 from quarterdeck.backend.hazelcast.logs.reader import read_logs as _read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
@@ -28,9 +30,11 @@ __all__ = [
     "JournalProblem",
     "LogOptions",
     "LogRecords",
+    "LogStory",
     "MemberOutcome",
     "NoJournal",
     "NoLogs",
+    "Observation",
     "Outcome",
     "QuarantinedEntry",
     "Record",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -22,12 +23,18 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
 )
 from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
 
+ACCUSATIONS = 256
+"""Of one member, the last ones that are compared with its next jump."""
+
 
 @dataclass
 class _Jumps:
-    jumps: list[ToldMessage] = field(default_factory=list)
+    first: ToldMessage
+    last: ToldMessage
     gaps_us: list[int] = field(default_factory=list)
     is_backwards: bool = False
+    accusers: set[str] = field(default_factory=set)
+    lines: EvidenceLines = field(default_factory=EvidenceLines)
 
 
 class ClockJumps:
@@ -36,36 +43,44 @@ class ClockJumps:
     def __init__(self, run: str) -> None:
         self._run = run
         self._members: dict[str, _Jumps] = {}
-        self._accusers: dict[str, list[tuple[int, str, ToldMessage]]] = {}
+        self._accusations: dict[str, deque[ToldMessage]] = {}
 
     def take(self, told: ToldMessage) -> None:
         """One more message."""
         for _, raised in records_of_kind(told, SuspicionRaised):
-            self._accusers.setdefault(str(raised.suspect), []).append((told.at, told.place.member, told))
+            suspect = str(raised.suspect)
+            jumped = self._members.get(suspect)
+            if jumped is not None and told.at <= jumped.last.at + jumped.gaps_us[-1]:
+                self._accuse(jumped, told)
+            else:
+                self._accusations.setdefault(suspect, deque(maxlen=ACCUSATIONS)).append(told)
         for _, paused in records_of_kind(told, ObserverPaused):
-            found = self._members.setdefault(told.place.member, _Jumps())
-            found.jumps.append(told)
+            member = told.place.member
+            found = self._members.setdefault(member, _Jumps(told, told))
+            found.last = told
             found.gaps_us.append(paused.gap)
+            found.lines.add(told)
             found.is_backwards |= isinstance(told.parsed, LoggedClockJump) and told.parsed.is_backwards
+            for accusation in self._accusations.pop(member, ()):
+                if told.at - 2 * paused.gap <= accusation.at:
+                    self._accuse(found, accusation)
+
+    def _accuse(self, found: _Jumps, accusation: ToldMessage) -> None:
+        found.accusers.add(accusation.place.member)
+        found.lines.add(accusation)
 
     def end(self, end_us: int) -> Iterable[Observation]:
         """For each member all its jumps, and who held it for dead meanwhile."""
         for member, found in self._members.items():
-            lines = EvidenceLines(found.jumps)
             gaps = listed([lasted(gap) for gap in found.gaps_us])
-            accusers: set[str] = set()
-            for jump, gap in zip(found.jumps, found.gaps_us, strict=True):
-                for at, accuser, raised in self._accusers.get(member, []):
-                    if jump.at - 2 * gap <= at <= jump.at + gap:
-                        accusers.add(accuser)
-                        lines.add(raised)
+            accusers = found.accusers
             most = lasted(max(found.gaps_us))
-            often = f" {times(len(found.jumps))}, at most" if len(found.jumps) > 1 else ""
+            often = f" {times(len(found.gaps_us))}, at most" if len(found.gaps_us) > 1 else ""
             what = "stood still" if accusers else "stood still, or its clock was set forward,"
             if found.is_backwards and not accusers:
                 what = "had its clock set back"
             blamed = f"; {listed(sorted(accusers))} held it for dead meanwhile" if accusers else ""
-            first, last = found.jumps[0], found.jumps[-1]
+            first, last = found.first, found.last
             yield Observation(
                 kind="clock-jump",
                 run=self._run,
@@ -74,12 +89,12 @@ class ClockJumps:
                 is_open=False,
                 members=(member, *sorted(accusers)),
                 headline=f"{member} {what}{often} for {most}{blamed}",
-                detail=f"It noticed {times(len(found.jumps))} that time had jumped, by {gaps}, "
+                detail=f"It noticed {times(len(found.gaps_us))} that time had jumped, by {gaps}, "
                 "and let all heartbeats count from then on.",
                 cause="A long pause of garbage collection, a frozen virtual machine or container, or a clock that was set.",
                 remedy="Look at the log of the garbage collector and at the host at these times; let clocks be slewed, not set.",
-                evidence=lines.kept,
-                evidence_lines=lines.count,
+                evidence=found.lines.kept,
+                evidence_lines=found.lines.count,
                 start_utc=first.place.utc,
                 end_utc=last.place.utc,
             )

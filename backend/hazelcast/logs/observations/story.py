@@ -23,9 +23,10 @@ IN_HEADLINE = 6
 """Observations that are told in one line."""
 
 _EXPLAINS: dict[ObservationKind, tuple[ObservationKind, ...]] = {
-    "flapping": ("mutual-suspicion", "lone-master", "halves-apart"),
+    "flapping": ("mutual-suspicion", "lone-master"),
+    "halves-apart": ("oscillation",),
     "clock-jump": ("lone-master",),
-    "oscillation": ("mutual-suspicion", "lone-master", "halves-apart"),
+    "oscillation": ("mutual-suspicion", "lone-master"),
 }
 """An observation that says already what another one of the same members at the same time would say."""
 
