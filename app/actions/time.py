@@ -77,6 +77,6 @@ ACTIONS: tuple[Action, ...] = (
         "time-fork", "fork", "Open a simulated copy of the cluster as it is now, to try things in.",
         "F", "F", "Time",
         one_word("fork", "text", "[COMMAND …]", "open a simulated copy, and do a command there such as `kill n1`, or `nothing`"),
-        shown=False,
+        shown=False, cli="cluster fork --out DIR",
     ),
 )  # fmt: skip

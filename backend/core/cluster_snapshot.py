@@ -30,6 +30,17 @@ class MemberState(Struct, frozen=True):
     """What it has sent and still holds back, since a link is slow or a connection is just being made; due on its clock."""
 
 
+class MemberReport(Struct, frozen=True):
+    """What a member that runs elsewhere tells of itself, to whoever may change it."""
+
+    configuration: MemberConfiguration
+    told: MemberState
+    utc_us: int
+    """UTC by its machine's clock at that moment."""
+    links: tuple[LinkChanged, ...] = ()
+    """The conditions that it applies to what it sends."""
+
+
 class MemberSnapshot(Struct, frozen=True):
     """A member that runs, and what it told of itself."""
 

@@ -43,6 +43,15 @@ class StateIs(Struct, frozen=True):
     state: ClusterState
 
 
+class Snapshot(Struct, frozen=True):
+    """All that a member knows, as MessagePack for programs of the same version."""
+
+    label: str
+    uuid: str
+    version: Annotated[str, Meta(description="The version of the software, which has to be that of the reader.")]
+    content: Annotated[bytes, Meta(description="A MemberReport, in base64.")]
+
+
 class Properties(Struct, frozen=True):
     """Every property with its present value."""
 

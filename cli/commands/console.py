@@ -75,7 +75,12 @@ def console(
     at: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="With --replay: seconds, or MEMBER#NUMBER of an event.")
     ] = None,
-    simulate: Annotated[Path | None, typer.Option(metavar="FILE", help="Open a scenario, in simulated time.")] = None,
+    simulate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE|DIR", help="Open a scenario, or what `cluster fork` has written, in simulated time."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="With --simulate: the same seed gives the same run.")] = None,
     speed: Annotated[
         float | None, typer.Option(metavar="X", help="With --simulate: seconds of the run in one second.")
@@ -277,10 +282,33 @@ def recorded_cluster(journal: Path, at: str | None) -> tuple[RecordedCluster, in
 
 
 def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
-    """The scenario in `file`, in simulated time. Raises `CommandFailed`."""
+    """The scenario in `file`, or the copy of a cluster in that folder, in simulated time. Raises `CommandFailed`."""
+    from quarterdeck.backend.clusters.simulated.copied_run import is_copy
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
     from quarterdeck.backend.picture.replay.playhead import BadSpeed
 
+    if is_copy(file):
+        return copied_cluster(file, seed, speed)
     scenario = load(file)
     with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):
         return SimulatedCluster(scenario, seed or 0, name=file.stem, speed=DEFAULT_SPEED if speed is None else speed)
+
+
+def copied_cluster(folder: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
+    """The copy of a cluster in `folder`, with its past. Raises `CommandFailed`."""
+    from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+    from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
+    from quarterdeck.backend.clusters.simulated.copied_run import BadCopy, read_copy
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.picture.replay.playhead import BadSpeed
+
+    with failing_as(ExitCode.BAD_INPUT, BadCopy, OSError, about="--simulate"):
+        snapshot = read_copy(folder)
+    try:
+        past = RecordedCluster(folder)
+    except NoJournal:  # nothing had been recorded, or nothing was kept
+        past = None
+    copy = CopiedCluster(snapshot, seed=1 if seed is None else seed, past=past)
+    with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):
+        copy.set_speed(DEFAULT_SPEED if speed is None else speed)
+    return copy

@@ -14,6 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_snapshot import MemberReport, MemberState
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     ChangeState,
@@ -107,6 +108,10 @@ class SingleMemberFace:
     @property
     def faults(self) -> Sequence[LinkChanged]:
         return tuple(self._links.conditions.values())
+
+    async def report(self, caller: Caller) -> MemberReport:
+        configuration = MemberConfiguration("dev", "n1", ADDRESS, (ADDRESS,), self.member.settings)
+        return MemberReport(configuration, MemberState(self.machine.snapshot(), self._now), self._now)
 
     def now_us(self) -> int:
         return self._now

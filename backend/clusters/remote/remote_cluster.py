@@ -25,7 +25,9 @@ from quarterdeck.backend.clusters.remote.member_client import MemberClient
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
 from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, execute_command
+from quarterdeck.backend.clusters.remote.remote_snapshot import remote_snapshot
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
@@ -165,6 +167,10 @@ class RemoteCluster:
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """Ask `member` for `operation`. Whether it is recorded is the member's affair, not `watched`'s."""
         return self._hand_over(lambda: self._call(member, operation))
+
+    def snapshot(self) -> Future[ClusterSnapshot]:
+        """What the members know now; fails with `CommandRefused` where nothing may be changed. Those not reached are untold."""
+        return self._hand_over(self._take_snapshot)
 
     def close(self) -> None:
         """End all connections; the members go on. Closing twice is harmless."""
@@ -371,6 +377,15 @@ class RemoteCluster:
         if not self.writable:
             raise CommandRefused(READ_ONLY)
         await execute_command(self._client, command, self._command_targets())
+
+    async def _take_snapshot(self) -> ClusterSnapshot:
+        if not self.writable:
+            raise CommandRefused(READ_ONLY)
+        return await remote_snapshot(self._client, self._name, self._command_targets(), self._member_us)
+
+    def _member_us(self, utc_us: int) -> int:
+        """A moment of the members' UTC clocks, on which their records go as well."""
+        return utc_us - (self._origin_us or 0)
 
     async def _call(self, member: str, operation: Operation) -> Answer:
         if not self.writable and not isinstance(operation, Get | Size | Keys):

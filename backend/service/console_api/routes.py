@@ -17,14 +17,17 @@ from starlette.routing import BaseRoute, Mount
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
-from quarterdeck.backend.service.console_api import commands, maps, plans, queries
+from quarterdeck.backend.service.console_api import commands, maps, plans, queries, snapshots
 from quarterdeck.backend.service.console_api.event_stream import event_stream
 from quarterdeck.backend.service.console_api.query_results import process_started_utc
 from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, add_error_handlers
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.member_log import software_version
 
-ROUTERS = (queries.router, commands.writing, commands.faults, plans.router, maps.reading, maps.writing)
+ROUTERS = (
+    *(queries.router, snapshots.router, commands.writing, commands.faults),
+    *(plans.router, maps.reading, maps.writing),
+)
 
 SCHEMAS = "#/components/schemas/{name}"
 

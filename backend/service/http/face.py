@@ -9,6 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
@@ -105,6 +106,10 @@ class Face(Protocol):
     @property
     def faults(self) -> Sequence[LinkChanged]:
         """The link conditions in force here, as this member applies them to what it sends."""
+        ...
+
+    async def report(self, caller: Caller) -> MemberReport:
+        """All that the member knows, for a copy to go on from; that it was asked is recorded."""
         ...
 
     def now_us(self) -> int:

@@ -15,6 +15,7 @@ import msgspec
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.causes import RefusalCause
+from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
 from quarterdeck.backend.core.commands.commands import (
@@ -105,6 +106,7 @@ class MemberService:
         self.crashed = False
         self.meters = Meters()
         self.run = member_configuration.run
+        self._member_configuration = member_configuration
         self.label = member_configuration.label
         self.configuration = configuration
         self.picture = Picture()
@@ -196,6 +198,12 @@ class MemberService:
     def faults(self) -> Sequence[LinkChanged]:
         conditions = self.network.links.conditions
         return [condition for link, condition in sorted(conditions.items()) if link[0] == self.label]
+
+    async def report(self, caller: Caller) -> MemberReport:
+        self._record_accepted("snapshot", caller)
+        told = await self.host.told_state()
+        utc_us = self._clock.utc_origin_us + told.clock_us
+        return MemberReport(self._member_configuration, told, utc_us, tuple(self.faults))
 
     def now_us(self) -> int:
         return self._clock.now_us()

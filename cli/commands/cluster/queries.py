@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quarterdeck.cli.commands.cluster import actions, watch
+from quarterdeck.cli.commands.cluster import actions, fork, watch
 from quarterdeck.cli.configuration.connection import Connection, with_connection
 from quarterdeck.cli.exits import ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
@@ -151,6 +151,7 @@ def why(connection: Connection, member: MemberOption = None, output: FormatOptio
 
 actions.register(group)
 watch.register(group)
+fork.register(group)
 
 
 def register(app: typer.Typer) -> None:

@@ -1,0 +1,95 @@
+"""A snapshot of members that run elsewhere: each is asked for all that it knows, and clocks are brought together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import msgspec
+
+from quarterdeck.backend.clusters.remote.member_client import MemberClient
+from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_snapshot import (
+    ClusterSnapshot,
+    InFlight,
+    MemberReport,
+    MemberSnapshot,
+    UntoldMember,
+)
+from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.snapshots import BadSnapshot
+from quarterdeck.backend.member_api.answers import Snapshot
+
+_REPORT = msgspec.msgpack.Decoder(MemberReport)
+
+
+async def remote_snapshot(
+    client: MemberClient, name: str, targets: Mapping[str, CommandTarget], on_our_clock: Callable[[int], int]
+) -> ClusterSnapshot:
+    """What the members behind `targets` know, by label. `on_our_clock` turns UTC into the time of the cluster's records.
+
+    Raises `CommandRefused` when nobody tells anything.
+    """
+    answers = await asyncio.gather(*(_asked(client, target) for target in targets.values()))
+    told: dict[str, MemberReport] = {}
+    silent: dict[str, str] = {}
+    for label, answer in zip(targets, answers, strict=True):
+        if isinstance(answer, str):
+            silent[label] = answer
+        else:
+            told[label] = answer
+    if not told:
+        raise CommandRefused("; ".join(dict.fromkeys(silent.values())) or "no member was met yet")
+    utc_us = max(one.utc_us for one in told.values())
+    at_us = on_our_clock(utc_us)
+    pattern = next(iter(told.values())).configuration
+    members = tuple(
+        MemberSnapshot(
+            msgspec.structs.replace(one.configuration, label=label),
+            one.told.state,
+            one.told.clock_us + at_us - on_our_clock(one.utc_us),
+        )
+        for label, one in told.items()
+    )
+    untold = tuple(
+        UntoldMember(msgspec.structs.replace(pattern, label=label, address=targets[label].address), why)
+        for label, why in silent.items()
+    )
+    links = tuple(_links(told.values(), {target.address: label for label, target in targets.items()}))
+    in_flight = tuple(_in_flight(told.values(), on_our_clock))
+    return ClusterSnapshot(name, at_us, utc_us, members, untold, links=links, in_flight=in_flight)
+
+
+async def _asked(client: MemberClient, target: CommandTarget) -> MemberReport | str:
+    """What the member tells, or why it has told nothing. What cannot be read was not told either."""
+    if target.why:
+        return f"it is not reached: {target.why}"
+    try:
+        answer = await client.get(target.url, "/snapshot", Snapshot)
+        report = _REPORT.decode(answer.content)
+        MemberMachine.restored(report.told.state, report.configuration)
+    except (BadSnapshot, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        return f"what it told cannot be read here: {problem}"
+    except CommandRefused as refusal:
+        return str(refusal)
+    if report.configuration.address != target.address:
+        return f"it says that it is at {report.configuration.address}"
+    return report
+
+
+def _links(reports: Iterable[MemberReport], label_of: Mapping[Address, str]) -> Iterator[LinkChanged]:
+    """The conditions of all links under the labels by which members go here."""
+    for report in reports:
+        source = label_of.get(report.configuration.address, report.configuration.label)
+        for link in report.links:
+            yield msgspec.structs.replace(link, source=source, target=label_of.get(Address(link.target), link.target))
+
+
+def _in_flight(reports: Iterable[MemberReport], on_our_clock: Callable[[int], int]) -> Iterator[InFlight]:
+    for report in reports:
+        ahead_us = on_our_clock(report.utc_us) - report.told.clock_us
+        for one in report.told.waiting:
+            yield msgspec.structs.replace(one, due_us=one.due_us + ahead_us)

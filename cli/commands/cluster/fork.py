@@ -1,0 +1,102 @@
+"""`quarterdeck cluster fork`: a copy of a running cluster on disk, to go on with in simulated time."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.run_options import new_run, recording
+from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
+    from quarterdeck.backend.core.events import Record
+
+POLL_SECONDS = 0.1
+QUIET_SECONDS = 1.0
+"""When nothing has come for so long, the history is told."""
+LONGEST_MEETING_SECONDS = 8.0
+LONGEST_HISTORY_SECONDS = 30.0
+SNAPSHOT_SECONDS = 30.0
+
+
+@with_connection
+def fork(
+    connection: Connection,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new folder for the copy.")],
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Copy a running cluster: what every member knows at this moment, and what has happened before.
+
+    Go on with the copy in simulated time, with `console --simulate DIR`; look at its past with `console --replay DIR`. Members
+    tell what they know only to those who may change them. Who does not answer is told, and silent in the copy.
+    """
+    from quarterdeck.backend.clusters.simulated.copied_run import write_copy
+    from quarterdeck.backend.core.commands.commands import CommandRefused
+
+    if out.exists():
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--out {out}: is there already; name a new folder")
+    cluster = connection.require_named().require_writable().open(write=True)
+    try:
+        connection.wait_for(cluster)
+        records = drained(cluster)
+        try:
+            snapshot = cluster.snapshot().result(SNAPSHOT_SECONDS)
+        except FutureTimeout as silence:
+            raise CommandFailed(ExitCode.UNREACHABLE, "the members have not told in time what they know") from silence
+        except CommandRefused as refusal:
+            raise CommandFailed(ExitCode.REFUSED, str(refusal)) from refusal
+        records += drained(cluster)
+    finally:
+        cluster.close()
+    records = [one for one in records if one.at <= snapshot.at_us]
+    run = write_past(out, f"{cluster.name}-copy", records)
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
+        write_copy(out, snapshot)
+    say(f"go on with it: quarterdeck console --simulate {shlex.quote(str(out))}")
+    document = {
+        "run": run,
+        "at_seconds": snapshot.at_us / 1e6,
+        "members": [one.configuration.label for one in snapshot.members],
+        "not_told": {one.configuration.label: one.why for one in snapshot.untold},
+        "in_flight": len(snapshot.in_flight),
+        "records": len(records),
+    }
+    write_document(document, output)
+
+
+def register(group: typer.Typer) -> None:
+    group.command()(fork)
+
+
+def drained(cluster: RemoteCluster) -> list[Record]:
+    """What the members have recorded so far; returns when all that are known were met, or have not answered for long."""
+    records: list[Record] = []
+    began = heard = time.monotonic()
+    while (now := time.monotonic()) - heard < QUIET_SECONDS and now - began < LONGEST_HISTORY_SECONDS:
+        fresh = cluster.drain()
+        unmet = any(one.contact == "connecting" for one in cluster.connection_status().values())
+        if fresh or (unmet and now - began < LONGEST_MEETING_SECONDS):
+            records += fresh
+            heard = now
+        time.sleep(POLL_SECONDS)
+    return records
+
+
+def write_past(out: Path, name: str, records: list[Record]) -> str:
+    """Put `records` into a journal in the folder; the name of its run."""
+    import msgspec
+
+    run = new_run(name)
+    with recording(out, run) as writer:
+        assert writer is not None
+        for record in records:
+            writer.append(msgspec.structs.replace(record, run=run))
+    return run
