@@ -83,8 +83,8 @@ def campaign_digest(out: Path, environment: Mapping[str, str], cwd: Path, *where
 def assert_shipped(said: str) -> None:
     """Workers import the package from the zip file, the rest from what is installed, and nothing from the source tree."""
     module, cwd, packed, front = said.splitlines()
-    assert ".zip/backend/simulation/trial.py" in module
-    assert str(REPOSITORY / "backend") not in module
+    assert ".zip/quarterdeck/backend/simulation/swarm_testing/trial.py" in module
+    assert str(REPOSITORY) not in module
     assert not Path(cwd).is_relative_to(REPOSITORY)
     assert "msgspec" in packed
     assert front == "None", "screens and commands stay here"
