@@ -77,8 +77,13 @@ class Predictor:
         except Superseded:
             return
         except (CommandRefused, NotFounded) as problem:
-            if self._wanted is wanted:
-                self._problem = str(problem)
+            self._fail(wanted, str(problem))
+        except Exception as failure:  # noqa: BLE001 - a state that came from elsewhere may be one that cannot be
+            self._fail(wanted, f"the members could not be run forward: {failure!r}")
+
+    def _fail(self, wanted: object, problem: str) -> None:
+        if self._wanted is wanted:
+            self._problem = problem
 
     def _predictions(
         self,

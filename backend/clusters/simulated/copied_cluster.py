@@ -34,6 +34,8 @@ class CopiedCluster(SimulatedCluster):
         super().__init__(nothing, seed, name=name or f"{snapshot.name}-copy", begin=snapshot, clock_us=clock_us)
         self.snapshot_taken = snapshot
         self._past = past
+        self._failure = ""
+        """Why the copy cannot go on; empty while it can."""
 
     def drain(self) -> list[Record]:
         """The past first, as far as it is told; time goes on when it is."""
@@ -43,7 +45,13 @@ class CopiedCluster(SimulatedCluster):
                 return [one for one in records if one.at <= self.snapshot_taken.at_us]
             self._past.close()
             self._past = None
-        return super().drain()
+        if self._failure:
+            return []
+        try:
+            return super().drain()
+        except Exception as failure:  # noqa: BLE001 - a state that came from elsewhere may be one that cannot be
+            self._failure = f"✕ the copy ends here, for a member in it failed: {failure!r}"
+            return []
 
     def close(self) -> None:
         if self._past is not None:
@@ -52,7 +60,7 @@ class CopiedCluster(SimulatedCluster):
 
     def notes(self) -> Sequence[str]:
         """How its time goes, of what it is a copy, and what is assumed."""
-        return [*super().notes()[:1], *copy_notes(self.snapshot_taken)]
+        return [*filter(None, [self._failure]), *super().notes()[:1], *copy_notes(self.snapshot_taken)]
 
 
 def copy_notes(snapshot: ClusterSnapshot) -> Sequence[str]:
