@@ -27,6 +27,9 @@ router = APIRouter(route_class=WritingRoute, responses=with_error_responses(409)
 @router.get("/snapshot")
 async def snapshot(face: FaceDependency, caller: CallerDependency) -> Snapshot:
     """All that this member knows at this moment, for a simulated copy that goes on from there."""
+    if caller.groups is not None and "DATA" not in caller.groups:
+        problem = f"values of maps are told too, and {caller.name} is limited to {', '.join(caller.groups)}"
+        raise Denied(HTTPStatus.FORBIDDEN, problem, "ask as somebody who may use DATA as well")
     content = msgspec.msgpack.encode(await face.report(caller))
     if len(content) > MOST_BYTES:
         held, most = bytes_text(len(content)), bytes_text(MOST_BYTES)

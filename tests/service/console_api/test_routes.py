@@ -225,6 +225,17 @@ def test_a_path_that_is_none_and_a_failure_of_the_member_are_told_like_everythin
     assert answer.status_code == 500 and answer.json()["message"] == "something went wrong in this member"
 
 
+def test_a_snapshot_takes_somebody_who_may_see_the_data_too() -> None:
+    users = (
+        User("cora", "write", password="c", groups=("CONSOLE",)),
+        User("dora", "write", password="d", groups=("CONSOLE", "DATA")),
+    )
+    client = client_of(SingleMemberFace(users=users))
+    refused = client.get(f"{V1}/snapshot", auth=("cora", "c"))
+    assert (refused.status_code, "values of maps" in refused.json()["message"]) == (403, True)
+    assert client.get(f"{V1}/snapshot", auth=("dora", "d")).status_code == 200
+
+
 def test_every_path_needs_a_role() -> None:
     users = (User("reader", "read", password="r"),)
     client = client_of(SingleMemberFace(users=users))
