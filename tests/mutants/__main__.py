@@ -10,11 +10,16 @@ import json
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
-from tests.mutants.catching import caught_by_chance, caught_by_exhaustion, caught_by_scenarios, caught_by_unit_tests
+from quarterdeck.backend.simulation.model_checking.reading import shipped_models
+from tests.mutants.catching import caught_by_chance, caught_by_scenarios, caught_by_unit_tests
+from tests.mutants.exhaustion import caught_by_exhaustion
 from tests.mutants.mutant import ROOT, Mutant, all_mutants, plant
+from tests.mutants.planting import CannotPlantHere
 
 Row = dict[str, str | float | None]
 
@@ -29,9 +34,9 @@ def main() -> int:
         print(f"no such mutant: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
     chosen = [mutants[name] for name in options.names or mutants]
-    with ThreadPoolExecutor(options.jobs) as pool:
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("fork")) as pool:
         rows: list[Row] = []
-        for row in pool.map(lambda one: _try(one, options), chosen):
+        for row in pool.map(partial(_try, options=options), chosen):
             rows.append(row)
             print(_line(row), flush=True)
             options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -45,24 +50,33 @@ def main() -> int:
 def _try(mutant: Mutant, options: argparse.Namespace) -> Row:
     began = time.monotonic()
     unit_test = scenario = seed = model = None
-    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        copy = Path(folder, "project")
-        try:
-            plant(mutant, copy)
-            if not (options.chance_only or options.models_only):
-                unit_test = caught_by_unit_tests(mutant, copy)
-                scenario = caught_by_scenarios(mutant, copy)
-            if not (options.examples_only or options.models_only):
-                seed = caught_by_chance(copy, options.first_seed, options.last_seed, options.seconds)
-            if options.models:
-                model = caught_by_exhaustion(copy, options.models, options.most_states)
-        except (ValueError, RuntimeError) as problem:
-            print(f"{mutant.name} cannot be tried: {problem}", file=sys.stderr)
+    try:
+        if options.models is not None:
+            models = options.models or shipped_models()
+            model = caught_by_exhaustion(mutant, models, options.most_states, options.model_seconds)
+        if not options.models_only:
+            unit_test, scenario, seed = _try_a_copy(mutant, options)
+    except (ValueError, RuntimeError, CannotPlantHere) as problem:
+        print(f"{mutant.name} cannot be tried: {problem}", file=sys.stderr)
     return {
         **{"name": mutant.name, "file": mutant.file, "breaks": mutant.breaks},
         **dict(zip(WAYS, (unit_test, scenario, seed, model), strict=True)),
         "seconds": round(time.monotonic() - began, 1),
     }
+
+
+def _try_a_copy(mutant: Mutant, options: argparse.Namespace) -> tuple[str | None, str | None, str | None]:
+    """The unit test, the scenario and the seed that notice."""
+    unit_test = scenario = seed = None
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        copy = Path(folder, "project")
+        plant(mutant, copy)
+        if not options.chance_only:
+            unit_test = caught_by_unit_tests(mutant, copy)
+            scenario = caught_by_scenarios(mutant, copy)
+        if not options.examples_only:
+            seed = caught_by_chance(copy, options.first_seed, options.last_seed, options.seconds)
+    return unit_test, scenario, seed
 
 
 def _line(row: Row) -> str:
@@ -79,8 +93,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=300, help="CPU time that chance has for each mutant")
     parser.add_argument("--examples-only", action="store_true")
     parser.add_argument("--chance-only", action="store_true")
-    parser.add_argument("--models", nargs="*", default=(), help="models that are looked at as well; it takes long")
+    parser.add_argument(
+        "--models", nargs="*", help="models that are looked at as well; all shipped ones when none is named"
+    )
     parser.add_argument("--most-states", type=int, default=100_000, help="so many states of each model")
+    parser.add_argument("--model-seconds", type=float, default=20, help="CPU time that all models have for each mutant")
     parser.add_argument("--models-only", action="store_true")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
     return parser.parse_args()

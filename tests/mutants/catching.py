@@ -1,11 +1,13 @@
-"""Who notices a planted fault: unit tests and scenarios, which it names; chance and exhaustion, which know nothing of it."""
+"""Who notices a planted fault in a copy of the project.
+
+Unit tests and scenarios, which it names; chance, which knows nothing of it.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from tests.mutants.mutant import Mutant
@@ -20,8 +22,6 @@ NO_END = "it has no end"
 
 PLUGINS = ("-p", "pytest_timeout", "-p", "no:cacheprovider")
 """Tests of the core need no others, which take longer to load than most of these tests take."""
-
-SECONDS_FOR_MODELS = 1800
 
 ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
@@ -51,18 +51,6 @@ for seed in range(int(sys.argv[1]), int(sys.argv[2]) + 1):
         sys.exit(f"{seed}: {trial.invariant or trial.verdict}")
     if process_time() > float(sys.argv[3]):
         break
-"""
-
-
-FIRST_BROKEN = """
-import sys
-from quarterdeck.backend.simulation.model_checking.exploration import Explorer
-from quarterdeck.backend.simulation.model_checking.reading import load_model
-
-for name in sys.argv[2:]:
-    found = Explorer(load_model(name), most_states=int(sys.argv[1])).explore().found
-    if found is not None:
-        sys.exit(f"{name}: {found.violation.invariant}")
 """
 
 
@@ -96,14 +84,6 @@ def caught_by_chance(copy: Path, first_seed: int, last_seed: int, most_seconds: 
     """
     limits = (str(first_seed), str(last_seed), str(most_seconds))
     return _last_word(_python(copy, "-c", FIRST_FAILURE, *limits, seconds=most_seconds))
-
-
-def caught_by_exhaustion(copy: Path, models: Sequence[str], most_states: int) -> str | None:
-    """The first of the models that is broken in the project at `copy`, with what is violated; None when none is.
-
-    A model with more states is looked at in part.
-    """
-    return _last_word(_python(copy, "-c", FIRST_BROKEN, str(most_states), *models, seconds=SECONDS_FOR_MODELS))
 
 
 def _last_word(run: subprocess.CompletedProcess[str]) -> str | None:
