@@ -139,6 +139,16 @@ class LogSet:
         """How long the logs of the run go on, in microseconds on its clock."""
         return max(0, self._run_ended_us.get(run, 0) - self.run_began_us(run))
 
+    def spoke_until_us(self, run: str) -> dict[str, int]:
+        """When each member of the run spoke last, on its clock, as far as times with a date tell."""
+        ahead = {one.member: one.ahead_us or 0 for one in self.aligned_clocks if one.run == run}
+        began = self.run_began_us(run)
+        return {
+            member: one.last_us - ahead.get(member, 0) - began
+            for member, one in self._clocks.get(run, {}).items()
+            if one.last_us is not None
+        }
+
     def line_number(self, file: str, index: int, number: int) -> int:
         """The number of a line in its file, from 1."""
         return self._offsets[file, index].lines + number + 1

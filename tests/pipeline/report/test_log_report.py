@@ -39,7 +39,7 @@ def test_halves_that_stay_apart_say_why_in_the_report() -> None:
     assert run.observations[0].evidence[0] == "h3.log:62"
     for form in (".html", ".md"):
         text = as_bytes(report, form).decode()
-        assert "were apart: 68 s, until the logs end" in text
+        assert "were apart: 67 s, until the logs end" in text
         assert "spoke of merging 13 times" in text and "sound" not in text.partition("</style>")[2][:400]
         assert "Logs are not measured" in text and "Nothing migrated" not in text
 

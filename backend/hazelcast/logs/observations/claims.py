@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from quarterdeck.backend.core.events import ClaimFinished
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     EvidenceLines,
+    LogEnds,
     Observation,
     has_ended,
     lasted,
@@ -83,7 +84,7 @@ class ClaimsNotAccepted:
             self._claimant(member).unfinished += 1
             self._claimant(member).add(began)
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """For each claimant what became of its claims."""
         still_open = dict(self._open)
         for member in still_open:
@@ -97,7 +98,7 @@ class ClaimsNotAccepted:
             if silent := found.left_out - found.refusers:
                 parts.append(f"not answered in time by {listed(sorted(silent))}")
             if found.unfinished:
-                waited = f" for {lasted(end_us - still_open[claimant].at)}" if claimant in still_open else ""
+                waited = f" for {lasted(ends.of(claimant) - still_open[claimant].at)}" if claimant in still_open else ""
                 parts.append(f"not finished {times(found.unfinished)}{waited}")
             said = "; ".join(f"“{reason}” {times(count)}" for reason, count in found.reasons.most_common(3))
             yield Observation(

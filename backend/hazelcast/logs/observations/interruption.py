@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from quarterdeck.backend.core.events import ObserverPaused, SuspicionRaised
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     EvidenceLines,
+    LogEnds,
     Observation,
     lasted,
     listed,
@@ -69,7 +70,7 @@ class ClockJumps:
         found.accusers.add(accusation.place.member)
         found.lines.add(accusation)
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """For each member all its jumps, and who held it for dead meanwhile."""
         for member, found in self._members.items():
             gaps = listed([lasted(gap) for gap in found.gaps_us])
@@ -126,7 +127,7 @@ class Restarts:
                 pass
         self._speaks.add(member)
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """All restarts of the run together."""
         if not self._starts:
             return

@@ -68,14 +68,25 @@ class Observation(Struct, frozen=True):
     end_utc: int = 0
 
 
+class LogEnds(Struct, frozen=True):
+    """How long the logs of a run go on, and those of each member, on the run's clock."""
+
+    end_us: int
+    members: dict[str, int] = {}
+
+    def of(self, *members: str) -> int:
+        """When the last of these members spoke last; the end of all logs where nothing is known of them."""
+        return max((self.members[one] for one in members if one in self.members), default=self.end_us)
+
+
 class Observer(Protocol):
     """Looks for one kind of trouble in what the members of one run say, message by message in the order of time."""
 
     def take(self, told: ToldMessage) -> None:
         """One more message."""
 
-    def end(self, end_us: int) -> Iterable[Observation]:
-        """Nothing more comes: what was observed. The logs end at `end_us`."""
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
+        """Nothing more comes: what was observed."""
 
 
 class EvidenceLines:

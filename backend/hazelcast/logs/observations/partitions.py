@@ -10,6 +10,7 @@ from quarterdeck.backend.core.events import MemberRemoved
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     EvidenceLines,
+    LogEnds,
     Observation,
     lasted,
     listed,
@@ -76,7 +77,7 @@ class MigrationRounds:
         self.rounds.append(MigrationRound(self._run, master, began.at, end, planned, completed, place.file, place.line))
         self._lines.append(began)
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Times with many rounds of many migrations."""
         for master in list(self._open):
             self._close(master, None)
@@ -124,7 +125,7 @@ class PartitionsLost:
         for _, removed in records_of_kind(told, MemberRemoved):
             self._removed.append((told.at, str(removed.address)))
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """The losses that belong together."""
         for group in _together(self._lost):
             first, last = group[0], group[-1]

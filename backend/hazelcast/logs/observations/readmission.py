@@ -11,6 +11,7 @@ from quarterdeck.backend.core.events import ListInstalled, MemberRemoved, Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     EvidenceLines,
+    LogEnds,
     Observation,
     lasted,
     listed,
@@ -155,7 +156,7 @@ class Readmissions:
         episode.last_us, episode.last_utc, episode.last_version = told.at, told.place.utc, version
         episode.evidence.add(told)
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Members that flap, each by itself, or together where several do so at one time."""
         flapping = [one for one in (*self._done, *self._open.values()) if one.is_flapping]
         flapping.sort(key=lambda one: (one.start_us, one.address))

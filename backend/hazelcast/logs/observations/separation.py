@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     EvidenceLines,
+    LogEnds,
     Observation,
     ObservationKind,
     lasted,
@@ -192,18 +193,18 @@ class Separation:
                 pass
         episode.evidence.add(told)
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Every time that clusters were apart; those of the same clusters together."""
         episodes = [*self._done, *([self._episode] if self._episode else [])]
         alike: dict[frozenset[frozenset[str]], list[_Episode]] = {}
         for one in episodes:
             alike.setdefault(frozenset(side.members for side in one.sides), []).append(one)
         for group in alike.values():
-            yield self._observation(group, end_us)
+            yield self._observation(group, ends)
 
-    def _observation(self, group: list[_Episode], end_us: int) -> Observation:
+    def _observation(self, group: list[_Episode], logs: LogEnds) -> Observation:
         first, last = group[0], group[-1]
-        ends = [one.end.at if one.end else max(end_us, one.start.at) for one in group]
+        ends = [one.end.at if one.end else _last_known_us(one, logs) for one in group]
         apart_us = sum(end - one.start.at for one, end in zip(group, ends, strict=True))
         sides = sorted(last.sides, key=lambda side: (-len(side.members), side.master))
         lone = next((side for side in sides if len(side.members) == 1), None)
@@ -235,6 +236,11 @@ class Separation:
             start_utc=first.start.place.utc,
             end_utc=first.start.place.utc + ends[-1] - first.start.at,
         )
+
+
+def _last_known_us(episode: _Episode, logs: LogEnds) -> int:
+    """Until when it is known that all sides were there: the logs of one may end long before those of another."""
+    return max(episode.start.at, min(logs.of(*side.members) for side in episode.sides))
 
 
 def _situation(episode: _Episode) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
 from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts
-from quarterdeck.backend.hazelcast.logs.observations.observation import Observation, ObservationKind, Observer
+from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, ObservationKind, Observer
 from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound, MigrationRounds, PartitionsLost
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
 from quarterdeck.backend.hazelcast.logs.observations.separation import Separation
@@ -58,13 +58,11 @@ class StoryTeller:
         for observer in self._observers:
             observer.take(told)
 
-    def end(self, end_us: int, clocks: Iterable[Observation] = ()) -> LogStory:
-        """All observations, by the time at which they begin. The logs end at `end_us`, or with the last message.
-
-        `clocks`: what was observed of the members' clocks.
-        """
-        end_us = max(end_us, self._last_us)
-        found = [*clocks, *(one for observer in self._observers for one in observer.end(end_us))]
+    def end(self, ends: LogEnds, clocks: Iterable[Observation] = ()) -> LogStory:
+        """All observations, by the time at which they begin. `clocks`: what was observed of the members' clocks."""
+        if ends.end_us < self._last_us:
+            ends = LogEnds(self._last_us, ends.members)
+        found = [*clocks, *(one for observer in self._observers for one in observer.end(ends))]
         found.sort(key=lambda one: (one.start_us, one.kind, one.members))
         told = tuple(one for one in found if not any(_explains(other, one) for other in found))
         return LogStory(self._run, told, tuple(self._rounds.rounds), tuple(self._verdicts.counts.values()))
@@ -78,7 +76,7 @@ def stories_of(told: Iterable[ToldMessage], whole: LogSet) -> Iterator[LogStory]
             teller.take(message)
         began_us = whole.run_began_us(run)
         clocks = [zone_observation(one, began_us) for one in whole.aligned_clocks if one.run == run]
-        yield teller.end(whole.run_ended_us(run), clocks)
+        yield teller.end(LogEnds(whole.run_ended_us(run), whole.spoke_until_us(run)), clocks)
 
 
 def headline(observations: Sequence[Observation]) -> str:

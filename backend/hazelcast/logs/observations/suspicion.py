@@ -14,6 +14,7 @@ from quarterdeck.backend.core.events import (
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     EvidenceLines,
+    LogEnds,
     Observation,
     has_ended,
     lasted,
@@ -73,9 +74,10 @@ class LastingSuspicion:
             lines = (raised, told)
             self._spells.append(_Spell(*place[:2], raised.at, raised.place.utc, told.at, is_open=False, lines=lines))
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Pairs that suspect each other, then suspects with all who suspect them."""
         for place, raised in self._open.items():
+            end_us = ends.of(place[0])
             if end_us - raised.at >= LASTING_US:
                 spell = _Spell(*place[:2], raised.at, raised.place.utc, end_us, is_open=True, lines=(raised,))
                 self._spells.append(spell)
@@ -158,7 +160,7 @@ class MutualSuspicion:
             found.evidence.add(told)
             found.first, found.last = found.first or told, told
 
-    def end(self, end_us: int) -> Iterable[Observation]:
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
         """All such removals together."""
         found = self._found
         if found.first is None or found.last is None:

@@ -66,7 +66,7 @@ def test_halves_that_do_not_merge_say_why_to_the_end() -> None:
     apart = only("halves-apart")
     assert apart.kind == "halves-apart" and apart.is_open
     assert apart.headline == (
-        f"{member(1)} (2 members) and {member(3)} (2 members) were apart: 68 s, until the logs end"
+        f"{member(1)} (2 members) and {member(3)} (2 members) were apart: 67 s, until the logs end"
     )
     should_merge = "should merge to us, both have the same data member count: 2"
     lines = [line for line in (DATA / "halves-apart" / "h1.log").read_text().splitlines() if should_merge in line]
@@ -85,14 +85,14 @@ def test_halves_that_do_not_merge_say_why_to_the_end() -> None:
 def test_a_master_alone_that_reaches_no_other_master() -> None:
     alone = only("master-alone")
     assert alone.kind == "lone-master" and alone.is_open
-    assert alone.headline == f"{member(3)} led itself alone against 3 others: 54 s, until the logs end"
+    assert alone.headline == f"{member(3)} led itself alone against 3 others: 46 s, until the logs end"
     assert "not their master" in alone.cause
 
 
 def test_two_that_suspect_each_other_while_the_master_keeps_both() -> None:
     suspicion = only("lasting-suspicion")
     assert suspicion.kind == "lasting-suspicion" and suspicion.members == (member(2), member(3))
-    assert suspicion.headline.startswith(f"{member(2)} and {member(3)} suspected each other for 47 s")
+    assert suspicion.headline.startswith(f"{member(2)} and {member(3)} suspected each other for 46 s")
 
 
 def test_a_frozen_master_stood_still_and_a_merging_one_did_not() -> None:
