@@ -187,3 +187,19 @@ def test_a_tape_holds_at_least_one_record() -> None:
 def simple(times: range | list[int]) -> list[Record]:
     random_events = [("n1", 1, EVENTS[0]), *[("n1", 1, EVENTS[5 + place % 2]) for place in range(len(times) - 1)]]
     return records_of(random_events, list(times))
+
+
+@given(RANDOM_EVENTS, st.integers(0, 45), st.integers(5, 60), RANDOM_EVENTS)
+def test_a_copy_of_a_tape_goes_its_own_way_from_a_moment(
+    before: Happenings, at_us: int, capacity: int, after: Happenings
+) -> None:
+    records = records_of(before, list(range(len(before))))
+    tape = Tape(capacity, spacing=7, hold_us=HOLD_US)
+    tape.append(records)
+    at_us = max(at_us, tape.start_us)
+    twin = tape.copy_to(at_us)
+    assert picture_contents(twin.picture_at(at_us)) == picture_contents(tape.picture_at(at_us))
+    assert tape.records(0, at_us) == twin.records(0, 1_000)
+    ending = picture_contents(tape.picture_at(tape.end_us))
+    twin.append(records_of(after, list(range(100, 100 + len(after)))))
+    assert picture_contents(tape.picture_at(tape.end_us)) == ending
