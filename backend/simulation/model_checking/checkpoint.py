@@ -56,7 +56,8 @@ class Checkpoints:
 
     def __init__(self, folder: Path, settings: ShareSettings) -> None:
         self._folder = folder
-        self._settings = settings
+        self.settings = settings
+        """What is written into the next one: a search that goes on has as many processes as it had."""
 
     def latest(self) -> Checkpoint | None:
         """The one that is there, if there is one. Raises `BadCheckpoint` when it is damaged, or not of this search."""
@@ -67,7 +68,7 @@ class Checkpoints:
             return None
         except (OSError, msgspec.MsgspecError) as problem:
             raise BadCheckpoint(f"{file}: {problem}; delete the folder to begin anew") from None
-        settings = self._settings
+        settings = self.settings
         wanted = (digest_of(repr(settings.model)), program_digest(), settings.by_history)
         if (manifest.model, manifest.program, manifest.by_history) != wanted:
             raise BadCheckpoint(
@@ -90,7 +91,7 @@ class Checkpoints:
         generation.mkdir(parents=True)
         write(generation)
         files = {f"{generation.name}/{path.name}": _digest_of_file(path) for path in sorted(generation.iterdir())}
-        settings = self._settings
+        settings = self.settings
         manifest = Manifest(
             model=digest_of(repr(settings.model)),
             program=program_digest(),

@@ -98,6 +98,8 @@ class Explorer:
         """Look at all states, until one breaks an invariant, there are too many, or it is asked to stop."""
         checkpoint = self._checkpoints.latest() if self._checkpoints is not None else None
         settings = self._settings if checkpoint is None else checkpoint.settings
+        if self._checkpoints is not None:
+            self._checkpoints.settings = settings
         shares: Shares = ShareProcesses(settings) if settings.shares > 1 else OwnShare(settings)
         try:
             search = Search(shares, checkpoint)
@@ -122,10 +124,10 @@ class Explorer:
         if not is_stopped():
             search.end()
         if self._checkpoints is not None:
-            if is_stopped():
-                search.keep(self._checkpoints)
-            else:
+            if search.broken or search.is_exhausted:
                 self._checkpoints.remove()
+            else:
+                search.keep(self._checkpoints)
 
     def _exploration(self, search: Search, *, interrupted: bool) -> Exploration:
         broken = min(search.broken, key=lambda one: (len(one.way), one.way), default=None)

@@ -70,7 +70,6 @@ def test_ctrl_c_leaves_a_checkpoint_that_is_gone_on_with(quarterdeck: Quarterdec
     assert (state / "join" / "checkpoint.json").is_file()
     more = json.loads(quarterdeck("check", "join", "--state", state, "--most-states", "1").stdout)[0]
     assert more["states"] > 1 and not more["exhausted"]
-    (state / "join").mkdir()
     (state / "join" / "checkpoint.json").write_text("{")
     garbled = quarterdeck("check", "join", "--state", state)
     assert garbled.returncode == 2 and "checkpoint.json" in garbled.stderr and "delete the folder" in garbled.stderr

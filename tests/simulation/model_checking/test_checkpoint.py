@@ -59,6 +59,21 @@ def test_an_interrupted_search_goes_on_to_the_same_end(tmp_path: Path, processes
     assert not folder.exists()
 
 
+def test_it_goes_on_with_as_many_processes_as_it_had(tmp_path: Path) -> None:
+    whole = explored(None)
+    assert explored(tmp_path, is_stopped=after_so_many_looks(8), processes=2).interrupted
+    assert explored(tmp_path, is_stopped=after_so_many_looks(8), processes=1).interrupted
+    assert len(list(tmp_path.glob("*/share-*.met"))) == 2
+    assert explored(tmp_path, processes=1).progress.states == whole.progress.states
+
+
+def test_who_gave_up_after_so_many_states_may_go_on(tmp_path: Path) -> None:
+    few = Explorer(MODEL, most_states=300, folder=tmp_path / "crash").explore()
+    assert not few.exhausted and not few.interrupted
+    more = explored(tmp_path / "crash")
+    assert more.exhausted and more.progress.states == explored(None).progress.states
+
+
 def test_checkpoints_are_made_while_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exploration, "LEAST_CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(exploration, "CHECKPOINT_SHARE", 1.0)
