@@ -94,6 +94,10 @@ def audit(
             is_much = wants_tables and found.size_bytes > IN_PROCESS_BYTES
             spark = stack.enter_context(_session(master, remote, wants_tables=is_much))
         verdict = _verdict(found, question, spark, log_options)
+        if found.kind == "logs" and not verdict.runs:
+            where = ", ".join(map(str, found.paths))
+            how_many = verdict.counts["lines"]
+            raise NoLogs(f"{where}: none of {how_many} lines is understood as what a member of a Hazelcast cluster logs")
         findings = by_weight(
             [linked(one, found.replayable_path(one.run)) for run in verdict.runs for one in run.findings]
         )
@@ -227,8 +231,6 @@ def _of_logs_on_spark(
 def _of_log_runs(
     runs: Sequence[RunVerdict], problems: Sequence[QuarantinedLine], lines: int, quarantined: int
 ) -> WholeVerdict:
-    if not runs:
-        raise NoLogs(f"none of the {lines} lines is understood as what a member of a Hazelcast cluster logs")
     counts = {"lines": lines, "duplicates": 0, "quarantined": quarantined, "contradicting": 0}
     return together(runs, counts, problems)
 
