@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, Rule
+from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, Rule, ignore
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, JoinSearch, Leading
 
 PAGE = Path(__file__).parent / "membership.md"
@@ -25,8 +25,8 @@ def table() -> str:
     """A row for each rule: for which message, while the member is doing what, in which chapter, and what it does."""
     lines = ["| message | a member that is | chapter | what it does |", "|---|---|---|---|"]
     for kind, rules in sorted(MESSAGE_RULES.items(), key=lambda one: str(one[0].__struct_config__.tag)):
-        for rule in dict.fromkeys(rules[doing] for doing in WORDS if doing in rules):
-            doing = ", ".join(word for one, word in WORDS.items() if rules.get(one) is rule)
+        for rule in dict.fromkeys(rules[doing] for doing in WORDS if rules[doing] is not ignore):
+            doing = ", ".join(word for one, word in WORDS.items() if rules[one] is rule)
             chapter = rule.__module__.rpartition(".")[2]
             lines.append(f"| `{kind.__struct_config__.tag}` | {doing} | `{chapter}` | {_first_sentence(rule)} |")
     return "\n".join(lines) + "\n"

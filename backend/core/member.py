@@ -54,10 +54,11 @@ from quarterdeck.backend.core.membership.handlers import (
     ADDRESS_TIMER_HANDLERS,
     MEMBERSHIP_TIMER_HANDLERS,
     MESSAGE_RULES,
+    Rule,
 )
 from quarterdeck.backend.core.membership.reactions import settle
 from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
-from quarterdeck.backend.core.membership.undertakings import Leading
+from quarterdeck.backend.core.membership.undertakings import Doing, Leading
 from quarterdeck.backend.core.membership.views import joining, minimum_cluster_size, unusable_addresses
 from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.messages import Leave
@@ -76,6 +77,9 @@ MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] =
     **PARTITION_MESSAGE_HANDLERS,
     **DATA_MESSAGE_HANDLERS,
 }
+RULES: dict[type, dict[type[Doing], Rule] | None] = {**dict.fromkeys(MESSAGE_HANDLERS), **MESSAGE_RULES}
+"""The rules for each kind of message; None where a handler stands, for it does not matter what the member is doing."""
+
 TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
     **MEMBERSHIP_TIMER_HANDLERS,
     **PARTITION_TIMER_HANDLERS,
@@ -152,17 +156,14 @@ class MemberMachine:
         if type(input) is Receive:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
             message = input.message
-            rules = MESSAGE_RULES.get(type(message))
-            if rules is None:
-                MESSAGE_HANDLERS[type(message)](state, now, input.sender, message)
-            else:
+            rules = RULES[type(message)]
+            if rules is not None:
                 doing = state.doing
-                rule = rules.get(type(doing))
-                if rule is None:
-                    return NOTHING
-                rule(state, doing, now, input.sender, message)
+                rules[type(doing)](state, doing, now, input.sender, message)
+            else:
+                MESSAGE_HANDLERS[type(message)](state, now, input.sender, message)
             context = self._context
-            if context.effects or context.facts or context.departing_for is not None:
+            if context.effects or context.facts:
                 return conclude(state, now)
             return NOTHING
         handler = INPUT_HANDLERS.get(type(input))
@@ -178,9 +179,13 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
 
     An incarnation that is to end, in a merge or because nothing keeps it any more, ends here, when no handler is at work on it.
     """
-    settle(state, now)
+    context = state.context
+    if context.facts:
+        settle(state, now)
     partitions = state.partitions
-    if state.members != partitions.members or state.standing != partitions.standing:
+    members, standing = state.members, state.standing
+    # Most often it is the very same list: that is seen at once.
+    if (members is not partitions.members and members != partitions.members) or standing != partitions.standing:
         master_role.follow(state, now)
         on_list_changed(state, now)
     if partitions.master_role is not None or (state.members is not None and state.is_master):
@@ -191,10 +196,10 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
         on_table_changed(state, now)
     if graceful_shutdown.may_leave(state, now):
         _leave(state, now)
-    elif state.context.departing_for is not None:
-        _merge_into(state, now, state.context.departing_for)
+    elif context.departing_for is not None:
+        _merge_into(state, now, context.departing_for)
         settle(state, now)
-    effects, state.context.effects = state.context.effects, []
+    effects, context.effects = context.effects, []
     return effects
 
 
@@ -238,7 +243,7 @@ def _on_peer_unreachable(state: MemberState, now: int, input: PeerUnreachable) -
 
 
 def _on_tick(state: MemberState, now: int, _: Tick) -> None:
-    timers = state.timers
+    timers, context = state.timers, state.context
     while timers.earliest <= now:
         name = timers.take_earliest()
         handlers = TIMER_HANDLERS.get(name)
@@ -249,7 +254,7 @@ def _on_tick(state: MemberState, now: int, _: Tick) -> None:
         else:
             for handler in handlers:
                 handler(state, now)
-                if state.context.facts:
+                if context.facts:
                     settle(state, now)
 
 

@@ -58,9 +58,8 @@ class Timers:
         return due
 
     def _refresh(self) -> None:
-        deadlines = self.deadlines
-        if deadlines:
-            self.soonest = min(deadlines, key=deadlines.__getitem__)
-            self.earliest = deadlines[self.soonest]
-        else:
-            self.soonest, self.earliest = "", NEVER
+        soonest, earliest = "", NEVER
+        for name, at_us in self.deadlines.items():
+            if at_us < earliest:
+                soonest, earliest = name, at_us
+        self.soonest, self.earliest = soonest, earliest

@@ -104,6 +104,12 @@ class MergeDecided(Struct, frozen=True):
     remote: ClusterProfile
 
 
+class Departing(Struct, frozen=True):
+    """This member leaves its cluster for that of `target`."""
+
+    target: Address
+
+
 class StateChangeEnded(Struct, frozen=True):
     """The change of the cluster's state that this master leads is decided; or refused, and why."""
 
@@ -126,5 +132,6 @@ Fact = (
     | AliveConfirmed
     | AdmissionEnded
     | MergeDecided
+    | Departing
     | StateChangeEnded
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
@@ -68,6 +68,11 @@ from quarterdeck.backend.core.messages import (
     WhoIsMaster,
 )
 
+
+def ignore(state: Membership, doing: Doing, now: int, sender: Address, message: Any) -> None:
+    """What is done with a message that has no rule for what the member is doing."""
+
+
 Rule = Callable[[Membership, Any, int, Address, Any], None]
 """What a member that is doing something, which is handed to the rule, does with a message."""
 
@@ -76,71 +81,78 @@ def _joined(rule: Rule) -> dict[type[Doing], Rule]:
     return dict.fromkeys(HAS_JOINED, rule)
 
 
+def _all_rules(table: dict[type, dict[type[Doing], Rule]]) -> dict[type, dict[type[Doing], Rule]]:
+    nothing: dict[type[Doing], Rule] = dict.fromkeys(get_args(Doing), ignore)
+    return {kind: nothing | rules for kind, rules in table.items()}
+
+
 def _always(rule: Rule) -> dict[type[Doing], Rule]:
     return dict.fromkeys((Idle, JoinSearch, *HAS_JOINED), rule)
 
 
-MESSAGE_RULES: dict[type, dict[type[Doing], Rule]] = {
-    WhoIsMaster: {
-        JoinSearch: joining.on_question_of_joiner,
-        Following: joining.on_who_is_master,
-        Leading: joining.on_who_is_master,
-    },
-    MasterIs: {
-        JoinSearch: joining.on_master_is,
-        Following: cluster_search.on_master_named_to_slave,
-        Claim: cluster_search.on_master_named_to_slave,
-        Leading: cluster_search.on_master_named,
-    },
-    FormationBid: {
-        JoinSearch: joining.on_formation_bid,
-        Following: joining.on_late_bid,
-        Leading: joining.on_late_bid,
-    },
-    FormationVote: {JoinSearch: joining.on_formation_vote},
-    JoinRequest: {Following: admission.on_request_to_slave, Leading: admission.on_join_request},
-    JoinRefused: {JoinSearch: joining.on_join_refused},
-    JoinHeld: {JoinSearch: readmission.on_join_held},
-    FinalizeJoin: _joined(joining.on_foreign_join_answer) | {JoinSearch: joining.on_finalize_join},
-    MembersUpdate: {
-        JoinSearch: list_updates.on_early_update,
-        Following: list_updates.on_members_update,
-        Claim: list_updates.on_list_for_claimant,
-        Leading: list_updates.on_foreign_list,
-    },
-    MembersUpdateAck: {Leading: admission.on_acknowledgement},
-    Heartbeat: {JoinSearch: explicit_suspicion.on_heartbeat_for_joiner} | _joined(heartbeats.on_heartbeat),
-    HeartbeatComplaint: {Leading: explicit_suspicion.on_complaint},
-    ExplicitSuspicion: _joined(explicit_suspicion.on_explicit_suspicion),
-    TriggerExplicitSuspicion: {Following: explicit_suspicion.on_trigger},
-    MastershipClaim: _always(mastership_claim.on_claim),
-    ClaimAccepted: {Claim: mastership_claim.on_claim_accepted},
-    ClaimRefused: {Claim: mastership_claim.on_claim_refused},
-    MasterConfirmation: {
-        Following: master_confirmation.on_confirmation_of_slave,
-        Claim: master_confirmation.on_confirmation,
-        Leading: master_confirmation.on_confirmation,
-    },
-    FailureReport: _joined(heartbeat_ring.on_failure_report),
-    LinkProbe: _always(link_probes.on_probe),
-    LinkProbeReply: _always(link_probes.on_reply),
-    SplitBrainProbe: {Following: cluster_search.on_probe_of_slave, Leading: cluster_search.on_probe},
-    SplitBrainAnswer: {Leading: cluster_search.on_answer},
-    ProveLinks: {Following: link_probes.on_prove_links},
-    LinksReport: {Leading: merging.on_links_report},
-    MergeOffer: {Following: merging.on_offer_to_slave, Leading: merging.on_offer},
-    MergeReply: {Leading: merging.on_reply},
-    MergeClusters: _always(merging.on_merge_clusters),
-    MergeClustersAck: {Leading: merging.on_merge_clusters_ack},
-    JoinListUpdate: _joined(runtime_join_list.on_update),
-    JoinListUpdateAck: _always(runtime_join_list.on_acknowledgement),
-    StateRequest: {Leading: cluster_state.on_request},
-    StateRefusal: {Following: cluster_state.on_refusal},
-    StateLock: {Following: cluster_state.on_lock},
-    StateLockAnswer: {Leading: cluster_state.on_lock_answer},
-    StateDecision: {Following: cluster_state.on_decision},
-    StateDecisionAck: {Leading: cluster_state.on_decision_ack},
-}
+MESSAGE_RULES = _all_rules(
+    {
+        WhoIsMaster: {
+            JoinSearch: joining.on_question_of_joiner,
+            Following: joining.on_who_is_master,
+            Leading: joining.on_who_is_master,
+        },
+        MasterIs: {
+            JoinSearch: joining.on_master_is,
+            Following: cluster_search.on_master_named_to_slave,
+            Claim: cluster_search.on_master_named_to_slave,
+            Leading: cluster_search.on_master_named,
+        },
+        FormationBid: {
+            JoinSearch: joining.on_formation_bid,
+            Following: joining.on_late_bid,
+            Leading: joining.on_late_bid,
+        },
+        FormationVote: {JoinSearch: joining.on_formation_vote},
+        JoinRequest: {Following: admission.on_request_to_slave, Leading: admission.on_join_request},
+        JoinRefused: {JoinSearch: joining.on_join_refused},
+        JoinHeld: {JoinSearch: readmission.on_join_held},
+        FinalizeJoin: _joined(joining.on_foreign_join_answer) | {JoinSearch: joining.on_finalize_join},
+        MembersUpdate: {
+            JoinSearch: list_updates.on_early_update,
+            Following: list_updates.on_members_update,
+            Claim: list_updates.on_list_for_claimant,
+            Leading: list_updates.on_foreign_list,
+        },
+        MembersUpdateAck: {Leading: admission.on_acknowledgement},
+        Heartbeat: {JoinSearch: explicit_suspicion.on_heartbeat_for_joiner} | _joined(heartbeats.on_heartbeat),
+        HeartbeatComplaint: {Leading: explicit_suspicion.on_complaint},
+        ExplicitSuspicion: _joined(explicit_suspicion.on_explicit_suspicion),
+        TriggerExplicitSuspicion: {Following: explicit_suspicion.on_trigger},
+        MastershipClaim: _always(mastership_claim.on_claim),
+        ClaimAccepted: {Claim: mastership_claim.on_claim_accepted},
+        ClaimRefused: {Claim: mastership_claim.on_claim_refused},
+        MasterConfirmation: {
+            Following: master_confirmation.on_confirmation_of_slave,
+            Claim: master_confirmation.on_confirmation,
+            Leading: master_confirmation.on_confirmation,
+        },
+        FailureReport: _joined(heartbeat_ring.on_failure_report),
+        LinkProbe: _always(link_probes.on_probe),
+        LinkProbeReply: _always(link_probes.on_reply),
+        SplitBrainProbe: {Following: cluster_search.on_probe_of_slave, Leading: cluster_search.on_probe},
+        SplitBrainAnswer: {Leading: cluster_search.on_answer},
+        ProveLinks: {Following: link_probes.on_prove_links},
+        LinksReport: {Leading: merging.on_links_report},
+        MergeOffer: {Following: merging.on_offer_to_slave, Leading: merging.on_offer},
+        MergeReply: {Leading: merging.on_reply},
+        MergeClusters: _always(merging.on_merge_clusters),
+        MergeClustersAck: {Leading: merging.on_merge_clusters_ack},
+        JoinListUpdate: _joined(runtime_join_list.on_update),
+        JoinListUpdateAck: _always(runtime_join_list.on_acknowledgement),
+        StateRequest: {Leading: cluster_state.on_request},
+        StateRefusal: {Following: cluster_state.on_refusal},
+        StateLock: {Following: cluster_state.on_lock},
+        StateLockAnswer: {Leading: cluster_state.on_lock_answer},
+        StateDecision: {Following: cluster_state.on_decision},
+        StateDecisionAck: {Leading: cluster_state.on_decision_ack},
+    }
+)
 """What a member does with each message, by what it is doing. It ignores what is not here."""
 
 MEMBERSHIP_TIMER_HANDLERS: dict[str, tuple[Callable[[Membership, int], None], ...]] = {

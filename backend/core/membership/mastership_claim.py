@@ -139,8 +139,8 @@ def followers_off_the_list(claim: Claim) -> Iterator[tuple[Address, Peer]]:
 
 def look_at_asked(state: Membership, now: int) -> None:
     """Wait no longer for those off the claimant's own list who are silent; those on it are watched like any member."""
-    claim = state.claim
-    if claim is None:
+    claim = state.doing
+    if type(claim) is not Claim:
         return
     silent = [address for address, peer in claim.watched.items() if not peer.detector.alive(now)]
     for address in silent:

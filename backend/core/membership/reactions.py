@@ -15,6 +15,7 @@ from quarterdeck.backend.core.membership.facts import (
     AdmissionEnded,
     AliveConfirmed,
     BecameMaster,
+    Departing,
     EvidenceFound,
     HeldLinksProven,
     Installed,
@@ -85,6 +86,7 @@ REACTIONS: dict[type, tuple[Reaction, ...]] = {
     AliveConfirmed: (admission.on_alive_confirmed,),
     AdmissionEnded: (admission.on_admission_ended,),
     MergeDecided: (merging.on_merge_decided,),
+    Departing: (merging.on_departing,),
     StateChangeEnded: (merging.on_state_change_ended,),
 }
 """The chapters for each fact, in order."""

@@ -184,32 +184,32 @@ class Membership(Process):
     @property
     def is_master(self) -> bool:
         """Master with full powers: not while its own claim is still running (behaviour 4.5)."""
-        return self.doing.__class__ is Leading
+        return type(self.doing) is Leading
 
     @property
     def search(self) -> JoinSearch | None:
         """The search of a member that has not joined."""
-        return self.doing if isinstance(self.doing, JoinSearch) else None
+        return self.doing if type(self.doing) is JoinSearch else None
 
     @property
     def claim(self) -> Claim | None:
         """The claim of a claimant."""
-        return self.doing if isinstance(self.doing, Claim) else None
+        return self.doing if type(self.doing) is Claim else None
 
     @property
     def admission(self) -> Admission | None:
         """The admission that this master has under way."""
-        return self.doing.admission if isinstance(self.doing, Leading) else None
+        return self.doing.admission if type(self.doing) is Leading else None
 
     @property
     def state_change(self) -> StateChange | None:
         """The change of the cluster's state that this master has under way."""
-        return self.doing.state_change if isinstance(self.doing, Leading) else None
+        return self.doing.state_change if type(self.doing) is Leading else None
 
     @property
     def merge(self) -> Merge | None:
         """The merge of its cluster that this master has under way."""
-        return self.doing.merge if isinstance(self.doing, Leading) else None
+        return self.doing.merge if type(self.doing) is Leading else None
 
     def beliefs_changed(self) -> None:
         """The list, the master or the suspicions are not what they were: what was made of them is out of date."""

@@ -18,7 +18,8 @@ INTERVALS_MISSED = 3
 """A heartbeat is not late before so many intervals, however short the timeout is: one that got lost is no reason to talk."""
 
 
-class DeadlineDetector(Struct, tag="deadline"):
+@dataclass(slots=True)
+class DeadlineDetector:
     """Alive as long as the last heartbeat is not older than the timeout."""
 
     last_heard_us: Instant
@@ -49,7 +50,7 @@ class DeadlineDetector(Struct, tag="deadline"):
         return self.last_heard_us + self.timeout_us
 
 
-class PhiAccrualDetector(Struct, tag="phi-accrual"):
+class PhiAccrualDetector(Struct, array_like=True):
     """Alive as long as the silence is not too unlikely, given the intervals between the last heartbeats.
 
     The level is phi: -log10 of the probability that a living member stays silent for so long, if the intervals are

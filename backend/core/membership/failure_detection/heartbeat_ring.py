@@ -100,6 +100,8 @@ def first_hand(state: Membership) -> tuple[Address, ...]:
 
 def report_findings(state: Membership, now: int) -> None:
     """Tell everybody, at each heartbeat, whom this member has found silent."""
+    if not state.first_hand_suspects:
+        return
     for address in sorted(state.first_hand_suspects):
         peer = state.peers.get(address)
         if peer is None or address not in state.suspicions:

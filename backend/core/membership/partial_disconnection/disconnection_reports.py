@@ -44,8 +44,10 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
     until it knows, or is removed because it confirms no list (chapter `publishing`).
     """
     reports, settings = state.disconnections, state.settings
+    if not reports.by_reporter:
+        return
     quiet_us = settings.disconnection_heartbeats * settings.heartbeat_interval_us
-    if not reports.by_reporter or not state.is_master or now - reports.changed_us < quiet_us:
+    if not state.is_master or now - reports.changed_us < quiet_us:
         return
     assert state.members is not None
     conflicts = [(reporter, other) for reporter, suspects in reports.by_reporter.items() for other in suspects]

@@ -20,6 +20,7 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
 from quarterdeck.backend.core.membership.facts import (
+    Departing,
     LinksReported,
     LostInMerge,
     MergeDecided,
@@ -220,7 +221,12 @@ def on_merge_clusters(state: Membership, doing: Doing, now: int, sender: Address
 
 def leave_for(state: Membership, target: Address) -> None:
     """Leave this cluster for that of `target`, once all that this moment brings is done."""
-    state.context.departing_for = target
+    state.tell(Departing(target))
+
+
+def on_departing(state: Membership, now: int, fact: Departing) -> None:
+    """This incarnation ends when the step does."""
+    state.context.departing_for = fact.target
 
 
 def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, brings_entries: bool) -> None:

@@ -1,0 +1,102 @@
+"""Facts reach the chapters in order and to completion, and every kind of fact and message has its place."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from quarterdeck.backend.core import member
+from quarterdeck.backend.core.commands.commands import Heal, KillMember, Partition, StartMember
+from quarterdeck.backend.core.membership import reactions
+from quarterdeck.backend.core.membership.facts import (
+    AdmissionEnded,
+    BecameMaster,
+    Fact,
+    HeldLinksProven,
+    Installed,
+    Joined,
+)
+from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Doing
+from quarterdeck.backend.core.membership.views import publishing
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.virtual_time.world import World
+from tests.core.member_state import state_of
+from tests.core.stepped_cluster import SteppedCluster
+
+
+def test_every_fact_has_its_chapters() -> None:
+    assert set(reactions.REACTIONS) == set(get_args(Fact))
+
+
+def test_every_message_has_a_rule_for_all_that_a_member_may_do_or_a_handler_that_does_not_care() -> None:
+    assert set(member.RULES) == set(MESSAGE_KINDS.values())
+    assert not MESSAGE_RULES.keys() & member.MESSAGE_HANDLERS.keys()
+    assert all(set(rules) == set(get_args(Doing)) for rules in MESSAGE_RULES.values())
+
+
+def test_what_follows_from_a_fact_comes_before_what_was_told_earlier_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def chapter(name: str, *follows: Fact) -> Any:
+        def react(state: Membership, now: int, fact: Fact) -> None:
+            told.append(name)
+            for one in follows:
+                state.tell(one)
+
+        return react
+
+    fakes = {
+        Joined: (chapter("joined, first", BecameMaster(), HeldLinksProven()), chapter("joined, second")),
+        BecameMaster: (chapter("master"),),
+        HeldLinksProven: (chapter("links"),),
+        AdmissionEnded: (chapter("admission"),),
+    }
+    for kind, fake in fakes.items():
+        monkeypatch.setitem(reactions.REACTIONS, kind, fake)
+    world = SteppedCluster()
+    world.settled("AB")
+    state = state_of(world.machines["A"])
+    state.tell(Joined())
+    state.tell(AdmissionEnded())
+    reactions.settle(state, world.now)
+    assert told == ["joined, first", "joined, second", "master", "links", "admission"]
+    assert not state.context.facts
+
+
+def test_no_list_is_installed_before_all_have_reacted_to_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members come while others go, clusters fall apart and merge: one list often brings the next about."""
+    reacting: set[int] = set()
+    installs = 0
+
+    def install(state: Membership, *arguments: Any, **more: Any) -> Any:
+        nonlocal installs
+        assert id(state) not in reacting
+        assert not any(isinstance(fact, Installed) for fact in state.context.facts)
+        installs += 1
+        reacting.add(id(state))
+        return sound(state, *arguments, **more)
+
+    def last(state: Membership, now: int, fact: Installed) -> None:
+        reacting.discard(id(state))
+
+    sound = publishing.install
+    monkeypatch.setattr(publishing, "install", install)
+    monkeypatch.setitem(reactions.REACTIONS, Installed, (*reactions.REACTIONS[Installed], last))
+    labels = [f"n{place}" for place in range(1, 8)]
+    world = World(labels, seed=3, settings=Settings.of(preset="training"))
+    for label in labels[:5]:
+        world.execute(StartMember(label))
+    world.run_until(8 * SECOND_US)
+    world.execute(Partition((("n1", "n2", "n6"), ("n3", "n4", "n5", "n7"))))
+    world.run_until(20 * SECOND_US)
+    for label in labels[5:]:
+        world.execute(StartMember(label))
+    world.execute(KillMember("n2"))
+    world.run_until(40 * SECOND_US)
+    world.execute(Heal())
+    world.run_until(120 * SECOND_US)
+    assert installs > 15 and not reacting
