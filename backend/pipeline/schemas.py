@@ -120,8 +120,3 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
     for kind in EVENT_KINDS
 }
 """By kind of event, the fields without which it is not one."""
-
-PLACE = StructType(
-    [StructField("at", LongType()), StructField("file", StringType()), StructField("number", LongType())]
-)
-"""Where an event stands in the order of its run: its time, and among those of the same time where it was written."""
