@@ -97,7 +97,9 @@ def audit(
         if found.kind == "logs" and not verdict.runs:
             where = ", ".join(map(str, found.paths))
             how_many = verdict.counts["lines"]
-            raise NoLogs(f"{where}: none of {how_many} lines is understood as what a member of a Hazelcast cluster logs")
+            raise NoLogs(
+                f"{where}: none of {how_many} lines is understood as what a member of a Hazelcast cluster logs"
+            )
         findings = by_weight(
             [linked(one, found.replayable_path(one.run)) for run in verdict.runs for one in run.findings]
         )

@@ -109,6 +109,9 @@ PLANTED: dict[str, Planted] = {
         *(*ARRANGED, started("m1"), finished(C, "m1", "destination"), decided("m1")),
         table(A, {0: (2, (C, None))}, cause="migration"),
     ),
+    "a migration decided twice": planted(
+        "one decision", *ARRANGED, started("m1"), finished(C, "m1", "destination"), decided("m1"), decided("m1")
+    ),
     "two lists in the opposite order": planted(
         "view order",
         *(*CLAIMED_FROM_FOUR, installed(D, 4, A, B, C, D)),
