@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.core.events import ListInstalled, MemberRemoved, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
+    MAX_EVIDENCE,
     EvidenceLines,
     LogEnds,
     Observation,
@@ -25,6 +28,9 @@ RETURNS_OF_FLAPPING = 2
 """A member that came back so often after removals flaps; once is a recovery."""
 QUIET_US = 600 * SECOND_US
 """Removals that lie further apart have nothing to do with each other."""
+
+RESTARTED_US = 60 * SECOND_US
+"""A process may be started again so long before its old life is removed."""
 
 _IN_SHORT: dict[SuspicionCause, str] = {
     "disconnected": "partial disconnection",
@@ -98,14 +104,14 @@ class Readmissions:
         self._open: dict[str, _Episode] = {}
         self._done: list[_Episode] = []
         self._reasons: dict[str, tuple[int, str]] = {}
+        self._started_us: dict[str, int] = {}
 
     def take(self, told: ToldMessage) -> None:
         """One more message."""
         member = told.place.member
         if isinstance(told.parsed, LoggedStart):
             self._lists.pop(member, None)
-            if member in self._open:
-                self._open[member].restarts += 1
+            self._started_us[member] = told.at
         if isinstance(told.parsed, LoggedDisconnectionReport):
             for one in (told.parsed.reporter, *told.parsed.suspects):
                 if one.address in self._open:
@@ -153,6 +159,9 @@ class Readmissions:
             return
         episode.is_out = False
         episode.returns += 1
+        started_us = self._started_us.pop(address, None)
+        if started_us is not None and started_us >= episode.last_us - RESTARTED_US:
+            episode.restarts += 1
         episode.last_us, episode.last_utc, episode.last_version = told.at, told.place.utc, version
         episode.evidence.add(told)
 
@@ -160,7 +169,11 @@ class Readmissions:
         """Members that flap, each by itself, or together where several do so at one time."""
         flapping = [one for one in (*self._done, *self._open.values()) if one.is_flapping]
         flapping.sort(key=lambda one: (one.start_us, one.address))
-        yield from (self._observation(group) for group in _groups(flapping))
+        alike: dict[tuple[str, ...], list[Observation]] = {}
+        for group in _groups(flapping):
+            found = self._observation(group)
+            alike.setdefault(tuple(sorted(set(found.members))), []).append(found)
+        yield from (_together(spells) for spells in alike.values())
 
     def _observation(self, group: list[_Episode]) -> Observation:
         first, last = min(group, key=lambda one: one.start_us), max(group, key=lambda one: one.last_us)
@@ -192,6 +205,23 @@ class Readmissions:
             start_utc=first.start_utc,
             end_utc=last.last_utc,
         )
+
+
+def _together(spells: list[Observation]) -> Observation:
+    """The spells of the same members as one observation, told by the first one."""
+    first, last = spells[0], spells[-1]
+    if len(spells) == 1:
+        return first
+    evidence = [line for spell in spells for line in spell.evidence]
+    return structs.replace(
+        first,
+        end_us=last.end_us,
+        end_utc=last.end_utc,
+        is_open=last.is_open,
+        headline=f"{first.headline}, and {times(len(spells) - 1)} more in the same way",
+        evidence=(*evidence[: MAX_EVIDENCE - 1], evidence[-1]),
+        evidence_lines=sum(spell.evidence_lines for spell in spells),
+    )
 
 
 def _groups(episodes: list[_Episode]) -> Iterator[list[_Episode]]:

@@ -87,6 +87,26 @@ def test_a_member_that_is_started_again_each_time_does_not_flap(tmp_path: Path) 
     assert restart.headline == f"started again: {C} twice (2 without a goodbye)"
 
 
+def test_spells_of_the_same_member_are_one_observation(tmp_path: Path) -> None:
+    logs = Logs(tmp_path)
+    for spell in range(3):
+        for place, members in enumerate(("1a2a3a", "1a2a", "1a2a3b", "1a2a", "1a2a3a")):
+            logs.lists(1000 * spell + 10 * place, 3 + 4 * spell + place, members, "1")
+    (flapping,) = logs.observed()
+    assert flapping.headline == f"{C} removed and readmitted twice in 30 s, and twice more in the same way"
+    assert (flapping.start_us, flapping.end_us, flapping.evidence_lines) == (10_000_000, 2_040_000_000, 12)
+
+
+def test_restarts_long_after_it_flapped_do_not_hide_it(tmp_path: Path) -> None:
+    logs = Logs(tmp_path)
+    for place, members in enumerate(("1a2a3a", "1a2a", "1a2a3b", "1a2a", "1a2a3c")):
+        logs.lists(10 * place, 3 + place, members, "1")
+    logs.lists(40, 7, "1a2a3c", "3")
+    for place in range(3):
+        logs.said(1000 + 200 * place, 3, "Hazelcast Platform 5.3.8 (20240717) starting at [10.0.0.3]:5701")
+    assert kinds(logs) == ["flapping", "restart"]
+
+
 def test_a_removal_by_mutual_suspicion_names_who_disagreed(tmp_path: Path) -> None:
     logs = Logs(tmp_path)
     logs.lists(0, 3, "1a2a3a")
