@@ -16,12 +16,13 @@ from quarterdeck.backend.core.membership.facts import (
     HeldLinksProven,
     Installed,
     Joined,
+    Removed,
 )
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing
 from quarterdeck.backend.core.membership.views import publishing
-from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.messages import MESSAGE_KINDS, JoinRequest
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.core.member_state import state_of
@@ -100,3 +101,29 @@ def test_no_list_is_installed_before_all_have_reacted_to_the_one_before(monkeypa
     world.execute(Heal())
     world.run_until(120 * SECOND_US)
     assert installs > 15 and not reacting
+
+
+def test_those_who_asked_meanwhile_come_in_when_all_have_reacted_to_the_removal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last who had to acknowledge an admission is removed: that ends the admission, and another one begins."""
+    order: list[str] = []
+
+    def install(*arguments: Any, **more: Any) -> Any:
+        order.append("installed")
+        return sound(*arguments, **more)
+
+    def last(state: Membership, now: int, fact: Removed) -> None:
+        order.append("all have reacted")
+
+    world = SteppedCluster()
+    world.settled("AB")
+    for joiner in "XY":
+        world.born(joiner, "A")
+        world.receive("A", joiner, JoinRequest(world.machines[joiner].uuid, False))
+    sound = publishing.install
+    monkeypatch.setattr(publishing, "install", install)
+    monkeypatch.setitem(reactions.REACTIONS, Removed, (*reactions.REACTIONS[Removed], last))
+    world.suspect("A", "B")
+    assert order == ["installed", "all have reacted", "installed"]
+    assert len(world.inspect("A").view or ()) == 3
