@@ -22,7 +22,7 @@ from quarterdeck.backend.simulation.invariants import Violation
 from quarterdeck.backend.simulation.scenarios.outcome import MemberOutcome, Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate as _simulate
+from quarterdeck.backend.simulation.simulated_driver import simulate as _simulate
 
 __all__ = [
     "BadScenario",

@@ -17,6 +17,7 @@ from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, are_addresses, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
 from quarterdeck.backend.pipeline.judging.group_judge import CONTRADICTS, MAX_QUARANTINED, judge_group
@@ -26,7 +27,6 @@ from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, group
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.rules.names import holds_for_incomplete_journals, wanted_rules
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
-from quarterdeck.backend.pipeline.tables import commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

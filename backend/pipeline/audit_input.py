@@ -25,7 +25,7 @@ from quarterdeck.backend.journal.files import (
     run_of_file,
     sealed_name,
 )
-from quarterdeck.backend.pipeline.tables import commit
+from quarterdeck.backend.pipeline import commit
 
 Kind = Literal["journal", "logs", "store"]
 """Our journals, the product's own member logs, or a store of tables that `pipeline tables` has made of journals."""

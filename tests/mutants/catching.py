@@ -32,7 +32,7 @@ FIRST_UNMET = """
 import sys
 from pathlib import Path
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+from quarterdeck.backend.simulation.simulated_driver import simulate
 
 for path in map(Path, sys.argv[2:]):
     for seed in range(int(sys.argv[1])):

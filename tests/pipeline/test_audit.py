@@ -16,9 +16,9 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import OutputRefused, audit
+from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.rules.names import UnknownRule
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
-from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 from quarterdeck.backend.pipeline.tables.store import update_store
 from quarterdeck.backend.pipeline.tables.suspicions import SUSPICIONS
 from quarterdeck.backend.pipeline.tables.views import VIEWS

@@ -23,7 +23,7 @@ from quarterdeck.backend.picture.replay.playhead import checked_speed
 from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.virtual_time.forked_world import snapshot_of
 
 BUDGET_US = 15_000

@@ -17,7 +17,7 @@ from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 from quarterdeck.backend.simulation.scenarios.outcome import Outcome
 from quarterdeck.backend.simulation.scenarios.run_state import Journal
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, Trial, run_trial
 

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from quarterdeck.backend.pipeline.engine_input import contents
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group
 from quarterdeck.backend.pipeline.judging.log_judge import judge_log_lines
 from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.tables.bronze import GLOB_SIGNS
 
 BYTES_A_TASK = 16 << 20
 """Half a second of work: a task costs some hundredths of one, and great ones at the end leave cores idle."""
@@ -64,6 +64,12 @@ def judge_logs_on_spark(lines: DataFrame, question: Question) -> list[RunVerdict
     by_run = lines.select(F.get_json_object("raw", "$.run").alias("run"), "raw").repartition("run")
     judged = by_run.sortWithinPartitions("run").mapInArrow(_judging_logs(question), VERDICTS)
     return [msgspec.json.decode(row.json, type=RunVerdict) for row in judged.collect()]
+
+
+def contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """The files at these addresses and below, each in a row: path, length, content."""
+    escaped = [path.translate(GLOB_SIGNS) for path in paths]
+    return spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(escaped)
 
 
 def _tasks(groups: Sequence[Group]) -> list[list[_Placed]]:

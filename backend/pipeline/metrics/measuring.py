@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import are_addresses, kind_of, resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
-from quarterdeck.backend.pipeline.tables import commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,13 +19,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
+from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, resolve_input
+from quarterdeck.backend.pipeline.commit import Manifest, Order
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
-from quarterdeck.backend.pipeline.tables import bronze, commit
+from quarterdeck.backend.pipeline.tables import bronze
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 from quarterdeck.backend.pipeline.tables.columns import TEXT, schema
-from quarterdeck.backend.pipeline.tables.commit import Manifest, Order
 from quarterdeck.backend.pipeline.tables.registry import TABLES
 
 RECORDS_PER_FILE = 2_000_000

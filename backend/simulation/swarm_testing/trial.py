@@ -34,7 +34,7 @@ from quarterdeck.backend.simulation.scenarios.expectations import running
 from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, read_everything
 from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
-from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.convergence import why_not_converged
 from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST, MOST, draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.proving import MOST_PROOFS, proving_steps

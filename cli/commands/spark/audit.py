@@ -60,9 +60,9 @@ def audit(
     from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions, zone_of
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline import audit as pipeline
+    from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.rules.names import UnknownRule
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
-    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")

@@ -35,8 +35,8 @@ def make_tables(
     import msgspec
 
     from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
-    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
     _one_of(master, remote)
     with (
@@ -68,9 +68,9 @@ def print_metrics(
 ) -> None:
     """Measure what journals tell: how long faults went unnoticed, members disagreed, data was out of reach."""
     from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.metrics.measuring import MAX_ROWS, TABLE_NAMES, measure
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
-    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
     if table and table not in TABLE_NAMES:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")

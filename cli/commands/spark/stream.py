@@ -50,8 +50,8 @@ def stream(
     if output not in (Format.JSONL, Format.TABLE):
         raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: what comes bit by bit is printed as jsonl or table")
     from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
-    from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 
     with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
         from quarterdeck.backend.pipeline.streaming import stream as streaming

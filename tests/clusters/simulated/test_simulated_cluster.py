@@ -28,7 +28,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+from quarterdeck.backend.simulation.simulated_driver import simulate
 
 SCENARIO = """
 title: Three

@@ -14,7 +14,7 @@ from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 
 LOOK_US = SECOND_US // 4
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

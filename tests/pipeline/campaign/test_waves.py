@@ -139,7 +139,7 @@ def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, t
 def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSession, tmp_path: Path) -> None:
     from quarterdeck.backend.journal.reader import read_journal
     from quarterdeck.backend.simulation.scenarios.reading import load_scenario
-    from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+    from quarterdeck.backend.simulation.simulated_driver import simulate
 
     text = """
 title: Nobody waits for this

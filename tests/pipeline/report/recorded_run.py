@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+from quarterdeck.backend.simulation.simulated_driver import simulate
 
 SCENARIO = Path(__file__).with_name("everything.yaml")
 SEED = 3

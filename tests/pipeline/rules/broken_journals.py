@@ -27,7 +27,7 @@ from quarterdeck.backend.core.partitions.events import (
     TableChanged,
 )
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+from quarterdeck.backend.simulation.simulated_driver import simulate
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 NAMES = (

@@ -29,7 +29,7 @@ from quarterdeck.backend.core.partitions.events import MigrationCopied, Migratio
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.tables.store import update_store
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+from quarterdeck.backend.simulation.simulated_driver import simulate
 
 STARTED_US = {2: 20_000, 3: 30_000, 5: 50_000}
 """When the steps of a scenario begin, by the number of members: each is looked at every 10 ms until it has joined."""

@@ -14,12 +14,13 @@ from pyspark.sql import SparkSession
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
+from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark import tuning
-from quarterdeck.backend.pipeline.tables import commit, store
+from quarterdeck.backend.pipeline.tables import store
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
-from quarterdeck.backend.pipeline.tables.commit import StoreRefused
 from quarterdeck.backend.pipeline.tables.store import SCHEMAS, read_table, update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
 from tests.pipeline.rules.broken_journals import broken

@@ -17,8 +17,8 @@ from quarterdeck.backend.simulation.model_checking.schedule import Schedule, Sch
 from quarterdeck.backend.simulation.scenarios.actions import Action
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 from quarterdeck.backend.simulation.scenarios.writing import action_tree, scenario_text
+from quarterdeck.backend.simulation.simulated_driver import simulate
 
 CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8))
 

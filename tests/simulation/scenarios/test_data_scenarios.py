@@ -9,8 +9,8 @@ from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
 from quarterdeck.backend.simulation.scenarios.actions import Load
 from quarterdeck.backend.simulation.scenarios.outcome import Outcome
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, read_scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 from quarterdeck.backend.simulation.scenarios.workload import Workloads, planned_calls
+from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.simulation.scenarios.test_reading import commands, step
 
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\nsettings: {hazelcast.partition.count: 7}\nsteps:\n"

@@ -27,8 +27,8 @@ from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver, simulate
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
 from quarterdeck.backend.training.demo_cluster import LiveDemo
 from quarterdeck.backend.training.runner import OnlySimulated, run_live
 

@@ -7,8 +7,8 @@ import pytest
 from quarterdeck.backend.simulation.scenarios.outcome import Outcome
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Expect, Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
+from quarterdeck.backend.simulation.simulated_driver import simulate
 
 
 def scenario(*steps: str) -> Scenario:

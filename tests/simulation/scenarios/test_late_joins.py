@@ -7,7 +7,7 @@ import pytest
 
 from quarterdeck.backend.core.events import JoinFailed, MemberRemoved, Record
 from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
+from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.thoroughness import examples, long_after
 
 HEARTBEAT_TIMEOUT_MS = 4000

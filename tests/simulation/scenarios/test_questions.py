@@ -14,8 +14,8 @@ from quarterdeck.backend.simulation.scenarios.questions import LETTERS, words_of
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Question, Scenario, Step
-from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver, simulate
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
 
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene, delphi, euphesus]\n"
 SPLIT = "{partition: [[athens, byzantium, cyrene], [delphi, euphesus]]}"

@@ -11,8 +11,8 @@ from quarterdeck.backend.picture.fold.safety import WORDS, unsafety_of
 from quarterdeck.backend.service.rest import cluster_safety
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Expect
-from quarterdeck.backend.simulation.scenarios.simulated_driver import simulate
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
+from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.picture.played_scenarios import records_of
 
 FILE = Path(__file__).parents[2] / "scenarios" / "p-why-not-safe.yaml"

@@ -13,7 +13,7 @@ from quarterdeck.backend.simulation.scenarios.outcome import Outcome, StepOutcom
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Step
-from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver, simulate
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
 from tests.thoroughness import long_after
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))

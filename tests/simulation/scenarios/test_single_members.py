@@ -11,8 +11,8 @@ from quarterdeck.backend.core.commands.commands import KillMember, StartMember
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.simulation.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.simulated_driver import SimulatedDriver, simulate
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\n"

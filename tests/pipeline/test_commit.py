@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.pipeline.tables import commit
-from quarterdeck.backend.pipeline.tables.commit import Manifest, Order, StoreRefused
+from quarterdeck.backend.pipeline import commit
+from quarterdeck.backend.pipeline.commit import Manifest, Order, StoreRefused
 
 TABLES = ("events", "views")
 OLD, NEW = Manifest("f", {"old": (1, 1)}), Manifest("f", {"new": (2, 2)})
