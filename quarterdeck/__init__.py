@@ -1,6 +1,6 @@
 """Quarterdeck: the operator's console for clusters whose oldest member leads.
 
-As a library it reads journals and logs and simulates scenarios::
+As a library it reads and audits journals and logs, simulates scenarios and runs campaigns::
 
     import quarterdeck
 
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from quarterdeck.library import (
+        AuditResult,
         BadScenario,
+        Finding,
         Journal,
         JournalProblem,
         LogOptions,
@@ -25,14 +27,20 @@ if TYPE_CHECKING:
         MemberOutcome,
         NoJournal,
         NoLogs,
+        NotJudged,
         Observation,
         Outcome,
+        PipelineMissing,
         QuarantinedEntry,
+        QuarantinedLine,
         Record,
         Scenario,
+        SparkUnreachable,
         StepOutcome,
         TableOutcome,
         Violation,
+        audit,
+        campaign,
         read_journal,
         read_logs,
         read_scenario,
@@ -42,7 +50,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AuditResult",
     "BadScenario",
+    "Finding",
     "Journal",
     "JournalProblem",
     "LogOptions",
@@ -51,15 +61,21 @@ __all__ = [
     "MemberOutcome",
     "NoJournal",
     "NoLogs",
+    "NotJudged",
     "Observation",
     "Outcome",
+    "PipelineMissing",
     "QuarantinedEntry",
+    "QuarantinedLine",
     "Record",
     "Scenario",
+    "SparkUnreachable",
     "StepOutcome",
     "TableOutcome",
     "Violation",
     "__version__",
+    "audit",
+    "campaign",
     "read_journal",
     "read_logs",
     "read_scenario",

@@ -1,13 +1,14 @@
-"""What Quarterdeck offers to programs: read a journal or logs of members, and simulate a scenario. No Spark is needed.
+"""What Quarterdeck offers to programs: read and audit journals or logs of members, simulate a scenario, run a campaign.
 
-Import these names from `quarterdeck` itself.
+Import these names from `quarterdeck` itself. Spark is needed for a campaign, and for an audit of much.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
@@ -18,14 +19,26 @@ from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import NoJournal, run_directory, seeded_run
 from quarterdeck.backend.journal.reader import Journal, JournalProblem
 from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.pipeline.audit import audit as _audit
+from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
+from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
 from quarterdeck.backend.simulation.invariants import Violation
 from quarterdeck.backend.simulation.scenarios.outcome import MemberOutcome, Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate as _simulate
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from quarterdeck.backend.core.properties import PropertyValue
+    from quarterdeck.backend.pipeline.campaign.driver import Summary
+
 __all__ = [
+    "AuditResult",
     "BadScenario",
+    "Finding",
     "Journal",
     "JournalProblem",
     "LogOptions",
@@ -34,14 +47,20 @@ __all__ = [
     "MemberOutcome",
     "NoJournal",
     "NoLogs",
+    "NotJudged",
     "Observation",
     "Outcome",
+    "PipelineMissing",
     "QuarantinedEntry",
+    "QuarantinedLine",
     "Record",
     "Scenario",
+    "SparkUnreachable",
     "StepOutcome",
     "TableOutcome",
     "Violation",
+    "audit",
+    "campaign",
     "read_journal",
     "read_logs",
     "read_scenario",
@@ -69,6 +88,54 @@ def read_logs(paths: FilePath | Iterable[FilePath], options: LogOptions | None =
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     return _read_logs([Path(path) for path in several], options)
+
+
+def audit(
+    paths: FilePath | Iterable[FilePath], spark: SparkSession | None = None, *, rules: Iterable[str] = ()
+) -> AuditResult:
+    """Check journals, or logs of members, against the rules of the protocol; `rules`: only these.
+
+    A path is a folder, a file, or an address such as ``s3a://…``. Up to 128 MB are judged in this process; for more, and for
+    addresses, Spark is started, unless the session `spark` is given, which then does all the work. Raises `NoJournal` or
+    `NoLogs` when there is nothing to judge, `PipelineMissing` when Spark or Java is needed and not here, `SparkUnreachable` when
+    Spark breaks off, and ValueError for an unknown rule.
+    """
+    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    return _audit([path if isinstance(path, str) else Path(path) for path in several], spark=spark, rules=tuple(rules))
+
+
+def campaign(
+    seeds: range,
+    folder: FilePath,
+    scenario: FilePath | None = None,
+    spark: SparkSession | None = None,
+    *,
+    sizes: tuple[int, int] = (3, 20),
+    sweep: Mapping[str, Sequence[PropertyValue]] | None = None,
+    resume: bool = False,
+    shrinks: bool = True,
+) -> Summary:
+    """Run every seed on Spark, of the scenario in a YAML file or, without one, of one drawn for the seed, and judge the runs.
+
+    `sizes`: least and most members of those drawn. `sweep`: settings with the values to be compared. Verdicts and the journals of
+    failures go into `folder`, also where `resume` goes on after a campaign was broken off. With `shrinks` the first seed of each
+    way of failing is made as small as it can be. Raises `BadScenario`, `PipelineMissing` and `SparkUnreachable`, and ValueError
+    when `folder` holds something else or a setting is wrong.
+    """
+    with needing_packages():
+        from quarterdeck.backend.pipeline.campaign import driver, plan
+        from quarterdeck.backend.pipeline.spark import session
+    text = ""
+    if scenario is not None:
+        load_scenario(Path(scenario))
+        text = Path(scenario).read_text(encoding="utf-8")
+    planned = plan.Campaign(text, sizes, plan.variants_of(sweep or {}))
+    file = "" if scenario is None else str(scenario)
+    running = session.spark_session() if spark is None else session.using(spark)
+    with running as its:
+        return driver.run_campaign(
+            its, planned, seeds, Path(folder), resume=resume, scenario_file=file, shrinks=shrinks
+        )
 
 
 def read_scenario(path: FilePath) -> Scenario:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -58,6 +58,7 @@ def audit(
     *,
     rules: Collection[str] = (),
     source: Source = "auto",
+    spark: SparkSession | None = None,
     master: str = "",
     remote: str = "",
     bound_us: int | None = None,
@@ -71,18 +72,21 @@ def audit(
     do not tell. With `out_dir` the tables `views`, `suspicions` and `findings` are written there as Parquet, partitioned by
     run, replacing those of an earlier audit, all of them or none. `then` is called with the result and the lines that were
     judged, while Spark has them. Spark is started for either of these, for what is great, and where a `master` or a `remote`
-    is named. Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `StoreRefused`, `PipelineMissing`,
-    `JavaMissing` or `SparkUnreachable` before anything is changed, and `OSError` for what cannot be read or written.
+    is named; `spark` is a session to be used instead, whatever there is to judge.
+
+    Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
+    `SparkUnreachable` before anything is changed, and `OSError` for what cannot be read or written.
     """
     if out_dir is not None:
         _check_output(out_dir)
     wanted = wanted_rules(rules)
     with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging, ExitStack() as stack:
         wants_tables = out_dir is not None or then is not None
-        spark = None
+        if spark is not None:
+            stack.enter_context(_using(spark))
         found: AuditInput | EngineInput
         if are_addresses(paths):
-            spark = stack.enter_context(_session(master, remote, wants_tables=wants_tables))
+            spark = spark or stack.enter_context(_session(master, remote, wants_tables=wants_tables))
             from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
 
             found = resolve_engine_input(spark, list(map(str, paths)))
@@ -125,6 +129,12 @@ def _session(master: str, remote: str, *, wants_tables: bool) -> Iterator[SparkS
     profile: Literal["throughput", "interactive"] = "throughput" if wants_tables else "interactive"
     with session.spark_session(master, remote=remote, profile=profile, conf=conf) as spark:
         yield spark
+
+
+def _using(spark: SparkSession) -> AbstractContextManager[SparkSession]:
+    from quarterdeck.backend.pipeline.spark import session
+
+    return session.using(spark)
 
 
 def _judged(rules: frozenset[str], found: AuditInput | EngineInput) -> tuple[frozenset[str], tuple[NotJudged, ...]]:

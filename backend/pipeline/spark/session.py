@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
+from weakref import WeakSet
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
@@ -68,6 +69,9 @@ _FAILURES = (Py4JError, PySparkException, ConnectionRefusedError, ConnectionRese
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit`, which has started Java by then and knows the master."""
 
+_SHIPPED: WeakSet[SparkSession] = WeakSet()
+"""Sessions of others to which this package was sent: once is enough."""
+
 _REMOTE_MODULES = ("grpc", "grpc_status", "google.protobuf", "zstandard")
 
 
@@ -93,6 +97,19 @@ def spark_session(
                 if not remote:  # nor is it of interest what tasks say that are broken off
                     session.sparkContext.setLogLevel("OFF")
                 session.stop()
+
+
+@contextmanager
+def using(session: SparkSession) -> Iterator[SparkSession]:
+    """A session that somebody else started, with this package on its executors; it goes on after the block.
+
+    What goes wrong with Spark within the block is raised as `SparkFailed`.
+    """
+    with failing_in_one_way():
+        if session not in _SHIPPED and not _is_local(session.conf.get("spark.master", "") or ""):
+            ship_package(session)
+            _SHIPPED.add(session)
+        yield session
 
 
 @contextmanager
