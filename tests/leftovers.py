@@ -17,8 +17,9 @@ import pytest
 RUN = "TESTS_OF_THIS_RUN"
 """Stands in the environment of whatever a run starts, and of what that starts."""
 
-SECONDS_TO_END = 20.0
-"""Workers of Spark and of pytest itself end by themselves soon after the last test."""
+SECONDS_TO_END = 90.0
+"""Workers of Spark and of pytest itself end by themselves soon after the last test. Java may first write an archive of its
+classes, which takes long on a busy machine."""
 
 CACHES = {
     *("__pycache__", ".git", ".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache"),

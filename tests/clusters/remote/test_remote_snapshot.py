@@ -14,6 +14,7 @@ from quarterdeck.backend.core.commands.commands import CommandRefused, CutLink, 
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
+from tests.waiting import wait_until
 
 PORT = 27_410
 WAIT_SECONDS = 20
@@ -76,6 +77,7 @@ def test_what_is_told_is_no_pickle_and_names_its_version(members: ProcessCluster
 def test_a_member_that_does_not_answer_is_untold(members: ProcessCluster) -> None:
     cluster = remote(write=True)
     try:
+        wait_until(lambda: "n3" in cluster.labels)  # it has told its name
         members.execute(PauseMember("n3")).result(WAIT_SECONDS)
         snapshot = cluster.snapshot().result(WAIT_SECONDS)
         assert [one.configuration.label for one in snapshot.untold] == ["n3"]
