@@ -51,10 +51,13 @@ HEADING = """# Tables
 `quarterdeck pipeline tables PATH... --out DIR` makes them of journals: Parquet, one directory for each table and in it one for
 each run (`DIR/views/run=…/`). Times are microseconds on the run's clock unless said otherwise; a time that never came is null.
 
-Made again, only runs with anything new are touched, also when it comes from another place: what is kept in `events` and
-`quarantine` and what is new are put together as if they had been read at once. The tables of a run are replaced together; if
-the process dies they are as they were, or the next one finishes what was decided. A store can be read by other versions:
-columns that it lacks are null, and the next `quarterdeck pipeline tables` makes it anew from the lines that it keeps.
+Made again, only runs with anything new are touched, also when it comes from another place: what is new is added to `events` and
+`quarantine`, as if all had been read at once. A finished file is read once; the lines that are kept are read again only where a
+new one contradicts a record, or a file changes in which some were no records. All other tables need the whole run, and are made
+anew of its `events`: at each `pipeline tables`, but with `pipeline stream --out` only when the run has grown by a quarter since,
+and at the end. The tables of a run are replaced together; if the process dies they are as they were, or the next one finishes
+what was decided. A store can be read by other versions: columns that it lacks are null, and the next `quarterdeck pipeline
+tables` makes it anew from the lines that it keeps.
 """
 
 METRICS_HEADING = """# Metrics

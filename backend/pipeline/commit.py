@@ -41,6 +41,8 @@ class Manifest(Struct, frozen=True):
     form: str
     files: dict[str, tuple[int, int]]
     maker: str = PIPELINE
+    behind: dict[str, int] = {}
+    """By run that grows, how many of its events were added since its tables were made of them."""
 
 
 class Order(Struct, frozen=True):
@@ -119,8 +121,13 @@ def directories_by_run(table: Path) -> dict[str, str]:
 
 def stored_bytes(table: Path, runs: Collection[str] | None = None) -> int:
     """Bytes that `table` takes; only of these `runs`, if any are named."""
+    return sum(part.stat().st_size for part in stored_files(table, runs))
+
+
+def stored_files(table: Path, runs: Collection[str] | None = None) -> list[Path]:
+    """The files of `table`; only those of these `runs`, if any are named."""
     wanted = (name for run, name in directories_by_run(table).items() if runs is None or run in runs)
-    return sum(part.stat().st_size for name in wanted for part in (table / name).glob("*.parquet"))
+    return [part for name in wanted for part in sorted((table / name).glob("*.parquet"))]
 
 
 def _carry_out(store: Path, building: Path, order: Order) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from quarterdeck.backend.pipeline.tables.store import update_store
 
 EVERY_SECONDS = 30.0
-"""A run's tables are made anew when more of it comes, so not more often than this."""
+"""How often what is new is folded in."""
 
 
 class LiveTables:
@@ -21,6 +21,7 @@ class LiveTables:
         self._spark, self._runs, self._out_dir = spark, runs, out_dir
         self._news = threading.Event()
         self._closing = threading.Event()
+        self._has_folded = False
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._go_on, name="tables", daemon=True)
         self._thread.start()
@@ -39,17 +40,18 @@ class LiveTables:
         self._closing.set()
         self._thread.join()
         self.raise_failure()
-        self._fold()
+        self._fold(is_last=True)
 
     def _go_on(self) -> None:
         while not self._closing.wait(EVERY_SECONDS):
             try:
-                self._fold()
+                self._fold(is_last=False)
             except Exception as problem:  # noqa: BLE001 - raised by `raise_failure`, in the thread that can end the stream
                 self._failure = problem
                 return
 
-    def _fold(self) -> None:
-        if self._news.is_set():
+    def _fold(self, *, is_last: bool) -> None:
+        if self._news.is_set() or (is_last and self._has_folded):
             self._news.clear()
-            update_store(self._spark, self._runs(), self._out_dir)
+            self._has_folded = True
+            update_store(self._spark, self._runs(), self._out_dir, is_last=is_last)

@@ -1,18 +1,21 @@
 """Tables on disk: Parquet, partitioned by run, made of journals and kept up to date as more of them arrives.
 
 The lines of the journals are kept as they were, in the tables `events` and `quarantine`; all others are made of `events`. So a
-file is read once. What comes later, from another member or another place, is folded in: the runs that it belongs to are made
-anew out of what is kept and what is new, as if all had been read at once. Other runs are not touched.
+file is read once. What comes later, from another member or another place, is folded in, as if all had been read at once. Other
+runs are not touched.
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
+import pyarrow.parquet
 from msgspec import Struct
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -30,6 +33,9 @@ from quarterdeck.backend.pipeline.tables.columns import TEXT, schema
 from quarterdeck.backend.pipeline.tables.registry import TABLES
 
 RECORDS_PER_FILE = 2_000_000
+SHARE_TO_DERIVE = 0.25
+"""How much of a run has to be new for its tables to be made anew while more is to come."""
+
 _RAW, _FILE = ("raw", TEXT, "the line as it stands in the journal"), ("file", TEXT, "a file in which it stands")
 
 EVENTS = StructType([*RECORD.fields, *schema(_RAW, _FILE).fields])
@@ -55,7 +61,7 @@ FORMAT = sha256("".join(f"{name} {one.simpleString()}\n" for name, one in SCHEMA
 
 
 class StoreUpdate(Struct, frozen=True):
-    """What became of a store. `runs` are those whose tables were made anew."""
+    """What became of a store. `runs` are those that what was read belongs to."""
 
     files_read: int
     files_known: int
@@ -65,8 +71,12 @@ class StoreUpdate(Struct, frozen=True):
     quarantined: int
 
 
-def update_store(spark: SparkSession, paths: Sequence[Path], store: Path) -> StoreUpdate:
+def update_store(spark: SparkSession, paths: Sequence[Path], store: Path, *, is_last: bool = True) -> StoreUpdate:
     """Bring the tables at `store` up to date with the journals at `paths`; nothing is lost that came from others before.
+
+    What is new of a run is added to its events. The tables that are made of events need the whole run: they are made anew of its
+    kept events. Where more folds follow (`is_last` is false) that waits until the run has grown by a quarter, so that all folds
+    of a run together cost as much as a few of the whole.
 
     Raises `NoJournal`, `StoreRefused`, or OSError. Whatever fails, and whenever the process dies: the tables of a run
     are all as they were, or all as they should be.
@@ -75,7 +85,7 @@ def update_store(spark: SparkSession, paths: Sequence[Path], store: Path) -> Sto
         found = resolve_input(paths, Path(staging), "journal")
         with commit.open_for_build(store, tuple(SCHEMAS)) as building:
             manifest = commit.read_manifest(store) or Manifest(FORMAT, {})
-            return _fold(spark, store, building, manifest, found.without(manifest.files))
+            return _fold(spark, store, building, manifest, found.without(manifest.files), is_last=is_last)
 
 
 def read_table(spark: SparkSession, store: Path, name: str) -> DataFrame:
@@ -94,33 +104,87 @@ def _read(spark: SparkSession, table: Path, wanted: StructType) -> DataFrame:
     return spark.read.schema(wanted).parquet(str(table)).select(wanted.names)
 
 
-def _fold(spark: SparkSession, store: Path, building: Path, manifest: Manifest, new_input: AuditInput) -> StoreUpdate:
+class _Plan(NamedTuple):
+    """What a fold does with the runs that it touches."""
+
+    anew: set[str]
+    """Put together anew, out of their kept lines and the new ones."""
+    growing: set[str]
+    """New events are added to those that are kept."""
+    behind: Mapping[str, int]
+    """By run, how many events were added since its tables were made."""
+    is_last: bool
+
+    def still_behind(self, added: Mapping[str, int], store: Path) -> dict[str, int]:
+        """By run, how many of its events no table will be made of in this fold, after so many were `added`."""
+        behind = {run: count for run, count in self.behind.items() if run not in self.anew}
+        for run in sorted(self.growing):
+            derived = _rows(store / "events", {run}) - behind.get(run, 0)
+            new = behind.pop(run, 0) + added.get(run, 0)
+            if new and not self.is_last and new < SHARE_TO_DERIVE * derived:
+                behind[run] = new
+        return behind
+
+
+def _fold(
+    spark: SparkSession, store: Path, building: Path, manifest: Manifest, new_input: AuditInput, *, is_last: bool
+) -> StoreUpdate:
     is_other_form = manifest.form != FORMAT
     known = len(manifest.files)
-    if not new_input.files and not is_other_form:
+    if not new_input.files and not is_other_form and not (is_last and manifest.behind):
         return StoreUpdate(0, known, (), 0, 0)
-    new = _new_lines(spark, new_input)
+    new, anew = _new_lines(spark, new_input), set[str]()
     with tuned(spark, new_input.size_bytes):
         touched = set() if new is None else _runs(new)
         if commit.directories_by_run(store / "quarantine"):
-            touched |= _runs(
+            anew |= _runs(
                 _read(spark, store / "quarantine", QUARANTINE).join(_names(spark, new_input), "file", "left_semi")
             )
     if is_other_form:
-        touched |= {run for name in ("events", "quarantine") for run in commit.directories_by_run(store / name)}
+        anew |= {run for name in ("events", "quarantine") for run in commit.directories_by_run(store / name)}
+    touched |= anew | (set(manifest.behind) if is_last else set())
     size_bytes = new_input.size_bytes + text_bytes(store, touched)
+    read: DataFrame | None = None
     with tuned(spark, size_bytes):
-        made = _make(spark, building, _lines(spark, store, new_input, new, touched), size_bytes)
+        if new is not None and (kept := set(commit.directories_by_run(store / "events")) & touched - anew):
+            read = persisted(new, size_bytes)
+            new, contradicted = _without_known(spark, store, read, kept)
+            anew |= contradicted
+        plan = _Plan(anew, touched - anew, manifest.behind, is_last)
+        made = _make(spark, store, building, _lines(spark, store, new_input, new, anew), plan, size_bytes)
+        if read is not None:
+            read.unpersist()
     stamps = {str(file.place): file.stamp for file in new_input.files if not file.is_open}
     order = Order(
         tuple(sorted(touched)),
         tuple(SCHEMAS),
-        Manifest(FORMAT, {**manifest.files, **stamps}),
+        Manifest(FORMAT, {**manifest.files, **stamps}, behind=made.behind),
     )
     commit.commit(store, building, order)
     if NO_RUN not in commit.directories_by_run(store / "events"):
         touched.discard(NO_RUN)  # stray lines make no run
-    return StoreUpdate(len(new_input.files), known, tuple(sorted(touched)), *made)
+    return StoreUpdate(len(new_input.files), known, tuple(sorted(touched)), made.records, made.quarantined)
+
+
+def _without_known(spark: SparkSession, store: Path, new: DataFrame, kept: set[str]) -> tuple[DataFrame, set[str]]:
+    """The new lines but for those that stand in the `kept` runs already, and the runs of which a kept record is contradicted.
+
+    Those have to be put together anew: which record is the first is seen only when all lie side by side.
+    """
+    identity = ["run", "uuid", "seq"]
+    numbered = new.withColumns(
+        {name: F.when(F.col("reason").isNull(), F.col(f"record.{name}")) for name in identity[1:]}
+    )
+    stored = _read(spark, store / "events", EVENTS).where(F.col("run").isin(*sorted(kept)))
+    news = numbered.where("reason is null").select(*identity, "raw")
+    same = stored.select(*identity).join(news.select(*identity).distinct(), identity, "left_semi").localCheckpoint()
+    if same.isEmpty():
+        return new, set()
+    stored = stored.select(*identity, F.col("raw").alias("kept_raw")).join(same, identity, "left_semi")
+    compared = news.join(stored, identity).localCheckpoint()
+    contradicted = _runs(compared.where("raw <> kept_raw"))
+    known = compared.where(~F.col("run").isin(*sorted(contradicted))) if contradicted else compared
+    return numbered.join(known.select(*identity), identity, "left_anti").drop(*identity[1:]), contradicted
 
 
 def text_bytes(store: Path, runs: Collection[str] | None = None) -> int:
@@ -162,37 +226,83 @@ def _run_of_line() -> Column:
 
 
 def _lines(
-    spark: SparkSession, store: Path, new_input: AuditInput, new: DataFrame | None, touched: set[str]
-) -> DataFrame:
-    """All lines of the touched runs, kept and new. What was wrong in a file that is read again is forgotten."""
+    spark: SparkSession, store: Path, new_input: AuditInput, new: DataFrame | None, anew: set[str]
+) -> DataFrame | None:
+    """The new lines, and the kept ones of runs that are made `anew`. What was wrong in a file that is read again is forgotten."""
     parts = [] if new is None else [new]
     for name, columns in (("events", EVENTS), ("quarantine", QUARANTINE)):
-        if runs := set(commit.directories_by_run(store / name)) & touched:
+        if runs := set(commit.directories_by_run(store / name)) & anew:
             table = _read(spark, store / name, columns).where(F.col("run").isin(*sorted(runs)))
             if name == "quarantine":
                 table = table.join(_names(spark, new_input), "file", "left_anti")
             parts.append(bronze.with_run_name(bronze.parse_lines(table.select("run", "raw", "file"))))
-    return reduce(DataFrame.unionByName, parts)
+    return reduce(DataFrame.unionByName, parts) if parts else None
 
 
-def _make(spark: SparkSession, building: Path, lines: DataFrame, size_bytes: int) -> tuple[int, int]:
-    """Write all tables of these lines into `building`; how many records and how many quarantined lines there are."""
+class _Made(NamedTuple):
+    """What was built: how much there is of the runs that were touched, and which runs' tables do not yet have all."""
+
+    records: int
+    quarantined: int
+    behind: dict[str, int]
+
+
+def _make(
+    spark: SparkSession, store: Path, building: Path, lines: DataFrame | None, plan: _Plan, size_bytes: int
+) -> _Made:
+    """Build what `plan` says in `building`: of `lines`, and of what is kept of the runs that grow."""
     small = is_small(size_bytes)
-    ranked = persisted(bronze.ranked(lines.coalesce(1) if small else lines), size_bytes)
-    try:
+    ranked = None
+    events = spark.createDataFrame([], EVENTS)
+    added: dict[str, int] = {}
+    if lines is not None:
+        ranked = persisted(bronze.ranked(lines.coalesce(1) if small else lines), size_bytes)
         records = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
-        of_lines = ranked.where("place = 1").select(*records, "raw", "file")
-        _write(of_lines, building / "events", EVENTS, small=small)
-        _write(bronze.quarantined_lines(ranked), building / "quarantine", QUARANTINE, small=small)
-        # Read back, each table is made of the few columns that it needs. Where there is little, that costs more than it saves.
-        events = of_lines if small else _read(spark, building / "events", EVENTS)
-        for name, table in TABLES.items():
-            _write(table.make(events), building / name, table.schema, small=small)
-        are_records, are_unfit = F.count_if(F.col("place") == 1), F.count_if(bronze.is_quarantined())
-        counts = ranked.agg(are_records.alias("records"), are_unfit.alias("unfit")).collect()[0]
+        events = ranked.where("place = 1").select(*records, "raw", "file")
+        added = {row.run: row["count"] for row in events.groupBy("run").count().collect()}
+    try:
+        behind = plan.still_behind(added, store)
+        derived = plan.anew | {run for run in plan.growing - set(behind) if added.get(run) or run in plan.behind}
+        if regrown := derived & plan.growing & set(commit.directories_by_run(store / "events")):
+            kept = _read(spark, store / "events", EVENTS).where(F.col("run").isin(*sorted(regrown)))
+            events = events.unionByName(kept)
+            events = persisted(events.coalesce(1), size_bytes) if small else events
+        _write(events, building / "events", EVENTS, small=small)
+        if ranked is not None:
+            _write(bronze.quarantined_lines(ranked), building / "quarantine", QUARANTINE, small=small)
+        if derived:
+            # Read back, each table is made of the few columns that it needs.
+            # Where there is little, that costs more than it saves.
+            whole = events if small else _read(spark, building / "events", EVENTS)
+            if added.keys() - derived:
+                whole = whole.where(F.col("run").isin(*sorted(derived)))
+            for name, table in TABLES.items():
+                _write(table.make(whole), building / name, table.schema, small=small)
     finally:
-        ranked.unpersist()
-    return counts.records, counts.unfit
+        if ranked is not None:
+            ranked.unpersist()
+    for run in sorted(plan.growing):
+        for name in SCHEMAS if run not in derived else ("quarantine",):
+            _link_kept(store / name, building / name, run)
+    return _Made(_rows(building / "events"), _rows(building / "quarantine"), behind)
+
+
+def _link_kept(table: Path, building: Path, run: str) -> None:
+    """Let what is kept of a run stand beside what is new of it, without copying."""
+    if (directory := commit.directories_by_run(table).get(run)) is None:
+        return
+    place = building / directory
+    place.mkdir(parents=True, exist_ok=True)
+    for part in sorted((table / directory).glob("*.parquet")):
+        try:
+            (place / part.name).hardlink_to(part)
+        except OSError:  # not every file system has links
+            shutil.copy2(part, place / part.name)
+
+
+def _rows(table: Path, runs: Collection[str] | None = None) -> int:
+    """How many rows `table` has; only of these `runs`, if any are named. The files' footers tell."""
+    return sum(pyarrow.parquet.read_metadata(part).num_rows for part in commit.stored_files(table, runs))
 
 
 def _write(table: DataFrame, path: Path, wanted: StructType, *, small: bool) -> None:

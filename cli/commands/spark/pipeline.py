@@ -31,7 +31,7 @@ def make_tables(
     remote: RemoteOption = "",
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Make Parquet tables of journals, or bring them up to date: only runs with anything new are made anew."""
+    """Make Parquet tables of journals, or bring them up to date: only runs with anything new are touched."""
     import msgspec
 
     from quarterdeck.backend.journal.files import NoJournal
@@ -49,7 +49,9 @@ def make_tables(
         with spark_session(master, remote=remote) as spark:
             folded = update_store(spark, paths, out)
     write_document(msgspec.to_builtins(folded), output)
-    say(f"{len(folded.runs) or 'no'} runs made anew in {out}, of {folded.files_read} files that were not read before")
+    say(
+        f"{len(folded.runs) or 'no'} runs brought up to date in {out}, of {folded.files_read} files that were not read before"
+    )
 
 
 @group.command("metrics")

@@ -3,14 +3,16 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
@@ -19,7 +21,7 @@ from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark import tuning
-from quarterdeck.backend.pipeline.tables import store
+from quarterdeck.backend.pipeline.tables import bronze, store
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 from quarterdeck.backend.pipeline.tables.store import SCHEMAS, read_table, update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
@@ -225,7 +227,7 @@ def dying(table, path, wanted, **options):
     if len(written) == 5:
         os.kill(os.getpid(), signal.SIGKILL)
 store._write = dying
-store.fold_in(start_session("local[1]"), [Path({str(root)!r})], Path({str(place)!r}))
+store.update_store(start_session("local[1]"), [Path({str(root)!r})], Path({str(place)!r}))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
@@ -279,3 +281,75 @@ def test_a_store_is_audited_as_the_journals_that_it_was_made_of(
     assert without_links
     assert {(one.line, one.reason) for one in here.problems} == {(one.line, one.reason) for one in expected.problems}
     assert {**here.counts, "files": 0} == {**expected.counts, "files": 0}
+
+
+def write_part(root: Path, number: int, records: Sequence[Record]) -> None:
+    """The next finished file of the journal of a living run."""
+    directory = root / "run=halves-seed-1"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"world-{number:06d}.jsonl").write_bytes(b"".join(map(line, records)))
+
+
+def test_of_a_long_run_a_fold_reads_only_what_is_new(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fold parses the lines of new files alone, and adds one file. Other tables follow when the run has grown by a quarter."""
+    parsed: list[int] = []
+    written: list[str] = []
+    parse, write_table = bronze.parse_lines, store._write
+
+    def counted(lines: DataFrame) -> DataFrame:
+        parsed.append(lines.count())
+        return parse(lines)
+
+    def noted(table: DataFrame, path: Path, *rest: object, **options: bool) -> None:
+        written.append(path.name)
+        write_table(table, path, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bronze, "parse_lines", counted)
+    monkeypatch.setattr(store, "_write", noted)
+    records, root, place = golden_records()["halves-seed-1"], tmp_path / "journal", tmp_path / "tables"
+    half, step = len(records) // 2, len(records) // 20
+    write_part(root, 0, records[:half])
+    update_store(spark, [root], place, is_last=False)
+    assert (parsed, set(written)) == ([half], set(SCHEMAS))
+    derived_after = []
+    for fold in range(1, 4):
+        before = files(place)
+        parsed.clear()
+        written.clear()
+        begin = half + (fold - 1) * step
+        write_part(root, fold, records[begin - 3 : begin + step])  # three of them once more
+        folded = update_store(spark, [root], place, is_last=False)
+        assert (folded.files_read, folded.records, folded.quarantined) == (1, begin + step, 0)
+        assert parsed == [step + 3]
+        if "lives" in written:
+            derived_after.append(fold)
+        else:
+            assert set(written) == {"events", "quarantine"}
+            assert before.items() <= files(place).items() and len(files(place)) == len(before) + 1
+    assert derived_after == [3]  # 3/20 more than 1/2
+
+
+@pytest.mark.parametrize("small_bytes", [tuning.SMALL_BYTES, pytest.param(0, marks=pytest.mark.long)])
+def test_many_folds_make_the_tables_that_one_makes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int
+) -> None:
+    """Also when lines come twice, and a contradiction and a broken line come in between; of little and of much."""
+    monkeypatch.setattr(tuning, "SMALL_BYTES", small_bytes)
+    records, root, place = golden_records()["halves-seed-1"], tmp_path / "journal", tmp_path / "tables"
+    half, step = len(records) // 2, len(records) // 20
+    contradiction = msgspec.structs.replace(records[5], at=records[5].at - 1)
+    rest = records[half + 2 * step :]
+    parts = [records[:half], records[half - 3 : half + step], [contradiction, *records[half : half + 2 * step]], rest]
+    for number, part in enumerate(parts):
+        write_part(root, number, part)
+        if number == 1:
+            (root / "loose.jsonl").write_bytes(b"torn\n")
+        update_store(spark, [root], place, is_last=False)
+    update_store(spark, [root], place)
+    manifest = commit.read_manifest(place)
+    assert manifest is not None and not manifest.behind
+    assert update_store(spark, [root], place).runs == ()
+    update_store(spark, [root], tmp_path / "at once")
+    assert tables(place) == tables(tmp_path / "at once")
