@@ -9,26 +9,16 @@ from pathlib import Path
 
 from pyspark.sql.types import ArrayType, DataType, StructType
 
+from quarterdeck.backend.pipeline.data_sources import MEANINGS
 from quarterdeck.backend.pipeline.metrics.registry import METRICS
 from quarterdeck.backend.pipeline.metrics.summary import SUMMARY
-from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 from quarterdeck.backend.pipeline.tables.registry import TABLES
 from quarterdeck.backend.pipeline.tables.store import EVENTS, QUARANTINE
 
 PAGE = Path(__file__).parent / "reference" / "tables.md"
 LONGEST_TYPE = 40
 
-ENVELOPE = {
-    "run": f"the run; `{NO_RUN}` where the record names none",
-    "member": "label of the member, or the name of the cluster for what was done from outside",
-    "uuid": "the incarnation; with `seq` the identity of the event",
-    "seq": "number of the event within its incarnation, from 1 without gaps",
-    "at": "microseconds on the run's clock",
-    "utc": "microseconds since 1970, UTC",
-    "because": "the record that brought this one about, where the member knows it",
-    "form": "the form of the journal; null is 1, which had no causes but in sentences",
-    "event": "`kind` and the fields of all kinds; null where a field belongs to another kind. See [events](events.md)",
-}
+ENVELOPE = MEANINGS | {"event": f"{MEANINGS['event']}. See [events](events.md)"}
 
 
 def page() -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from quarterdeck import spark
     from quarterdeck.library import (
         AuditResult,
         BadScenario,
@@ -80,6 +81,7 @@ __all__ = [
     "read_logs",
     "read_scenario",
     "simulate",
+    "spark",
 ]
 
 

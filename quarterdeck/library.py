@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quarterdeck import spark
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
@@ -65,6 +66,7 @@ __all__ = [
     "read_logs",
     "read_scenario",
     "simulate",
+    "spark",
 ]
 
 FilePath = str | os.PathLike[str]

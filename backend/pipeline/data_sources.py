@@ -1,0 +1,194 @@
+"""Journals, and logs of members, as formats of Spark's: `spark.read.format("quarterdeck").load(path)` gives their records.
+
+Both have the columns of a record. One task reads one file of a journal, or the logs of one run: these need each other, since one
+file says who speaks in another, and by how much clocks differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.log_set import LogSet
+from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.journal.files import as_record, current_path, journal_files
+from quarterdeck.backend.journal.old_form import upgraded
+from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
+
+JOURNAL_FORMAT = "quarterdeck"
+LOG_FORMAT = "quarterdeck-logs"
+
+MEANINGS = {
+    "run": f"the run; `{NO_RUN}` where the record names none",
+    "member": "label of the member, or the name of the cluster for what was done from outside",
+    "uuid": "the incarnation; with `seq` the identity of the event",
+    "seq": "number of the event within its incarnation, from 1 without gaps",
+    "at": "microseconds on the run's clock",
+    "utc": "microseconds since 1970, UTC",
+    "because": "the record that brought this one about, where the member knows it",
+    "form": "the form of the journal; null is 1, which had no causes but in sentences",
+    "event": "`kind` and the fields of all kinds; null where a field belongs to another kind",
+}
+"""What the columns of a record hold."""
+
+SCHEMA = StructType(
+    [StructField(field.name, field.dataType, metadata={"comment": MEANINGS[field.name]}) for field in RECORD.fields]
+)
+
+_ARROW = to_arrow_schema(RECORD)
+_BATCH = 1024
+_PATHS = ("path", "paths")
+"""Options in which Spark says what `load` was given."""
+
+
+class BadOption(ValueError):
+    """An option that the format does not have, or a value that it cannot take."""
+
+
+class _Files(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = tuple(files)
+
+
+class JournalSource(DataSource):
+    """The records of journals: folders of runs, folders of one run, or single files. Open files are read as far as they go.
+
+    Option `mode`: with ``DROPMALFORMED``, the default, lines that are no records are left out; ``FAILFAST`` fails at one, but for
+    an unfinished last line.
+    """
+
+    NAME: ClassVar[str] = JOURNAL_FORMAT
+
+    def __init__(self, options: dict[str, str]) -> None:
+        exit_with_task()  # planning, too, is done by workers of Spark's
+        super().__init__(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return cls.NAME
+
+    def schema(self) -> StructType:
+        """The columns of a record, each with its meaning as a comment."""
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What finds the files and reads them."""
+        return JournalReader(dict(self.options))
+
+
+class LogSource(JournalSource):
+    """The records that logs of Hazelcast members give: files, or folders that are searched for logs.
+
+    Options `run`, `zone` and `date` say what the logs do not tell, as in `LogOptions`.
+    """
+
+    NAME: ClassVar[str] = LOG_FORMAT
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What finds the logs and reads them."""
+        return LogReader(dict(self.options))
+
+
+class JournalReader(DataSourceReader):
+    """Reads journals, one file a task. Raises `BadOption`."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._paths = _paths_of(JOURNAL_FORMAT, options)
+        mode = _options(JOURNAL_FORMAT, options, ("mode",)).get("mode", "DROPMALFORMED").upper()
+        if mode not in ("DROPMALFORMED", "FAILFAST"):
+            raise BadOption(f"mode: {mode} is neither DROPMALFORMED nor FAILFAST")
+        self._fails_fast = mode == "FAILFAST"
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each file. Raises `NoJournal`."""
+        files = dict.fromkeys(file for path in self._paths for file in journal_files(path))
+        return [_Files([file]) for file in files]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of the file, as they were written."""
+        assert isinstance(partition, _Files)
+        return _batches(record for file in partition.files for record in self._records(file))
+
+    def _records(self, listed: Path) -> Iterator[Record]:
+        file = current_path(listed)  # a living writer may have finished it since
+        if file is None:
+            return
+        with file.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                record = as_record(line)
+                if record is not None:
+                    yield upgraded(record)
+                elif self._fails_fast and line.endswith(b"\n"):
+                    raise ValueError(f"{file}:{number}: this line is no record")
+
+
+class LogReader(DataSourceReader):
+    """Reads logs, those of one run a task. Raises `BadOption`."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._paths = _paths_of(LOG_FORMAT, options)
+        self._options = LogOptions(**_options(LOG_FORMAT, options, LogOptions.__struct_fields__))
+        self._names = LogSet([], self._options)  # a wrong value is an error here, not in a task
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each run: without the option `run`, for each name of a folder. Raises `NoLogs`."""
+        by_run: dict[str, list[Path]] = {}
+        for file in log_files(self._paths):
+            by_run.setdefault(self._names.run_of(str(file)), []).append(file)
+        return [_Files(files) for files in by_run.values()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records that the logs give."""
+        assert isinstance(partition, _Files)
+        return _batches(read_logs(partition.files, self._options).records)
+
+
+def _paths_of(name: str, options: dict[str, str]) -> list[Path]:
+    given = [options["path"]] if "path" in options else json.loads(options.get("paths", "[]"))
+    if not given:
+        raise BadOption(f"{name}: say what to read, as in load(path)")
+    paths = [path.removeprefix("file://") for path in given]
+    elsewhere = next((path for path in paths if "://" in path), None)
+    if elsewhere is not None:
+        raise BadOption(
+            f"{elsewhere}: the format {name} reads files that executors can open; quarterdeck.audit reads this"
+        )
+    return [Path(path) for path in paths]
+
+
+def _options(name: str, options: dict[str, str], known: Sequence[str]) -> dict[str, str]:
+    """The options besides what is to be read. Their names come in small letters, as Spark keeps them."""
+    given = {option: value for option, value in options.items() if option not in _PATHS}
+    for option in given:
+        if option not in known:
+            raise BadOption(f"{name} has no option {option!r}; there are: {', '.join(known)}")
+    return given
+
+
+def _batches(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:
+    exit_with_task()
+    left = iter(records)
+    while some := [_row(record) for record in islice(left, _BATCH)]:
+        yield pa.RecordBatch.from_pylist(some, schema=_ARROW)
+
+
+def _row(record: Record) -> dict[str, object]:
+    row: dict[str, object] = msgspec.to_builtins(record)
+    row["run"] = record.run or NO_RUN
+    return row
