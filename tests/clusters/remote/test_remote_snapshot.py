@@ -9,7 +9,7 @@ import pytest
 
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import CommandRefused, CutLink, PauseMember, ResumeMember
+from quarterdeck.backend.core.commands.commands import CommandRefused, CutLink, Heal, PauseMember, ResumeMember
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
@@ -52,6 +52,7 @@ def test_members_elsewhere_tell_what_they_know(members: ProcessCluster) -> None:
         links = {(one.source, one.target) for one in cluster.snapshot().result(WAIT_SECONDS).links}
         assert links == {("n1", "n2")}
     finally:
+        members.execute(Heal()).result(WAIT_SECONDS)  # before anybody is missed
         cluster.close()
 
 
