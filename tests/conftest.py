@@ -18,6 +18,7 @@ ONE_AT_A_TIME = {
     "live": (
         *("tests/live", "tests/training", "tests/cli/commands/web", "tests/cli/commands/map"),
         *("tests/cli/commands/test_runs.py", "tests/cli/commands/test_terminal.py", "tests/project/test_make.py"),
+        "tests/clusters/remote/test_remote_snapshot.py",
     ),
 }
 """Groups that keep to one process: a Java machine for each would not fit a small build server, and live members that share
