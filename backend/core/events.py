@@ -17,6 +17,7 @@ from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.link_condition import LinkChanged as LinkChanged
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionEvent
+from quarterdeck.backend.core.witnessed import WitnessEvent
 
 # The life of a member
 
@@ -420,7 +421,7 @@ Event = (
     MergeVerdict | NotMerging | MergeStarted | MergeAbandoned | MemberMerging | SearchPlanned | AddressesRemembered |
     JoinListChanged | ClusterStateChanged | ClusterStateRefused | ProtectionChanged | ProcessKilled | ProcessPaused |
     ProcessResumed | LinkChanged | StrangerRefused | OperatorAsked | SettingsChanged | JournalChanged |
-    PartitionEvent | DataEvent
+    PartitionEvent | DataEvent | WitnessEvent
 )  # fmt: skip
 
 EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationAccepted
+from quarterdeck.backend.core.witnessed import Aspect, ConnectionState, Source
 from quarterdeck.backend.picture.fold.migrations import MigrationsLed
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
@@ -95,6 +96,14 @@ class Unusable(NamedTuple):
     reason: str
 
 
+class Connection(NamedTuple):
+    """How the witness of a member reaches it, why, and since when."""
+
+    state: ConnectionState
+    reason: str
+    since_us: int
+
+
 @dataclass(slots=True)
 class Belief:
     """What one member believes in its present incarnation; what it believed last, once that incarnation is over."""
@@ -166,6 +175,14 @@ class Belief:
     """By partition, its backups that do not have what their owners have."""
     leading: MigrationsLed = field(default_factory=MigrationsLed)
     """On a master: the migrations that it leads."""
+    witnessed_by: tuple[Source, ...] = ()
+    """Where all this is known from, if not from the member itself."""
+    untold: frozenset[Aspect] = frozenset()
+    """What nobody tells of it; nothing for a member that keeps a journal of its own."""
+    connection: Connection | None = None
+    """How its witness reaches it; None where nobody listens to it over the network."""
+    state_stamp: int | None = None
+    """Its own digest of its partition table, where a witness was told it."""
     writer: object = field(default=None, compare=False, repr=False)
     """The one picture that may change this belief; for all others that show it, it is as good as frozen."""
 
@@ -180,6 +197,10 @@ class Belief:
         twin.remembered, twin.unusable = dict(self.remembered), dict(self.unusable)
         twin.leading = self.leading.fork()
         return twin
+
+    def tells(self, aspect: Aspect) -> bool:
+        """Whether `aspect` of this member is known. If not, show that it is not told: neither none nor well."""
+        return aspect not in self.untold
 
     @property
     def search_addresses(self) -> tuple[Address, ...]:

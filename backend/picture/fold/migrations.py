@@ -13,6 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
+from quarterdeck.backend.core.witnessed import ReplicaMigrated
 from quarterdeck.backend.picture.fold.migration_rate import MigrationRates
 
 ENDED_KEPT = 100
@@ -51,6 +52,14 @@ class EndedMigration(NamedTuple):
     leader: str
     copied: CopiedData | None
     """What was copied for it, if that was told."""
+
+
+class WitnessedMigration(NamedTuple):
+    """A migration of which only the end was told, when, and by which member."""
+
+    migrated: ReplicaMigrated
+    at_us: int
+    teller: str
 
 
 class PartitionLoss(NamedTuple):
@@ -123,7 +132,8 @@ class MigrationHistory:
         self.done: deque[EndedMigration] = deque(maxlen=ENDED_KEPT)
         self.failed: deque[EndedMigration] = deque(maxlen=ENDED_KEPT)
         self.lost: deque[PartitionLoss] = deque(maxlen=ENDED_KEPT)
-        """Each of them the latest last."""
+        self.witnessed: deque[WitnessedMigration] = deque(maxlen=ENDED_KEPT)
+        """Those of which only the end was told. Each of these four has the latest last."""
         self.done_count = self.failed_count = self.lost_count = 0
         self.rates = MigrationRates()
         self.copied: dict[str, CopiedData] = {}
@@ -134,6 +144,7 @@ class MigrationHistory:
         """The same, to go its own way from here."""
         twin = MigrationHistory()
         twin.done, twin.failed, twin.lost = self.done.copy(), self.failed.copy(), self.lost.copy()
+        twin.witnessed = self.witnessed.copy()
         twin.done_count, twin.failed_count, twin.lost_count = self.done_count, self.failed_count, self.lost_count
         twin.rates, twin.copied, twin._begun = self.rates.fork(), dict(self.copied), dict(self._begun)
         return twin
@@ -158,6 +169,9 @@ class MigrationHistory:
                     self._end(migration_id, record, True, "the new master found it committed")
                 for migration_id in rolled_back_ids:
                     self._end(migration_id, record, False, "its master was gone before the commit")
+            case ReplicaMigrated() as migrated:
+                self.witnessed.append(WitnessedMigration(migrated, record.at, record.member))
+                self._count(record.at, migrated.succeeded)
             case partition_events.PartitionLost(partition, lost_backups) if lost_backups >= partition_events.ALL_LOST:
                 self.lost.append(PartitionLoss(partition, record.at, record.member))
                 self.lost_count += 1
@@ -169,8 +183,11 @@ class MigrationHistory:
         begun, since_us = self._begun.pop(migration_id)
         copied = self.copied.pop(migration_id, None)
         ended = EndedMigration(begun, committed, reason, record.at, record.at - since_us, record.member, copied)
-        self.rates.count(record.at, migrations=1)
         (self.done if committed else self.failed).append(ended)
+        self._count(record.at, committed)
+
+    def _count(self, at_us: int, committed: bool) -> None:
+        self.rates.count(at_us, migrations=1)
         if committed:
             self.done_count += 1
         else:
@@ -265,6 +282,7 @@ HISTORY_KINDS: frozenset[type[events.Event]] = frozenset(
         partition_events.MigrationDecided,
         partition_events.TableRecovered,
         partition_events.PartitionLost,
+        ReplicaMigrated,
     }
 )
 """What a `MigrationHistory` listens to."""

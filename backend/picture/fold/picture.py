@@ -18,6 +18,7 @@ from quarterdeck.backend.picture.fold.belief import Belief, Silence, Status, Sus
 from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
 from quarterdeck.backend.picture.fold.migrations import HISTORY_KINDS, MigrationHistory
 from quarterdeck.backend.picture.fold.partitions import PARTITION_FOLDS, settle_leading
+from quarterdeck.backend.picture.fold.witness import WITNESS_FOLDS, inherit_witness
 
 __all__ = ["Belief", "Picture", "Status", "Suspicion"]
 
@@ -154,6 +155,8 @@ class Picture:
         else:
             address = before.address if before else NO_ADDRESS
         belief = Belief(record.member, address, record.uuid, at=record.at, started_us=record.at, writer=self._writer)
+        if before is not None:
+            inherit_witness(belief, before)
         if started is not None:
             belief.join_list, belief.merged_from = started.join_list, started.merged_from
             belief.settings = started.settings
@@ -289,5 +292,6 @@ FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
     events.JoinFailed: _end,
     **RECOVERY_FOLDS,
     **PARTITION_FOLDS,
+    **WITNESS_FOLDS,
 }
 """What a member's own event does to its belief, by kind; called with belief, event and time."""

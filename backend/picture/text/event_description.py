@@ -9,8 +9,10 @@ from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed import WitnessEvent
 from quarterdeck.backend.picture.text.formatting import NameOf, counted, duration_text, names_text, one_line, with_names
 from quarterdeck.backend.picture.text.partition_event_description import describe_partition_or_data
+from quarterdeck.backend.picture.text.witness_event_description import describe_witnessed
 
 PartitionOrDataEvent = PartitionEvent | DataEvent
 
@@ -39,6 +41,8 @@ def describe_event(event: events.Event, name_of: NameOf = str) -> str:
     """What happened, without when and to whom. May hold whatever text others sent; `describe_record` makes it one line."""
     if isinstance(event, PartitionOrDataEvent):
         return describe_partition_or_data(event, name_of)
+    if isinstance(event, WitnessEvent):
+        return describe_witnessed(event, name_of)
     match event:
         case events.MemberStarted(address, lite, join_list, merged_from):
             kind = "lite member" if lite else "member"

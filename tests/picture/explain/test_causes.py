@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core import events, witnessed
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import EVENT_KINDS, Event, LinkChanged, Record
@@ -28,6 +28,10 @@ BEGINNINGS = (
     events.StrangerRefused,
     events.JournalChanged,
     events.OperatorAsked,
+    witnessed.MemberWitnessed,
+    witnessed.OwnersTold,
+    witnessed.ReplicaMigrated,
+    witnessed.ConnectionChanged,
     partition_events.DrainStarted,
     CallStarted,
 )

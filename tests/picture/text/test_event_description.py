@@ -7,7 +7,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core import events, witnessed
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.events import Event, LinkChanged, Record
@@ -90,6 +90,10 @@ SAMPLES: list[Event] = [
     events.SettingsChanged({"hazelcast.merge.next.run.delay.seconds": "5"}),
     events.JournalChanged("n1", "No space left on device", 0),
     events.StrangerRefused("1.2.3.4:9", "no handshake"),
+    witnessed.MemberWitnessed(("logs",), ("suspicions", "claims")),
+    witnessed.OwnersTold((Holder(A, "u"),), (0, -1), "a61bc9", 17),
+    witnessed.ReplicaMigrated(3, 1, None, B, True, 12_000, 54, 31),
+    witnessed.ConnectionChanged("merging", "Hazelcast instance is not ready yet!"),
 ]
 
 
@@ -140,6 +144,11 @@ def test_addresses_within_reasons_go_by_name_too() -> None:
             partitions.TableChanged(12, "d", 271, (Holder(A, "u"), Holder(B, "v")), ((3, 2, 1, 0, -1),), "u", "migration"),
             "has table v12: p3 is n2, n1, – (migration)",
         ),
+        (
+            witnessed.ReplicaMigrated(3, 1, None, B, True, 12_000, 54, 31),
+            "p3, replica 1, has moved from nobody to 10.0.0.2:5701 within 12 ms (31 of 54 done)",
+        ),
+        (witnessed.ConnectionChanged("gone", "refused"), "cannot be reached: refused"),
         (partitions.PartitionLost(3, 6), "loses p3: no replica is left, it begins empty"),
         (partitions.PartitionLost(3, 0), "p3 has lost its owner"),
         (partitions.PartitionLost(3, 1), "p3 has lost its owner and backups up to 1"),

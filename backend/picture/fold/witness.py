@@ -1,0 +1,43 @@
+"""The part of the fold that is about members of which a witness tells: what is not told, and what is told in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.backend.core.partitions.events import TableChanged
+from quarterdeck.backend.core.witnessed import ASPECTS, ConnectionChanged, MemberWitnessed, OwnersTold
+from quarterdeck.backend.picture.fold.belief import Belief, Connection
+from quarterdeck.backend.picture.fold.partitions import on_table_changed
+
+
+def on_member_witnessed(belief: Belief, event: MemberWitnessed, at: int) -> None:
+    """Says from whom the member is known, and what of it is not told."""
+    belief.witnessed_by = event.by
+    belief.untold = ASPECTS.difference(event.tells)
+
+
+def on_owners_told(belief: Belief, event: OwnersTold, at: int) -> None:
+    """The table has one holder for each partition then, and no version; `Belief.tells` says that backups are not told."""
+    belief.state_stamp = event.state_stamp
+    rows = tuple((partition, 0, place) for partition, place in enumerate(event.owners))
+    table = TableChanged(0, event.digest, len(event.owners), event.holders, rows, belief.uuid, "published")
+    on_table_changed(belief, table, at)
+
+
+def on_connection_changed(belief: Belief, event: ConnectionChanged, at: int) -> None:
+    """The witness reaches the member otherwise than before."""
+    belief.connection = Connection(event.state, event.reason, at)
+
+
+WITNESS_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+    MemberWitnessed: on_member_witnessed,
+    OwnersTold: on_owners_told,
+    ConnectionChanged: on_connection_changed,
+}
+"""What each kind of event does to the belief of the member that it is told of; called with belief, event and time."""
+
+
+def inherit_witness(belief: Belief, before: Belief) -> None:
+    """A new incarnation is known from the same sources as the one before, until they say otherwise."""
+    belief.witnessed_by, belief.untold, belief.connection = before.witnessed_by, before.untold, before.connection

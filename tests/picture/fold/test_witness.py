@@ -1,0 +1,78 @@
+"""Members of which a witness tells: what is known of them, and what is not told."""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.partitions.events import Holder
+from quarterdeck.backend.core.witnessed import (
+    ASPECTS,
+    ConnectionChanged,
+    MemberWitnessed,
+    OwnersTold,
+    ReplicaMigrated,
+)
+from quarterdeck.backend.picture.fold.picture import Picture
+from tests.app.fakes.fake_cluster import FakeCluster
+
+TWO = ("n1", "n2")
+
+
+def watched() -> tuple[FakeCluster, Picture]:
+    cluster, picture = FakeCluster(TWO), Picture()
+    for label in TWO:
+        cluster.start(label)
+        cluster.happen(label, MemberWitnessed(("client-protocol",), ("owners", "cluster-state")))
+    return cluster, fold(cluster, picture)
+
+
+def fold(cluster: FakeCluster, picture: Picture) -> Picture:
+    for record in cluster.drain():
+        picture.apply(record)
+    return picture
+
+
+def test_members_that_keep_a_journal_tell_everything() -> None:
+    cluster, picture = FakeCluster(TWO), Picture()
+    cluster.start("n1")
+    belief = fold(cluster, picture).members["n1"]
+    assert all(belief.tells(aspect) for aspect in ASPECTS)
+    assert belief.witnessed_by == ()
+
+
+def test_a_witness_says_what_it_can_know() -> None:
+    _, picture = watched()
+    belief = picture.members["n1"]
+    assert belief.tells("owners") and belief.tells("cluster-state")
+    assert not belief.tells("suspicions") and not belief.tells("backups")
+    assert belief.witnessed_by == ("client-protocol",)
+
+
+def test_a_new_incarnation_is_known_from_the_same_sources() -> None:
+    cluster, picture = watched()
+    cluster.happen("n1", ConnectionChanged("merging", "not ready yet"))
+    cluster.start("n1", life=2)
+    belief = fold(cluster, picture).members["n1"]
+    assert not belief.tells("suspicions")
+    assert belief.connection is not None and belief.connection.state == "merging"
+
+
+def test_owners_are_a_table_of_one_holder_each() -> None:
+    cluster, picture = watched()
+    holders = (Holder(Address("n1:1"), "u1"), Holder(Address("n2:1"), "u2"))
+    cluster.happen("n1", OwnersTold(holders, (0, 1, 1, -1), "d1", 99))
+    belief = fold(cluster, picture).members["n1"]
+    assert belief.table is not None and belief.state_stamp == 99
+    assert (belief.table.digest, belief.table.partitions, belief.table.owned_by("u2")) == ("d1", 4, 2)
+    assert belief.table.row(0) == (holders[0],) and belief.table.row(3) == (None,)
+    cluster.happen("n1", OwnersTold(holders[1:], (0, 0, 0, 0), "d2"))
+    belief = fold(cluster, picture).members["n1"]
+    assert belief.table is not None and belief.table.owned_by("u1") == 0 and belief.table.owned_by("u2") == 4
+
+
+def test_migrations_of_which_only_the_end_is_told_are_counted() -> None:
+    cluster, picture = watched()
+    for partition, succeeded in ((1, True), (2, True), (3, False)):
+        cluster.happen("n1", ReplicaMigrated(partition, 0, None, Address("n2:1"), succeeded, 5_000, 3, partition))
+    history = fold(cluster, picture).history
+    assert (history.done_count, history.failed_count) == (2, 1)
+    assert [one.migrated.partition for one in history.witnessed] == [1, 2, 3]
