@@ -17,7 +17,7 @@ from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.link_condition import LinkChanged as LinkChanged
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionEvent
-from quarterdeck.backend.core.witnessed import WitnessEvent
+from quarterdeck.backend.core.witnessed.events import WitnessEvent
 
 # The life of a member
 

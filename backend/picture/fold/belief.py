@@ -13,7 +13,7 @@ from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationAccepted
-from quarterdeck.backend.core.witnessed import Aspect, ConnectionState, Source
+from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionState, Source
 from quarterdeck.backend.picture.fold.migrations import MigrationsLed
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 

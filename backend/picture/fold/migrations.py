@@ -13,7 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
-from quarterdeck.backend.core.witnessed import ReplicaMigrated
+from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
 from quarterdeck.backend.picture.fold.migration_rate import MigrationRates
 
 ENDED_KEPT = 100

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core.partitions.events import TableChanged
-from quarterdeck.backend.core.witnessed import ASPECTS, ConnectionChanged, MemberWitnessed, OwnersTold
+from quarterdeck.backend.core.witnessed.events import ASPECTS, ConnectionChanged, MemberWitnessed, OwnersTold
 from quarterdeck.backend.picture.fold.belief import Belief, Connection
 from quarterdeck.backend.picture.fold.partitions import on_table_changed
 
 
 def on_member_witnessed(belief: Belief, event: MemberWitnessed, at: int) -> None:
     """Says from whom the member is known, and what of it is not told."""
-    belief.witnessed_by = event.by
+    belief.witnessed_by = event.sources
     belief.untold = ASPECTS.difference(event.tells)
 
 

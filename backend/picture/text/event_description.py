@@ -9,7 +9,7 @@ from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed import WitnessEvent
+from quarterdeck.backend.core.witnessed.events import WitnessEvent
 from quarterdeck.backend.picture.text.formatting import NameOf, counted, duration_text, names_text, one_line, with_names
 from quarterdeck.backend.picture.text.partition_event_description import describe_partition_or_data
 from quarterdeck.backend.picture.text.witness_event_description import describe_witnessed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.witnessed import (
+from quarterdeck.backend.core.witnessed.events import (
     ASPECTS,
     ConnectionChanged,
     MemberWitnessed,

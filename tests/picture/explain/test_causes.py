@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core import events, witnessed
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import EVENT_KINDS, Event, LinkChanged, Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.picture.explain.causes import RULES, Cause, causes, direct_causes
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
 from tests.app.fakes.fake_cluster import FakeCluster

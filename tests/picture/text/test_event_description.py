@@ -7,13 +7,14 @@ from typing import get_args
 import msgspec
 import pytest
 
-from quarterdeck.backend.core import events, witnessed
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.events import Event, LinkChanged, Record
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions import events as partitions
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted, PlannedMigration
+from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.picture.text.event_description import describe_event, describe_record
 
 A, B = Address("[fe80::1]:5701"), Address("10.0.0.2:5701")
@@ -146,7 +147,7 @@ def test_addresses_within_reasons_go_by_name_too() -> None:
         ),
         (
             witnessed.ReplicaMigrated(3, 1, None, B, True, 12_000, 54, 31),
-            "p3, replica 1, has moved from nobody to 10.0.0.2:5701 within 12 ms (31 of 54 done)",
+            "p3, replica 1, has moved from nobody to n2 within 12 ms (31 of 54 done)",
         ),
         (witnessed.ConnectionChanged("gone", "refused"), "cannot be reached: refused"),
         (partitions.PartitionLost(3, 6), "loses p3: no replica is left, it begins empty"),

@@ -43,12 +43,12 @@ although the connection stands; it turns the witness away; nobody is there."""
 
 
 class MemberWitnessed(Struct, frozen=True, tag_field="kind", tag="member-witnessed"):
-    """From here on a witness tells of this incarnation, `by` these sources, and only of the aspects in `tells`.
+    """From here on a witness tells of this incarnation, by these `sources`, and only of the aspects in `tells`.
 
     It is the first event of an incarnation, and comes again when the aspects become more or fewer.
     """
 
-    by: tuple[Source, ...]
+    sources: tuple[Source, ...]
     tells: tuple[Aspect, ...]
 
 
@@ -68,7 +68,7 @@ class OwnersTold(Struct, frozen=True, tag_field="kind", tag="owners-told"):
 class ReplicaMigrated(Struct, frozen=True, tag_field="kind", tag="replica-migrated"):
     """A replica has moved, or was to; its beginning was told to nobody. `took` is in microseconds.
 
-    `planned` and `done` count the migrations of the round that it belongs to.
+    `planned_count` and `done_count` are of the migrations of the round that it belongs to.
     """
 
     partition: int
@@ -77,8 +77,8 @@ class ReplicaMigrated(Struct, frozen=True, tag_field="kind", tag="replica-migrat
     destination: Address | None
     succeeded: bool
     took: int
-    planned: int
-    done: int
+    planned_count: int
+    done_count: int
 
 
 class ConnectionChanged(Struct, frozen=True, tag_field="kind", tag="connection-changed"):
