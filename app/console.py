@@ -16,6 +16,7 @@ from textual.message import Message
 
 from quarterdeck.app.actions import time as time_actions
 from quarterdeck.app.actions.action import Action, ViewName, WordKind
+from quarterdeck.app.actions.allowed import Allowed, allowed_on
 from quarterdeck.app.actions.registry import action_called, command_words
 from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
 from quarterdeck.app.cluster_opener import ClusterOpener, ClusterUnavailable, NoOtherClusters, OpenedCluster
@@ -129,6 +130,11 @@ class Console(App[None]):
         return self.session.cluster
 
     @property
+    def allowed(self) -> Allowed:
+        """Which actions there are on the cluster in sight."""
+        return allowed_on(self.cluster)
+
+    @property
     def picture(self) -> Picture:
         return self.session.picture
 
@@ -227,7 +233,7 @@ class Console(App[None]):
             "theme": tuple(THEMES),
             **self.top.words(),
         }
-        found = complete_line(beginning, self.cluster.labels, writable=self.cluster.writable, words=words)
+        found = complete_line(beginning, self.cluster.labels, allowed=self.allowed, words=words)
         return found or next((one for one in self.settings.aliases if beginning and one.startswith(beginning)), None)
 
     def answered(self, sign: str, text: str) -> None:
@@ -248,6 +254,9 @@ class Console(App[None]):
         if action.needs_write and not self.cluster.writable:
             self.show_message(f"{action.title} is refused: this cluster is read-only", error=True)
             return
+        if not self.allowed.has(action):
+            self.show_message(f"{action.title} is nothing that this cluster can do", error=True)
+            return
         if action.needs_write and not self.session.live:
             self.show_message(f"{action.title} is refused: what is shown is the past; go to its end first", error=True)
             return
@@ -265,7 +274,7 @@ class Console(App[None]):
         line = self.settings.expand_alias(line)
         try:
             selected = next(iter(self.top.targets()), "")
-            parsed = parse_line(line, self.cluster.labels, writable=self.cluster.writable, selected=selected)
+            parsed = parse_line(line, self.cluster.labels, allowed=self.allowed, selected=selected)
         except BadLine as problem:
             self.show_message(str(problem), error=True)
             return
@@ -282,7 +291,7 @@ class Console(App[None]):
             self.request(action.id, [parsed])
 
     def _word(self, line: str) -> tuple[Action, object]:
-        return command_words(self.cluster.writable)[line.split()[0]]
+        return command_words(self.allowed)[line.split()[0]]
 
     def _argument_of(self, parsed: ConsoleRequest) -> str:
         """What a handler is given: the word as well where an action has several."""
@@ -327,7 +336,7 @@ class Console(App[None]):
             self.goto(view)
 
     def _new_view(self, tab: Tab, view: ViewName) -> ViewScreen:
-        made = view_class(view, writable=tab.session.cluster.writable, configured_keys=self._keys)(tab.session, self)
+        made = view_class(view, allowed=allowed_on(tab.session.cluster), configured_keys=self._keys)(tab.session, self)
         self._table_handlers.recall(made)
         made.date_by(self.settings.clock)
         made.take(tab.session.recent)
@@ -387,7 +396,7 @@ class Console(App[None]):
     def _help(self) -> None:
         from quarterdeck.app.help_screen import HelpScreen
 
-        self.push_screen(HelpScreen(self.top.view, writable=self.cluster.writable, configured_keys=self._keys))
+        self.push_screen(HelpScreen(self.top.view, allowed=self.allowed, configured_keys=self._keys))
 
     def _quit(self) -> None:
         if len(self._tabs.current.stack) > 1:

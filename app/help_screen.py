@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.actions.allowed import Allowed
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.key_map import display_of, keys_of
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
@@ -49,10 +50,10 @@ class HelpScreen(ModalScreen[None]):
         Binding("G", "scroll('scroll_end')", show=False),
     ]
 
-    def __init__(self, view: ViewName, *, writable: bool, configured_keys: Mapping[str, str]) -> None:
+    def __init__(self, view: ViewName, *, allowed: Allowed, configured_keys: Mapping[str, str]) -> None:
         """`configured_keys` are those that the operator wants instead of the registry's."""
         super().__init__()
-        self._view, self._writable, self._configured = view, writable, configured_keys
+        self._view, self._allowed, self._configured = view, allowed, configured_keys
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box"):
@@ -67,8 +68,8 @@ class HelpScreen(ModalScreen[None]):
 
     def _text(self) -> Group:
         """Tables without lines: what is wrapped goes on under its own beginning."""
-        actions = available_actions(self._writable)
-        known = keys_of(self._view, writable=self._writable, configured=self._configured)
+        actions = available_actions(self._allowed)
+        known = keys_of(self._view, allowed=self._allowed, configured=self._configured)
         shown = {action.id: action for action in known.values()}
         ordered = sorted(shown.values(), key=lambda action: not action.views)
         parts: list[Text | Table] = []

@@ -12,6 +12,7 @@ from textual.binding import Binding
 from textual.keys import KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, format_key
 
 from quarterdeck.app.actions.action import VIEW_NAMES, Action, ViewName
+from quarterdeck.app.actions.allowed import Allowed
 from quarterdeck.app.actions.registry import ACTIONS, available_actions
 
 ConfiguredKeys = Mapping[str, str]
@@ -72,20 +73,20 @@ class KeyRow(NamedTuple):
     """Whether the operator configured other keys than the registry has."""
 
 
-def keys_of(view: ViewName, *, writable: bool, configured: ConfiguredKeys | None = None) -> dict[str, Action]:
+def keys_of(view: ViewName, *, allowed: Allowed, configured: ConfiguredKeys | None = None) -> dict[str, Action]:
     """The action behind each key of a view. An action of the view itself goes before one that every view has."""
     found: dict[str, Action] = {}
-    for action in sorted(available_actions(writable, view), key=lambda one: bool(one.views)):
+    for action in sorted(available_actions(allowed, view), key=lambda one: bool(one.views)):
         for key in keys_for(action, configured):
             found[key] = action
     return found
 
 
-def bindings_of(view: ViewName, *, writable: bool, configured: ConfiguredKeys | None = None) -> list[Binding]:
+def bindings_of(view: ViewName, *, allowed: Allowed, configured: ConfiguredKeys | None = None) -> list[Binding]:
     """The bindings of a view's screen. What may not be done to the cluster is not bound at all."""
     keys: dict[str, list[str]] = {}
     actions: dict[str, Action] = {}
-    for key, action in keys_of(view, writable=writable, configured=configured).items():
+    for key, action in keys_of(view, allowed=allowed, configured=configured).items():
         keys.setdefault(action.id, []).append(key)
         actions[action.id] = action
     return [

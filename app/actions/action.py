@@ -74,6 +74,9 @@ class Action:
     """Done to the members that a view points at, so it is known only where members are in sight."""
     destructive: bool = False
     """Asked again before it is done, with its blast radius spelt out."""
+    needs: frozenset[str] = frozenset()
+    """Tags of the commands that it comes to, and other things that a cluster may lack (`LimitedCluster.lacks`). One of them is
+    enough; none: it asks nothing of a cluster."""
     needs_write: bool = False
     """Not bound, not offered and refused on a read-only cluster."""
     shown: bool = True

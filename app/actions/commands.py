@@ -18,7 +18,8 @@ def _on_cluster(
     return Action(
         action_id or title, title, meaning, key, key, group,
         tuple(CommandWord(one.word, "command", usage_of(one.word), one.meaning) for one in found),
-        aims=aims, destructive=any(one.always_asked for one in found), needs_write=True, shown=shown,
+        aims=aims, needs=frozenset(one.tag for word in words for one in commands_of_word(word)),
+        destructive=any(one.always_asked for one in found), needs_write=True, shown=shown,
     )  # fmt: skip
 
 
@@ -37,7 +38,7 @@ MEMBER_ACTIONS = (
     Action(
         "stop-all", "stop all", "Stop every member.",
         "X", "X", "Members", one_word("stop-all", "nothing", "", "stop every member"),
-        destructive=True, needs_write=True, shown=False,
+        needs=frozenset({"stop"}), destructive=True, needs_write=True, shown=False,
     ),
     _on_cluster(
         "suspect", "Have a member suspect another one, as if that was dead.", "Members", "suspect", aims=False, shown=False,

@@ -14,6 +14,7 @@ from quarterdeck.app.actions import (
     views,
 )
 from quarterdeck.app.actions.action import MEMBER_VIEWS, Action, CommandWord, ViewName
+from quarterdeck.app.actions.allowed import Allowed
 
 ACTIONS: tuple[Action, ...] = (
     *commands.MEMBER_ACTIONS,
@@ -43,19 +44,17 @@ def action_called(action_id: str) -> Action:
     raise KeyError(action_id)
 
 
-def available_actions(writable: bool, view: ViewName | None = None) -> tuple[Action, ...]:
-    """The actions that a cluster allows; with `view`, only those that it knows."""
-    return tuple(
-        action
-        for action in ACTIONS
-        if (writable or not action.needs_write) and (view is None or _known_in(action, view))
-    )
+def available_actions(allowed: Allowed, view: ViewName | None = None) -> tuple[Action, ...]:
+    """The actions that there are on a cluster; with `view`, only those that it knows."""
+    return tuple(action for action in ACTIONS if allowed.has(action) and (view is None or _known_in(action, view)))
 
 
 def _known_in(action: Action, view: ViewName) -> bool:
     return view in action.views if action.views else not action.aims or view in MEMBER_VIEWS
 
 
-def command_words(writable: bool) -> dict[str, tuple[Action, CommandWord]]:
-    """The words of the prompt that a cluster allows, with the action that each belongs to."""
-    return {one.word: (action, one) for action in available_actions(writable) for one in action.words}
+def command_words(allowed: Allowed) -> dict[str, tuple[Action, CommandWord]]:
+    """The words of the prompt that there are on a cluster, with the action that each belongs to."""
+    return {
+        one.word: (action, one) for action in available_actions(allowed) for one in action.words if allowed.knows(one)
+    }

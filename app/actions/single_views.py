@@ -5,6 +5,8 @@ from __future__ import annotations
 from quarterdeck.app.actions.action import Action, one_word
 from quarterdeck.backend.picture.what_if.fault_presets import PRESET_NAMES
 
+LINK_FAULTS = frozenset({"partition", "cut"})
+
 SUSPICION_ACTIONS: tuple[Action, ...] = (
     Action(
         "suspicions-whole", "all or some", "Show all members, or only those who suspect and those who are suspected.",
@@ -37,7 +39,7 @@ FAULT_ACTIONS: tuple[Action, ...] = (
     Action(
         "fault-build", "build", "Make the planned fault.",
         "b", "b", "Faults", one_word("build", "nothing", "", "make the planned fault"),
-        views=("network",), needs_write=True,
+        views=("network",), needs=LINK_FAULTS, needs_write=True,
     ),
     Action(
         "fault-clear", "no plan", "Drop the planned fault.",
@@ -47,7 +49,7 @@ FAULT_ACTIONS: tuple[Action, ...] = (
     Action(
         "fault-undo", "undo", "Undo the fault under the cursor of the list of faults.",
         "U", "U", "Faults", one_word("undo", "text", "[NUMBER]", "undo a fault; the latest has number 1"),
-        views=("network",), needs_write=True,
+        views=("network",), needs=frozenset({"heal", "heal-link", "resume", "start"}), needs_write=True,
     ),
     Action(
         "network-layout", "drawing", "Show the drawing and the matrix, the matrix alone, or the drawing alone.",
@@ -62,19 +64,19 @@ JOIN_LIST_ACTIONS: tuple[Action, ...] = (
         "unblock", "unblock", "Take away what keeps the two clusters under the cursor apart, as far as that can be done.",
         "u", "u", "Join lists",
         one_word("unblock", "nothing", "", "take away what keeps the two clusters under the cursor apart"),
-        views=("join-lists",), destructive=True, needs_write=True,
+        views=("join-lists",), needs=frozenset({"heal-link", "resume", "set-join-list"}), destructive=True, needs_write=True,
     ),
     Action(
         "edit-list", "edit list", "Edit the join list of the cluster of the member under the cursor, one entry a line.",
         "e", "e", "Join lists",
         one_word("edit-list", "optional member", "[MEMBER]", "edit the join list of a member's cluster, one entry a line"),
-        views=("join-lists",), needs_write=True,
+        views=("join-lists",), needs=frozenset({"set-join-list"}), needs_write=True,
     ),
     Action(
         "edit-all-lists", "edit all", "Edit the join lists of all clusters at once, one entry a line.",
         "A", "A", "Join lists",
         one_word("edit-all-lists", "nothing", "", "edit the join lists of all clusters at once"),
-        views=("join-lists",), needs_write=True,
+        views=("join-lists",), needs=frozenset({"set-join-list"}), needs_write=True,
     ),
 )  # fmt: skip
 

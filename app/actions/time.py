@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import Action, one_word
+from quarterdeck.backend.clusters.limits import SNAPSHOTS
 
 ACTIONS: tuple[Action, ...] = (
     Action(
@@ -77,6 +78,6 @@ ACTIONS: tuple[Action, ...] = (
         "time-fork", "fork", "Open a simulated copy of the cluster as it is now, to try things in.",
         "F", "F", "Time",
         one_word("fork", "text", "[COMMAND …]", "open a simulated copy, and do a command there such as `kill n1`, or `nothing`"),
-        shown=False, cli="cluster fork --out DIR",
+        needs=frozenset({SNAPSHOTS}), shown=False, cli="cluster fork --out DIR",
     ),
 )  # fmt: skip

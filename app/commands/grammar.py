@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from quarterdeck.app.actions.action import CommandWord, WordKind
+from quarterdeck.app.actions.allowed import EVERYTHING, READ_ONLY, Allowed
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
@@ -48,16 +49,16 @@ class ConsoleRequest:
     text: str = ""
 
 
-def parse_line(line: str, labels: Sequence[str], *, writable: bool, selected: str = "") -> Command | ConsoleRequest:
+def parse_line(line: str, labels: Sequence[str], *, allowed: Allowed, selected: str = "") -> Command | ConsoleRequest:
     """Read one line of the prompt. Raises `BadLine`; members must be among `labels`.
 
     `selected` stands in where a line may leave its member out.
     """
     word, _, rest = line.strip().partition(" ")
     rest = rest.strip()
-    known = command_words(writable)
+    known = command_words(allowed)
     if word not in known:
-        raise BadLine(_unknown_word(word, known))
+        raise BadLine(_unknown_word(word, known, allowed))
     action, called = known[word]
     meanings = commands_of_word(word)
     if not meanings:
@@ -68,13 +69,13 @@ def parse_line(line: str, labels: Sequence[str], *, writable: bool, selected: st
 
 
 def complete_line(
-    beginning: str, labels: Sequence[str], *, writable: bool, words: Mapping[WordKind, Sequence[str]] | None = None
+    beginning: str, labels: Sequence[str], *, allowed: Allowed, words: Mapping[WordKind, Sequence[str]] | None = None
 ) -> str | None:
     """The line that `beginning` most likely becomes: its last word made whole. None when there is no telling.
 
     `words` are those that may follow a word of their kind, besides members: columns, themes, clusters, demos.
     """
-    known = command_words(writable)
+    known = command_words(allowed)
     word, space, _ = beginning.partition(" ")
     if not space:
         return next((one for one in known if one.startswith(word) and one != word), None) if word else None
@@ -143,10 +144,12 @@ def _rest_of_request(called: CommandWord, rest: str, labels: Sequence[str]) -> s
     return rest
 
 
-def _unknown_word(word: str, known: Collection[str]) -> str:
+def _unknown_word(word: str, known: Collection[str], allowed: Allowed) -> str:
     if not word:
         return "nothing to do; type a command, or help"
-    if word in command_words(writable=True):
+    if word in command_words(READ_ONLY) or (word in command_words(EVERYTHING) and allowed.writable):
+        return f"{word} is nothing that this cluster can do"
+    if word in command_words(EVERYTHING):
         return f"{word} is refused: this cluster is read-only"
     close = difflib.get_close_matches(word, known, n=1)
     return f"there is no command {word!r}; " + (f"did you mean {close[0]}?" if close else "help lists all")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from quarterdeck.app.actions.action import Action
+from quarterdeck.app.actions.allowed import allowed_on
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.console_interface import ActionRunner
 
@@ -46,7 +47,7 @@ class ActionsProvider(Provider):
         return self.app
 
     def _actions(self) -> tuple[Action, ...]:
-        return available_actions(self._console.cluster.writable)
+        return available_actions(allowed_on(self._console.cluster))
 
     def _run(self, action: Action) -> Callable[[], None]:
         console = self._console

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.actions.allowed import Allowed
 from quarterdeck.app.key_map import bindings_of
 from quarterdeck.app.views.view_screen import ViewScreen
 
@@ -25,9 +26,9 @@ CLASSES: dict[ViewName, tuple[str, str]] = {
 }
 
 
-def view_class(view: ViewName, *, writable: bool, configured_keys: Mapping[str, str]) -> type[ViewScreen]:
+def view_class(view: ViewName, *, allowed: Allowed, configured_keys: Mapping[str, str]) -> type[ViewScreen]:
     """The class of a view with its keys bound: those of the registry, or those that the operator wants instead."""
     module, name = CLASSES[view]
     plain: type[ViewScreen] = getattr(import_module(module), name)
-    bindings = [*plain.BINDINGS, *bindings_of(view, writable=writable, configured=configured_keys)]
+    bindings = [*plain.BINDINGS, *bindings_of(view, allowed=allowed, configured=configured_keys)]
     return type(name, (plain,), {"BINDINGS": bindings, "__module__": module})

@@ -20,6 +20,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
+from quarterdeck.app.actions.allowed import EVERYTHING
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.key_map import check_keys, key_named
 from quarterdeck.app.settings import Clock, ConsoleSettings
@@ -37,7 +38,7 @@ def _as_list(keys: object) -> object:
 
 
 def _word(word: str) -> str:
-    if word in command_words(writable=True):
+    if word in command_words(EVERYTHING):
         raise ValueError(f"{word} is a command already; choose another word")
     if not word.isprintable() or " " in word or not word:
         raise ValueError(f"{word!r} is no word; write letters without blanks")
@@ -46,7 +47,7 @@ def _word(word: str) -> str:
 
 def _meaning(line: str) -> str:
     word = line.strip().lstrip(":").partition(" ")[0]
-    if word not in command_words(writable=True):
+    if word not in command_words(EVERYTHING):
         raise ValueError(
             f"{word!r} is no command; what an alias stands for begins with one of those that `:help` lists"
         )

@@ -8,6 +8,7 @@ import pytest
 from textual.keys import _character_to_key
 
 from quarterdeck.app.actions.action import VIEW_NAMES, Action
+from quarterdeck.app.actions.allowed import EVERYTHING, READ_ONLY
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.key_map import (
     NAMED_KEYS,
@@ -134,11 +135,11 @@ def test_a_views_own_key_clashes_only_when_somebody_wanted_it() -> None:
 
 def test_wanted_keys_are_bound_and_shown() -> None:
     wanted = {"kill": "ctrl+k,f9", "stop": ""}
-    keys = keys_of("beliefs", writable=True, configured=wanted)
+    keys = keys_of("beliefs", allowed=EVERYTHING, configured=wanted)
     assert keys["ctrl+k"].id == keys["f9"].id == "kill"
     assert "K" not in keys
     assert "x" not in keys
-    binding = next(one for one in bindings_of("beliefs", writable=True, configured=wanted) if "kill" in one.action)
+    binding = next(one for one in bindings_of("beliefs", allowed=EVERYTHING, configured=wanted) if "kill" in one.action)
     assert (binding.key, binding.key_display) == ("ctrl+k,f9", "^k f9")
     row = next(row for row in live_key_map(wanted) if row.action == "kill")
     assert (row.keys, row.views, row.changed) == ("^k f9", "all", True)
@@ -146,6 +147,6 @@ def test_wanted_keys_are_bound_and_shown() -> None:
 
 
 def test_what_may_not_be_done_is_not_bound_whatever_is_wanted() -> None:
-    keys = keys_of("beliefs", writable=False, configured={"kill": "ctrl+k"})
+    keys = keys_of("beliefs", allowed=READ_ONLY, configured={"kill": "ctrl+k"})
     assert not any(action.needs_write for action in keys.values())
     assert display_of(ACTIONS[0]) == ACTIONS[0].key_display

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 
+from quarterdeck.app.actions.allowed import EVERYTHING
 from quarterdeck.app.actions.registry import ACTIONS, command_words
 from quarterdeck.app.commands.command_text import describe, line_of, question
 from quarterdeck.app.commands.grammar import parse_line
@@ -106,7 +107,7 @@ def test_a_description_names_every_argument_and_makes_the_command(description: C
 
 
 def test_the_words_of_the_prompt_and_the_keys_are_those_of_the_catalogue() -> None:
-    words = command_words(writable=True)
+    words = command_words(EVERYTHING)
     assert {word for word, (_, one) in words.items() if one.takes == "command"} == {
         one.word for one in CATALOGUE if one.meaning
     }
@@ -122,12 +123,12 @@ def words_of(action: Any) -> set[str]:
     return {one.word for one in action.words if one.takes == "command"}
 
 
-@pytest.mark.parametrize("description", [one for one in named if one.values[0].word in command_words(writable=True)])
+@pytest.mark.parametrize("description", [one for one in named if one.values[0].word in command_words(EVERYTHING)])
 def test_the_line_of_a_command_means_it(description: CommandDescription) -> None:
     @given(commands(description))
     def reads_back(command: Command) -> None:
         command = as_typed(command)
-        assert parse_line(describe(command), LABELS, writable=True) == command
+        assert parse_line(describe(command), LABELS, allowed=EVERYTHING) == command
         text, verb = question([command])
         assert text.endswith("?") and "{" not in text and verb
 

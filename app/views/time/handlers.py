@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+from quarterdeck.app.actions.allowed import EVERYTHING
 from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
@@ -182,7 +183,7 @@ class TimeHandlers:
     def _command(self, text: str) -> Command | None:
         if text in ("", "nothing"):
             return None
-        parsed = parse_line(text, self._session().cluster.labels, writable=True)
+        parsed = parse_line(text, self._session().cluster.labels, allowed=EVERYTHING)
         if isinstance(parsed, ConsoleRequest):
             raise BadLine(
                 f"{parsed.word!r} does nothing to a cluster; write a command such as `fork kill n1`, or `fork nothing`"

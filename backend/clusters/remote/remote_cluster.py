@@ -18,6 +18,7 @@ from random import Random
 from typing import Any, Literal, TypeVar
 
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact
+from quarterdeck.backend.clusters.limits import NOT_REMOTE
 from quarterdeck.backend.clusters.remote.access import Access, address_in, member_url, url_of_other
 from quarterdeck.backend.clusters.remote.discovery import probe_member, urls_known_of
 from quarterdeck.backend.clusters.remote.map_calls import call_map
@@ -99,6 +100,7 @@ class RemoteCluster:
         if not seeds:
             raise ValueError("a remote cluster needs the URL of a member")
         self.environment = environment
+        self.lacks = NOT_REMOTE
         self.writable = write
         self.started: Future[None] = Future()
         """Done when a member is connected for the first time and has told its history."""

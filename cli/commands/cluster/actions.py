@@ -131,10 +131,11 @@ def register(group: typer.Typer) -> None:
 
 def _command_of(session: ClusterSession, line: str) -> Command:
     """The command that `line` of the prompt stands for. Raises `CommandFailed`."""
+    from quarterdeck.app.actions.allowed import EVERYTHING
     from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 
     try:
-        parsed = parse_line(line, tuple(session.discovered_members), writable=True)
+        parsed = parse_line(line, tuple(session.discovered_members), allowed=EVERYTHING)
     except BadLine as problem:
         raise CommandFailed(ExitCode.BAD_INPUT, str(problem)) from problem
     if isinstance(parsed, ConsoleRequest):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.app.actions.action import VIEW_NAMES
+from quarterdeck.app.actions.allowed import EVERYTHING, READ_ONLY
 from quarterdeck.app.actions.registry import ACTIONS, available_actions
 from quarterdeck.app.commands.command_text import describe, question
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, complete_line, parse_line
@@ -92,7 +93,7 @@ LABELS = ("n1", "n2", "n3", "n4", "[/]x")
     ],
 )
 def test_good_lines(line: str, meant: object) -> None:
-    assert parse_line(line, LABELS, writable=True, selected="n4") == meant
+    assert parse_line(line, LABELS, allowed=EVERYTHING, selected="n4") == meant
 
 
 @pytest.mark.parametrize(
@@ -147,15 +148,15 @@ def test_good_lines(line: str, meant: object) -> None:
 )
 def test_bad_lines_get_one_line_of_explanation(line: str, said: str) -> None:
     with pytest.raises(BadLine) as caught:
-        parse_line(line, LABELS, writable=True)
+        parse_line(line, LABELS, allowed=EVERYTHING)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_read_only_cluster_refuses_what_changes_it() -> None:
     with pytest.raises(BadLine, match="read-only"):
-        parse_line("kill n1", LABELS, writable=False)
-    assert parse_line("filter x", LABELS, writable=False) == ConsoleRequest("filter", "filter", "x")
-    assert complete_line("ki", LABELS, writable=False) is None
+        parse_line("kill n1", LABELS, allowed=READ_ONLY)
+    assert parse_line("filter x", LABELS, allowed=READ_ONLY) == ConsoleRequest("filter", "filter", "x")
+    assert complete_line("ki", LABELS, allowed=READ_ONLY) is None
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_a_read_only_cluster_refuses_what_changes_it() -> None:
     ],
 )
 def test_completion(beginning: str, whole: str | None) -> None:
-    assert complete_line(beginning, LABELS, writable=True) == whole
+    assert complete_line(beginning, LABELS, allowed=EVERYTHING) == whole
 
 
 def test_no_key_means_two_things_and_none_is_forbidden() -> None:
@@ -206,13 +207,13 @@ def test_no_key_means_two_things_and_none_is_forbidden() -> None:
     words = [one.word for action in ACTIONS for one in action.words]
     assert len(words) == len(set(words))
     assert not {"ctrl+a", "ctrl+b", "ctrl+d", "ctrl+k"} & set(keys)
-    assert not any(action.needs_write for action in available_actions(writable=False))
+    assert not any(action.needs_write for action in available_actions(READ_ONLY))
 
 
 @pytest.mark.parametrize("delay_us", [0, 1_500, 1_234_567, 10_000_000_000])
 def test_a_delay_is_told_to_the_microsecond(delay_us: int) -> None:
     command = DelayLink(("n1",), ("n2",), delay_us)
-    assert parse_line(describe(command), LABELS, writable=True) == command
+    assert parse_line(describe(command), LABELS, allowed=EVERYTHING) == command
 
 
 def test_questions_name_the_deed_and_whom_it_is_done_to() -> None:

@@ -9,6 +9,7 @@ import pytest
 from textual.screen import ModalScreen
 
 from quarterdeck.app.actions.action import VIEW_NAMES, Action, ViewName
+from quarterdeck.app.actions.allowed import EVERYTHING, Allowed
 from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions, command_words
 from quarterdeck.app.commands.confirm_screens import ConfirmScreen, ConfirmTypedScreen
 from quarterdeck.app.commands.palette import ActionsProvider
@@ -44,7 +45,7 @@ async def yes(driver: ConsoleDriver) -> None:
 
 
 def every_action_of(view: ViewName) -> list[tuple[ViewName, Action]]:
-    return [(view, action) for action in available_actions(True, view)]
+    return [(view, action) for action in available_actions(EVERYTHING, view)]
 
 
 def every_action_once() -> list[tuple[ViewName, Action]]:
@@ -100,9 +101,9 @@ def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writable: b
             await driver.open(view)
             driver.app.action_act = lambda action_id, text="": done.append(action_id)  # type: ignore[method-assign]
             done.clear()
-            keys = keys_of(view, writable=True)
+            keys = keys_of(view, allowed=EVERYTHING)
             await driver.press(*keys)
-            bound = keys_of(view, writable=writable)
+            bound = keys_of(view, allowed=Allowed(writable))
             leads = [
                 bound[key].id for key in keys if key in bound and (view == "member" or key not in ("left", "right"))
             ]
@@ -119,14 +120,14 @@ def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writable: b
 
 
 def test_every_word_has_a_line_and_no_line_is_left_over() -> None:
-    assert set(command_words(writable=True)) == set(LINES)
+    assert set(command_words(EVERYTHING)) == set(LINES)
 
 
 @pytest.mark.long  # what the words do is tried by every action, and what they mean by tests of the grammar
 @pytest.mark.parametrize("view", ["beliefs", "migrations", "audit", "member"])
 def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
     async def talk(driver: ConsoleDriver) -> None:
-        for word in sorted(command_words(writable=True), key="quit".__eq__):
+        for word in sorted(command_words(EVERYTHING), key="quit".__eq__):
             line, fits = LINES[word]
             await driver.open(view)
             driver.app.answered(":", line)
@@ -140,7 +141,7 @@ def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
 
 
 def test_no_word_changes_a_read_only_cluster_or_the_past() -> None:
-    changing = [word for word, (action, _) in command_words(writable=True).items() if action.needs_write]
+    changing = [word for word, (action, _) in command_words(EVERYTHING).items() if action.needs_write]
     assert len(changing) > 20
 
     async def refused(driver: ConsoleDriver, why: str) -> None:
@@ -172,7 +173,7 @@ def test_no_key_changes_a_cluster_whose_past_is_shown() -> None:
             driver.app.top.repaint()
             said.clear()
             driver.app.show_message = lambda text, *, error=False: said.append(text)  # type: ignore[method-assign]
-            changing = [key for key, action in keys_of(view, writable=True).items() if action.needs_write]
+            changing = [key for key, action in keys_of(view, allowed=EVERYTHING).items() if action.needs_write]
             await driver.press(*changing)
             assert len(said) == len(changing) and all("what is shown is the past" in one for one in said), view
             assert not driver.typed and not driver.cluster.commands
@@ -222,7 +223,7 @@ def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
             keys_only = inside[: next(place for place, line in enumerate(inside) if line.strip() == "Moving")]
             rows = [line[3:] for line in keys_only if line.startswith("   ")]
             listed = sorted(row.split("  ")[0].strip() for row in rows if row[:1].strip())
-            known = {action.id: action for action in keys_of(view, writable=writable).values()}
+            known = {action.id: action for action in keys_of(view, allowed=Allowed(writable)).values()}
             assert listed == sorted(display_of(action) for action in known.values()), view
             driver.app.screen.dismiss(None)
             await driver.idle()
@@ -282,5 +283,5 @@ def test_keys_that_were_changed_are_the_keys_that_work() -> None:
     """The registry's own tests see to clashes; here, that a view is bound anew."""
     changed: dict[str, str] = {"network": "f6", "kill": ""}
     assert [keys_for(action_called(one), changed) for one in changed] == [("f6",), ()]
-    bound = keys_of("beliefs", writable=True, configured=changed)
+    bound = keys_of("beliefs", allowed=EVERYTHING, configured=changed)
     assert bound["f6"].id == "network" and "6" not in bound and "K" not in bound
