@@ -1,4 +1,4 @@
-"""What is known of the real product, Hazelcast: how its members write their logs.
+"""What is known of the real product, Hazelcast: how its members write their logs, and what they tell clients.
 
 The readers here are pure, import only `backend.core` and need no Spark.
 """

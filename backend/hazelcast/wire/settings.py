@@ -1,0 +1,70 @@
+"""How real members are watched: which, with what credentials, how often they are asked, and what is too much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly
+
+SECOND_US = 1_000_000
+
+DEFAULT_PORT = 5701
+"""Where members listen unless they are told otherwise."""
+
+
+@dataclass(frozen=True)
+class TlsOptions:
+    """How the members' certificates are checked, and which one we show. All files are PEM."""
+
+    authority: Path | None = None
+    """Who signs the members' certificates; without it, whom the system trusts."""
+    certificate: Path | None = None
+    """What we show, when members want to see one."""
+    key: Path | None = None
+    host_name: str | None = None
+    """The name in the members' certificates, when it is not the host that is dialled."""
+    check_host_name: bool = True
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often a member is asked. Watching shall cost it less than 2 kB a second."""
+
+    state_us: int = SECOND_US // 2
+    """The state of the cluster: the answer is the sign of life that the member gives."""
+    metrics_us: int = 5 * SECOND_US
+    config_us: int = 60 * SECOND_US
+    silent_after_us: int = 2 * SECOND_US
+    """A member that owes an answer for so long is silent."""
+    redial_after_us: int = 15 * SECOND_US
+    """A silent member's connection is made anew after so long: a path that was cut does not tell when it is whole again."""
+    dial_us: int = 5 * SECOND_US
+    """How long making a connection may take."""
+    first_wait_us: int = SECOND_US // 4
+    """The wait before the second attempt; it doubles up to `longest_wait_us`, each shortened by chance by up to half."""
+    longest_wait_us: int = 5 * SECOND_US
+    refused_wait_us: int = 15 * SECOND_US
+    """The wait after having been turned away."""
+    bytes_per_second: int = 2_000
+    """What questions and their answers may cost a member, on average."""
+    burst_bytes: int = 120_000
+    """What they may cost at once: the configuration is asked for at the beginning."""
+
+
+@dataclass(frozen=True)
+class WatchSettings:
+    """Everything that somebody decides who attaches to real members."""
+
+    addresses: tuple[Address, ...]
+    """Where to begin. Others are found on the members' lists and join lists."""
+    cluster_name: str = "dev"
+    credentials: Credentials = field(default_factory=NameOnly)
+    tls: TlsOptions | None = None
+    address_map: dict[Address, Address] = field(default_factory=dict)
+    """From the address that a member names itself by to the one where it is reached from here."""
+    most_followed: int = 200
+    client_name: str = "quarterdeck"
+    client_version: str = "1.0"
+    pace: Pace = field(default_factory=Pace)
