@@ -16,6 +16,7 @@ ObservationKind = Literal[
     "oscillation",
     "halves-apart",
     "lone-master",
+    "member-lost",
     "lasting-suspicion",
     "mutual-suspicion",
     "clock-jump",

@@ -10,6 +10,7 @@ from msgspec import Struct
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
 from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts
+from quarterdeck.backend.hazelcast.logs.observations.lost_members import LostMembers
 from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, ObservationKind, Observer
 from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound, MigrationRounds, PartitionsLost
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
@@ -47,8 +48,9 @@ class StoryTeller:
         self._run = run
         self._rounds = MigrationRounds(run)
         self._verdicts = VerdictCounts(run)
-        kinds = (Readmissions, Separation, LastingSuspicion, MutualSuspicion, ClockJumps, ClaimsNotAccepted, Restarts)
-        self._observers: list[Observer] = [*(kind(run) for kind in kinds), PartitionsLost(run), self._rounds]
+        membership = (Readmissions, Separation, LostMembers, LastingSuspicion, MutualSuspicion, ClaimsNotAccepted)
+        kinds = (*membership, ClockJumps, Restarts, PartitionsLost)
+        self._observers: list[Observer] = [*(kind(run) for kind in kinds), self._rounds]
         self._last_us = 0
 
     def take(self, told: ToldMessage) -> None:

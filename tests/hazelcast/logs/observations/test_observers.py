@@ -115,7 +115,8 @@ def test_a_removal_by_mutual_suspicion_names_who_disagreed(tmp_path: Path) -> No
     logs.said(12, 1, f"Removing {third} because it has disconnected from some of the members!")
     logs.said(12, 1, f"Removing {third}")
     logs.lists(12, 4, "1a2a", "12")
-    (found,) = logs.observed()
+    lost, found = logs.observed()
+    assert lost.headline == f"{C} was removed (partial disconnection) and did not come back"
     assert (found.kind, found.members) == ("mutual-suspicion", (C, B))
     assert found.headline == f"{C} removed once by mutual suspicion with {B}"
     assert found.evidence_lines == 2
@@ -128,7 +129,7 @@ def test_lost_partitions_name_who_had_left(tmp_path: Path) -> None:
     logs.lists(10, 3, "1a", "1")
     for partition in range(40):
         logs.said(11, 1, f"partitionId={partition} is completely lost!")
-    (lost,) = logs.observed()
+    (lost,) = (one for one in logs.observed() if one.kind == "partition-lost")
     assert lost.headline == f"40 partitions lost with all replicas after {B} had left"
     assert (lost.evidence_lines, len(lost.evidence)) == (40, MAX_EVIDENCE)
 
@@ -167,6 +168,19 @@ def test_a_member_that_crashed_is_no_half(tmp_path: Path) -> None:
     logs = Logs(tmp_path)
     logs.lists(0, 3, "1a2a3a")
     logs.lists(10, 4, "2a3a")  # the second claimed, for the first had died
+    (lost,) = logs.observed()
+    assert lost.headline == f"the master {A} was removed and did not come back; {B} led from then on"
+    logs.lists(20, 5, "2a3a1b", "23")
+    assert kinds(logs) == []
+
+
+def test_a_member_that_said_that_it_ends_is_not_lost(tmp_path: Path) -> None:
+    logs = Logs(tmp_path)
+    logs.lists(0, 3, "1a2a3a")
+    for host, second in ((3, 5), (2, 15)):
+        logs.said(second, host, f"[10.0.0.{host}]:5701 is SHUTTING_DOWN")
+        logs.said(second + 1, host, f"[10.0.0.{host}]:5701 is SHUTDOWN")
+        logs.lists(second + 1, 4 + (host == 2), "1a2a" if host == 3 else "1a", "1")
     assert kinds(logs) == []
 
 

@@ -51,7 +51,17 @@ def test_a_member_that_flaps() -> None:
 
 
 @pytest.mark.parametrize(
-    "run", ["flapping", "halves-apart", "lasting-suspicion", "master-alone", "migrations", "paused-master", "restarts"]
+    "run",
+    [
+        "flapping",
+        "formation-and-crash",
+        "halves-apart",
+        "lasting-suspicion",
+        "master-alone",
+        "migrations",
+        "paused-master",
+        "restarts",
+    ],
 )
 def test_evidence_names_the_line_that_shows_it(run: str) -> None:
     for one in story(run).observations:
@@ -155,11 +165,21 @@ def test_a_claim_tells_who_accepted_it() -> None:
 def test_migrations_are_counted_and_three_rounds_at_once_are_a_storm() -> None:
     found = story("migrations")
     assert [(one.planned, one.completed) for one in found.migrations] == [(203, 203), (271, 271), (201, 201)]
-    (storm,) = found.observations
+    (storm,) = (one for one in found.observations if one.kind == "migration-storm")
     assert storm.headline == "675 migrations in 3 rounds within 8.0 s"
-    assert headline(found.observations) == f"1 observation: {storm.headline}"
+    assert headline([storm]) == f"1 observation: {storm.headline}"
 
 
-def test_a_crash_that_all_agree_on_is_no_observation() -> None:
-    assert story("formation-and-crash").observations == ()
+def test_members_that_were_killed_are_lost() -> None:
+    """A slave and then the master. One that was told to end, and one that came back by a merge, are not."""
+    slave, master = story("formation-and-crash").observations
+    assert slave.headline == "10.77.0.5:5701 was removed (no connection) and did not come back"
+    assert master.headline == (
+        "the master 10.77.0.1:5701 was removed (no connection) and did not come back; 10.77.0.2:5701 led from then on"
+    )
+    assert "Its own log ends at that moment, without a word of stopping." in master.detail
+    assert (slave.kind, slave.is_open, master.evidence[0].member) == ("member-lost", True, "10.77.0.2:5701")
+    assert [one.members for one in story("migrations").observations if one.kind == "member-lost"] == [
+        ("10.77.0.4:5701",)
+    ]
     assert headline(()) == ""
