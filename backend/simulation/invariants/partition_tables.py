@@ -238,12 +238,16 @@ class PartitionTables:
         return [one for one in self.alive() if one.view is not None and one.view.master == one.address]
 
     def _grouped(self, master: Incarnation) -> list[GroupedMember]:
-        """The members that may hold data, each with its group: no group has two replicas of a partition."""
+        """The members that may hold data, each with its group: no group has two replicas of a partition.
+
+        Nobody, where a journal tells groups that cannot be read: then nothing is known of them.
+        """
         data = [member for member in master.view.members if not member.lite] if master.view else []
-        settings = master.settings
-        return grouped(
-            data, settings.get("quarterdeck.partition.group.type", ""), settings.get("quarterdeck.partition.groups", "")
-        )
+        kind, patterns = (master.settings.get(f"quarterdeck.partition.{name}", "") for name in ("group.type", "groups"))
+        try:
+            return grouped(data, kind, patterns)
+        except ValueError:
+            return []
 
     # What the records tell
 

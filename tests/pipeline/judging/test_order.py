@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import MemberStarted, Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group
 from quarterdeck.backend.pipeline.judging.run_judge import Question
@@ -121,3 +121,14 @@ def test_lines_that_stand_twice_and_contradict_are_counted_alike_in_any_order() 
         assert found(verdict) == []
         [problem] = verdict.problems
         assert problem.reason.startswith("contradicts another event")
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_groups_that_cannot_be_read_break_nothing(name: str) -> None:
+    """A journal of another version, or one that somebody edited: by what members are grouped is not known then."""
+    strange = {"quarterdeck.partition.group.type": "custom", "quarterdeck.partition.groups": "rack1"}
+    records = [
+        replace(one, event=replace(one.event, settings=strange)) if isinstance(one.event, MemberStarted) else one
+        for one in simulated(name, 0)
+    ]
+    assert found(judged(records)) == []
