@@ -17,18 +17,8 @@ from textual.widgets import Static
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.allowed import Allowed
 from quarterdeck.app.actions.registry import available_actions
-from quarterdeck.app.key_map import display_of, keys_of
+from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
-
-MOVING = (
-    ("j k ↑ ↓", "move the cursor, or scroll the events"),
-    ("g G", "first and last row; oldest event, newest event and follow"),
-    ("← →", "scroll sideways; in time move the playhead, while looking at a member go to another one"),
-    ("space", "select the row under the cursor, or take it out of the selection"),
-    ("tab", "go to the next part of the screen"),
-    ("esc", "select none, show all events, close what is open"),
-    ("^p", "palette"),
-)
 
 STATES = (
     "   ".join(cell.text for cell in BELIEF_CELLS.values())
@@ -80,7 +70,7 @@ class HelpScreen(ModalScreen[None]):
                 for action in here
             ]
             parts += _section(heading, told, KEY_WIDTH)
-        parts += _section("Moving", MOVING, KEY_WIDTH)
+        parts += _section(FIXED_GROUP, FIXED_KEYS, KEY_WIDTH)
         words = [(word.usage, word.meaning) for action in actions for word in action.words]
         parts += _section("Commands after :", words, USAGE_WIDTH)
         parts += [Text("How one member sees another", "bold"), Text(f"  {STATES}")]

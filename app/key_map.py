@@ -60,10 +60,25 @@ class BadKeys(ValueError):
         self.action = action
 
 
+FIXED_KEYS = (
+    ("j k ↑ ↓", "move the cursor, or scroll the events"),
+    ("g G", "first and last row; oldest event, newest event and follow"),
+    ("← →", "scroll sideways; in time move the playhead, while looking at a member go to another one"),
+    ("space", "select the row under the cursor, or take it out of the selection"),
+    ("tab", "go to the next part of the screen; at the prompt, complete the word"),
+    ("^p", "palette"),
+    ("^q", "leave the console"),
+)
+"""Keys that no action has and nobody can change, and what they do."""
+
+FIXED_GROUP = "Moving"
+
+
 class KeyRow(NamedTuple):
     """One line of the live key map."""
 
     action: str
+    """Empty for keys that belong to no action."""
     keys: str
     """As people write them, separated by blanks."""
     views: str
@@ -71,6 +86,8 @@ class KeyRow(NamedTuple):
     meaning: str
     changed: bool
     """Whether the operator configured other keys than the registry has."""
+    words: str = ""
+    """How it is typed at the prompt; several ways are separated by semicolons."""
 
 
 def keys_of(view: ViewName, *, allowed: Allowed, configured: ConfiguredKeys | None = None) -> dict[str, Action]:
@@ -122,8 +139,8 @@ def written(key: str) -> str:
 
 
 def live_key_map(configured: ConfiguredKeys | None = None, actions: Sequence[Action] = ACTIONS) -> list[KeyRow]:
-    """Every action with its keys as they are now, in the order of help."""
-    return [
+    """Every action with its keys as they are now, in the order of help, and then the keys that belong to none."""
+    of_actions = [
         KeyRow(
             action.id,
             " ".join(map(written, keys_for(action, configured))),
@@ -131,9 +148,12 @@ def live_key_map(configured: ConfiguredKeys | None = None, actions: Sequence[Act
             action.group,
             action.meaning,
             keys_for(action, configured) != keys_for(action),
+            "; ".join(word.usage for word in action.words),
         )
         for action in actions
     ]
+    fixed = (KeyRow("", keys, "all", FIXED_GROUP, meaning, changed=False) for keys, meaning in FIXED_KEYS)
+    return [*of_actions, *fixed]
 
 
 def key_named(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Write the reference pages that only repeat what the code says: properties and events.
+"""Write the reference pages that only repeat what the code says: properties, events, keys and words.
 
 Run it as ``python -m docs.reference_tables``; a test tells when the pages are out of date.
 """
@@ -11,6 +11,8 @@ from typing import get_args
 
 import msgspec
 
+from quarterdeck.app.actions.registry import ACTIONS
+from quarterdeck.app.key_map import live_key_map
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.properties import PROPERTIES, Settings
 
@@ -59,7 +61,35 @@ name of the cluster.
 """
 
 
-PAGES = {"properties.md": properties_page, "events.md": events_page}
+def keys_page() -> str:
+    """Every key of the console, and every word of its prompt."""
+    rows = live_key_map()
+    keys = [(_code(row.keys), row.views, row.meaning, _code(row.action)) for row in rows if row.keys]
+    words = sorted((word.usage, word.meaning, action.id) for action in ACTIONS for word in action.words)
+    return f"""# Keys and words of the console
+
+The first table has all keys as they are when nobody has changed them; [others than ours](../console/keys.md) says how to. A
+view's own key goes before one of all views. The second has every word that can be typed after `:`. Square brackets hold
+what may be left out. On a cluster that is read-only, that is looked at in the past, or whose members cannot do a thing,
+neither key nor word is there.
+
+## Keys
+
+{_table(("keys", "views", "what it does", "action"), keys)}
+
+## Words
+
+{_table(("after `:`", "what it does", "action"), [(_code(usage), meaning, _code(action)) for usage, meaning, action in words])}
+
+{NOTE}
+"""
+
+
+PAGES = {"properties.md": properties_page, "events.md": events_page, "keys.md": keys_page}
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
 
 
 def _meaning(kind: type) -> str:

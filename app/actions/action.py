@@ -68,6 +68,7 @@ class Action:
     key_display: str
     group: str
     words: tuple[CommandWord, ...] = ()
+    """Its words at the prompt; the id, when it is given none."""
     views: tuple[ViewName, ...] = ()
     """The views that know it; none: every view. Its words may be typed anywhere and lead to the first of these."""
     aims: bool = False
@@ -84,6 +85,11 @@ class Action:
     cli: str = ""
     """The command line that shows or does the same, without ``quarterdeck`` and without how to reach the cluster; empty when only
     the console does this, or when the line depends on what is selected."""
+
+    def __post_init__(self) -> None:
+        if not self.words:
+            meaning = self.meaning[0].lower() + self.meaning[1:].rstrip(".")
+            object.__setattr__(self, "words", one_word(self.id, "nothing", "", meaning))
 
 
 def one_word(word: str, takes: WordKind, what: str, meaning: str, *choices: str) -> tuple[CommandWord, ...]:

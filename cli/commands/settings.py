@@ -8,11 +8,11 @@ from quarterdeck.cli.configuration.paths import APPLICATION, configuration_file,
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, write_rows
 
-KEY_COLUMNS = ("action", "keys", "views", "group", "meaning", "changed")
+KEY_COLUMNS = ("action", "keys", "views", "group", "meaning", "changed", "words")
 
 
 def keys(output: FormatOption = Format.TABLE) -> None:
-    """Print every action of the console with its keys, and whether the configuration file has changed them."""
+    """Print all keys of the console: every action with its keys and words, and whether the configuration has changed them."""
     from quarterdeck.app.key_map import live_key_map
     from quarterdeck.backend.documents.yaml_document import BadDocument
     from quarterdeck.cli.configuration.user_configuration import UserConfiguration

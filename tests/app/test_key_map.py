@@ -133,6 +133,16 @@ def test_a_views_own_key_clashes_only_when_somebody_wanted_it() -> None:
         check_keys({"zoom": "x"}, actions)
 
 
+def test_every_action_has_a_word_and_every_key_a_row() -> None:
+    rows = live_key_map()
+    assert all(row.words for row in rows if row.action) and {row.action for row in rows} >= {one.id for one in ACTIONS}
+    words = [word.word for action in ACTIONS for word in action.words]
+    assert len(words) == len(set(words))
+    told = {key for row in rows for key in row.keys.split()}
+    assert {written(key) for action in ACTIONS for key in keys_for(action)} <= told
+    assert {"space", "tab", "j", "k", "g", "G", "^p", "^q"} <= told
+
+
 def test_wanted_keys_are_bound_and_shown() -> None:
     wanted = {"kill": "ctrl+k,f9", "stop": ""}
     keys = keys_of("beliefs", allowed=EVERYTHING, configured=wanted)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.screen import ModalScreen
 
 from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
+from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.help_screen import HelpScreen
 from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
 from quarterdeck.app.views.events.screen import EventsScreen
@@ -170,6 +171,7 @@ OUTCOMES: dict[str, Outcome] = {
 }
 
 LINES: dict[str, tuple[str, Outcome]] = {
+    **{action.id: (action.id, OUTCOMES[action.id]) for action in ACTIONS if action.words[0].word == action.id},
     "start": ("start athens", asks(core.StartMember)),
     "stop": ("stop fez", asks(core.StopMember)),
     "kill": ("kill fez", asks(core.KillMember)),
