@@ -47,7 +47,7 @@ FOLDER = Path(__file__).parent
 OUTPUT_ACTIONS = ("copy", "copy-json", "export", "screenshot", "cli")
 
 CLOCK_SECONDS = 0.1
-"""The one clock of the console: ten times a second (design section 8)."""
+"""The one clock of the console: ten times a second."""
 
 
 class Console(App[None]):

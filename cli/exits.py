@@ -1,4 +1,4 @@
-"""Exit codes, and the one way in which a command fails (design 5.2)."""
+"""Exit codes, and the one way in which a command fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How results are printed: data on stdout in the format asked for, narration on stderr (design 5.2)."""
+"""How results are printed: data on stdout in the format asked for, narration on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `Cluster` protocol: how console, command line and demos reach a cluster, whatever kind it is (design section 2)."""
+"""The `Cluster` protocol: how console, command line and demos reach a cluster, whatever kind it is."""
 
 from __future__ import annotations
 

@@ -77,10 +77,12 @@ def port_of(address: Address) -> int:
 
 
 def numeric_order(address: Address) -> tuple[str, int]:
-    """Sort key that compares hosts as text and ports as numbers, so 5701 stands before 15701 (design 9.3)."""
+    """Sort key that compares hosts as text and ports as numbers, so 5701 stands before 15701 (Decisions: Tie-break of a
+    merge)."""
     return host_of(address), port_of(address)
 
 
 def bracketed(address: Address) -> str:
-    """The form of member-list texts, ``[host]:port`` whatever the host is (seed 000, User Interaction)."""
+    """The form of member-list texts, ``[host]:port`` whatever the host is (Cluster Service Consistency Improvements, User
+    Interaction)."""
     return f"[{host_of(address)}]:{port_of(address)}"

@@ -23,12 +23,12 @@ def allows_joins(state: ShownState) -> bool:
 
 
 def allows_migrations(state: ClusterState) -> bool:
-    """Whether partitions are arranged anew and data is moved (behaviour 8.15)."""
+    """Whether partitions are arranged anew and data is moved (Hazelcast: cluster states)."""
     return state == "ACTIVE"
 
 
 def allows_promotions(state: ClusterState) -> bool:
-    """Whether backups take the place of owners that are gone (behaviour 8.15)."""
+    """Whether backups take the place of owners that are gone (Hazelcast: cluster states)."""
     return state in ("ACTIVE", "NO_MIGRATION")
 
 
@@ -52,7 +52,8 @@ class ProfiledMember(Struct, frozen=True, array_like=True):
 
 
 class ClusterProfile(Struct, frozen=True, array_like=True):
-    """The message that two masters exchange (behaviour 6.3). `address` is the master's; `members` in order of age."""
+    """The message that two masters exchange (Hazelcast: split-brain join message). `address` is the master's; `members` in order
+    of age."""
 
     address: Address
     uuid: str

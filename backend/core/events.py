@@ -1,4 +1,4 @@
-"""Everything that happens, as events: the journal is nothing but these, and so is all that a console knows (design section 2).
+"""Everything that happens, as events: the journal is nothing but these, and so is all that a console knows.
 
 A `Record` is the envelope: whose event it is, its place in that incarnation's gap-free numbering, and when. The event
 itself is one of the classes below, told apart by its ``kind``. Schemas of tables are derived from these classes.
@@ -188,7 +188,7 @@ class HeartbeatLate(Struct, frozen=True, tag_field="kind", tag="heartbeat-late")
     over: bool
 
 
-# Partial disconnections (seed 001; design 9.6)
+# Partial disconnections (Partial Member Disconnection Resolution; Decisions: Readmission)
 
 
 class DisconnectionReported(Struct, frozen=True, tag_field="kind", tag="disconnection-reported"):
@@ -222,7 +222,7 @@ class JoinDelayed(Struct, frozen=True, tag_field="kind", tag="join-delayed"):
     wait: int
 
 
-# Split-brain recovery (seed 002)
+# Split-brain recovery (Split-brain Recovery Improvements)
 
 
 class MergeVerdict(Struct, frozen=True, tag_field="kind", tag="merge-verdict"):
@@ -316,7 +316,7 @@ class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-st
 
 
 class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-changed"):
-    """Whether the member sees enough members for operations (seed 003, Split Brain Situation)."""
+    """Whether the member sees enough members for operations (Emergent Leader, Split Brain Situation)."""
 
     size: int
     needed: int

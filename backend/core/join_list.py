@@ -1,4 +1,5 @@
-"""The TCP-IP join list: the addresses at which a member looks for its cluster (seed 002; behaviour 1.1)."""
+"""The TCP-IP join list: the addresses at which a member looks for its cluster (Split-brain Recovery Improvements; Hazelcast:
+network and port)."""
 
 from __future__ import annotations
 

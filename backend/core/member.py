@@ -1,4 +1,4 @@
-"""A member: one state machine with one entry, `step` (design section 2).
+"""A member: one state machine with one entry, `step`.
 
 Time comes in with every step, in microseconds on the run's clock, and never goes backwards. What is to be done comes out as
 effects, to be carried out in order. After every step `next_deadline` says when the member wants its next `Tick`.
@@ -263,7 +263,8 @@ def _on_call(state: MemberState, now: int, input: Call) -> None:
 
 
 def _on_stop(state: MemberState, now: int, _: StopMember) -> None:
-    """First let the others take over what only this member may hold (behaviour 8.14); asked a second time, do not wait."""
+    """First let the others take over what only this member may hold (Hazelcast: graceful shutdown); asked a second time, do not
+    wait."""
     if state.partitions.draining_until_us is None and graceful_shutdown.must_drain(state):
         graceful_shutdown.begin_drain(state, now)
     else:

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.messages import PartitionMessage
 
-# Joining (behaviour 1.3 to 1.10)
+# Joining (Hazelcast: joining)
 
 
 class WhoIsMaster(Struct, frozen=True, tag="who-is-master", array_like=True):
@@ -35,7 +35,7 @@ class MasterIs(Struct, frozen=True, tag="master-is", array_like=True):
 
 
 class FormationBid(Struct, frozen=True, tag="formation-bid", array_like=True):
-    """Nobody is master yet: the lowest address asks the others to let it form the cluster (behaviour 1.5).
+    """Nobody is master yet: the lowest address asks the others to let it form the cluster (Hazelcast: first start).
 
     `number` tells the bids of one search from one another.
     """
@@ -79,7 +79,7 @@ class JoinRefused(Struct, frozen=True, tag="join-refused", array_like=True):
 
 
 class JoinHeld(Struct, frozen=True, tag="join-held", array_like=True):
-    """The master lets this joiner in only when its links to `missing` are proven both ways (design 9.6)."""
+    """The master lets this joiner in only when its links to `missing` are proven both ways (Decisions: Readmission)."""
 
     missing: tuple[tuple[Address, str], ...]
     """Address and uuid of each."""
@@ -103,7 +103,7 @@ class Leave(Struct, frozen=True, tag="leave", array_like=True):
     """An operator stops the whole cluster: who hears this stops as well."""
 
 
-# Publishing (seed 000, Membership Update Process; seed 003, results collector)
+# Publishing (Cluster Service Consistency Improvements, Membership Update Process; Emergent Leader, results collector)
 
 
 class MembersUpdate(Struct, frozen=True, tag="members-update", array_like=True):
@@ -124,14 +124,14 @@ class MembersUpdateAck(Struct, frozen=True, tag="members-update-ack", array_like
     version: int
 
 
-# Heartbeats and suspicion (seeds 000 and 001)
+# Heartbeats and suspicion (Cluster Service Consistency Improvements and Partial Member Disconnection Resolution)
 
 
 class Heartbeat(Struct, frozen=True, tag="heartbeat", array_like=True):
     """Sent every interval to every member that is not suspected.
 
     `uuid` and `to_uuid` are the incarnations of sender and receiver; `master` and `version` are what the sender believes;
-    `suspects` rides only from a slave to its master (seed 001, Propagating Suspicions).
+    `suspects` rides only from a slave to its master (Partial Member Disconnection Resolution, Propagating Suspicions).
     """
 
     uuid: str
@@ -142,14 +142,14 @@ class Heartbeat(Struct, frozen=True, tag="heartbeat", array_like=True):
 
 
 class MasterConfirmation(Struct, frozen=True, tag="master-confirmation", array_like=True):
-    """A slave tells its master that it still follows it (seed 000, Terminology)."""
+    """A slave tells its master that it still follows it (Cluster Service Consistency Improvements, Terminology)."""
 
     about: ListMetadata
     to_uuid: str
 
 
 class FailureReport(Struct, frozen=True, tag="failure-report", array_like=True):
-    """Only in the ring topology: a watcher tells everybody whom it has come to suspect, or suspects no more (seed 003)."""
+    """Only in the ring topology: a watcher tells everybody whom it has come to suspect, or suspects no more (Emergent Leader)."""
 
     suspect: Address
     suspect_uuid: str
@@ -201,7 +201,7 @@ class TriggerExplicitSuspicion(Struct, frozen=True, tag="trigger-explicit-suspic
     about: ListMetadata
 
 
-# Mastership claim (seed 000, Mastership Claim Process)
+# Mastership claim (Cluster Service Consistency Improvements, Mastership Claim Process)
 
 
 class MastershipClaim(Struct, frozen=True, tag="mastership-claim", array_like=True):
@@ -233,7 +233,7 @@ class ClaimRefused(Struct, frozen=True, tag="claim-refused", array_like=True):
     asked_uuid: str
 
 
-# Split-brain recovery (seed 002; behaviour, section 6)
+# Split-brain recovery (Split-brain Recovery Improvements; Hazelcast: split brain)
 
 
 class SplitBrainProbe(Struct, frozen=True, tag="split-brain-probe", array_like=True):
@@ -294,7 +294,8 @@ class MergeClustersAck(Struct, frozen=True, tag="merge-clusters-ack", array_like
     token: str
 
 
-# Runtime changes of the join list and of the cluster state (seed 002, User Interaction; behaviour 6.9)
+# Runtime changes of the join list and of the cluster state (Split-brain Recovery Improvements, User Interaction; Hazelcast:
+# runtime join lists)
 
 
 class JoinListUpdate(Struct, frozen=True, tag="join-list-update", array_like=True):

@@ -1,7 +1,7 @@
-"""The ``hazelcast.*`` properties: names, defaults, units and bounds (behaviour, section 12), and the settings made of them.
+"""The ``hazelcast.*`` properties: names, defaults, units and bounds (Hazelcast: properties), and the settings made of them.
 
 Code reads `Settings`, whose names say their units; people write properties, whose names they know. Two presets exist:
-``production``, the documented defaults, and ``training``, seconds instead of minutes (design 5.4).
+``production``, the documented defaults, and ``training``, seconds instead of minutes.
 """
 
 from __future__ import annotations

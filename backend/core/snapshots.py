@@ -1,4 +1,4 @@
-"""A member's whole state at one moment, to be kept, compared and gone on with (design section 2).
+"""A member's whole state at one moment, to be kept, compared and gone on with.
 
 The model checker lives on this: it goes back to states it has been in, and knows when two ways lead to the same one.
 """

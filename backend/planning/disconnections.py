@@ -1,4 +1,4 @@
-"""Who stays and who is removed when some members cannot reach one another (seed 001)."""
+"""Who stays and who is removed when some members cannot reach one another (Partial Member Disconnection Resolution)."""
 
 from __future__ import annotations
 

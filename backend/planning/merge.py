@@ -1,4 +1,4 @@
-"""Which of two clusters that meet would merge into the other, and why (seed 002)."""
+"""Which of two clusters that meet would merge into the other, and why (Split-brain Recovery Improvements)."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:
 
 
 def _decide(meeting: Meeting) -> MergeDecision:
-    """What comes of the meeting. Only masters that have joined come as far as the rules of the merge (behaviour 6.1, 6.5)."""
+    """What comes of the meeting. Only masters that have joined come as far as the rules of the merge (Hazelcast: split-brain
+    handler and merge validation)."""
     local, remote = meeting.local, meeting.remote
     for side in (local, remote):
         if side is not None and not side.joined:

@@ -1,4 +1,4 @@
-"""The steps that bring partitions from their current to their targeted replicas (seed 004)."""
+"""The steps that bring partitions from their current to their targeted replicas (Avoid Data Loss on Migration)."""
 
 from __future__ import annotations
 

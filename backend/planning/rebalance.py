@@ -1,4 +1,4 @@
-"""Who would hold which replica after members came or went (behaviour 8.7)."""
+"""Who would hold which replica after members came or went (Hazelcast: repartitioning)."""
 
 from __future__ import annotations
 

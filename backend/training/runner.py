@@ -1,4 +1,4 @@
-"""Running a scenario on a live cluster, headless: real members, real sockets, real time (design 5.2, row `demo run`).
+"""Running a scenario on a live cluster, headless: real members, real sockets, real time.
 
 The interpreter of the steps, the expectations and the invariants are those of the simulator; only the stage differs,
 and that everything is told as it happens.

@@ -1,4 +1,4 @@
-"""Everything an operator may do to a cluster, whatever kind of cluster it is (design section 2).
+"""Everything an operator may do to a cluster, whatever kind of cluster it is.
 
 Members go by their labels. Keys, the ``:`` prompt, command lines and scenario steps all become one of these.
 """
@@ -146,7 +146,8 @@ class MoveMember(Struct, frozen=True, tag_field="do", tag="move"):
 
 
 class SetJoinList(Struct, frozen=True, tag_field="do", tag="set-join-list"):
-    """Edit the TCP-IP join list through `member`; it reaches every member of its cluster (seed 002, User Interaction)."""
+    """Edit the TCP-IP join list through `member`; it reaches every member of its cluster (Split-brain Recovery Improvements, User
+    Interaction)."""
 
     member: str
     addresses: tuple[str, ...]

@@ -43,7 +43,7 @@ OutOfStepCause = Literal["other-digest", "writes-missing", "copy-damaged", "unkn
 
 
 class BackupOutOfStep(Struct, frozen=True, tag_field="kind", tag="backup-out-of-step"):
-    """A backup does not have what its owner has, and asks for the whole partition (behaviour 8.12)."""
+    """A backup does not have what its owner has, and asks for the whole partition (Hazelcast: anti-entropy)."""
 
     partition: int
     owner: Address

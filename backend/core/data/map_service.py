@@ -1,4 +1,4 @@
-"""The distributed map as a service that keeps data in partitions (seed 004, User Interaction)."""
+"""The distributed map as a service that keeps data in partitions (Avoid Data Loss on Migration, User Interaction)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What one member holds of one partition: the entries of all maps, and how far the replica has come.
 
 The stamp names the content: two replicas with one stamp have the same entries and have done the same calls, for a stamp is given
-out once, by the owner, to one change of one earlier stamp. The digest checks that independently (behaviour 8.12).
+out once, by the owner, to one change of one earlier stamp. The digest checks that independently (Hazelcast: anti-entropy).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 First everybody holds still and says whether it can, then everybody is told what holds. A change that is not decided within its
 lease is void: nobody waits for a master that is gone. While no joins are allowed, members that leave are missing rather than
-gone, and only they may come back (behaviour 2.5, 6.6).
+gone, and only they may come back (Hazelcast: missing members and start of a merge).
 """
 
 from __future__ import annotations

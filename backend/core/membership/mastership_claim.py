@@ -1,4 +1,4 @@
-"""The mastership claim (seed 000, Mastership Claim Process; behaviour, section 4).
+"""The mastership claim (Cluster Service Consistency Improvements, Mastership Claim Process; Hazelcast: mastership claim).
 
 A slave that suspects every member older than itself becomes the claimant: it asks all it does not suspect for their lists, asks
 also those it learns of in newer lists, and makes of the answers a list newer than any it has seen. A request or an answer that

@@ -106,7 +106,7 @@ class Membership(Process):
     """Lives that left the list, and when."""
     disconnections: DisconnectionReports = field(default_factory=DisconnectionReports)
     held_back: dict[Address, HeldBack] = field(default_factory=dict)
-    """Whom this master removed because it could not reach others (design 9.6)."""
+    """Whom this master removed because it could not reach others (Decisions: Readmission)."""
     link_proof: LinkProof | None = None
     standing: ClusterStanding = field(default_factory=ClusterStanding)
     state_locked: StateLocked | None = None
@@ -183,7 +183,7 @@ class Membership(Process):
 
     @property
     def is_master(self) -> bool:
-        """Master with full powers: not while its own claim is still running (behaviour 4.5)."""
+        """Master with full powers: not while its own claim is still running (Hazelcast: mastership claim)."""
         return type(self.doing) is Leading
 
     @property

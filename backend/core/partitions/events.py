@@ -1,4 +1,5 @@
-"""What happens to the partition table and in migrations (seed 004), as events. Part of the union in `backend.core.events`."""
+"""What happens to the partition table and in migrations (Avoid Data Loss on Migration), as events. Part of the union in
+`backend.core.events`."""
 
 from __future__ import annotations
 
@@ -42,14 +43,15 @@ ALL_LOST = 6
 
 
 class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost"):
-    """Replicas up to index `lost_backups` are gone (behaviour 8.13): 0, the owner only; 6, all, and it begins empty."""
+    """Replicas up to index `lost_backups` are gone (Hazelcast: lost partitions): 0, the owner only; 6, all, and it begins
+    empty."""
 
     partition: int
     lost_backups: int
 
 
 class TableRecoveryStarted(Struct, frozen=True, tag_field="kind", tag="table-recovery-started"):
-    """A new master asks these for their tables (seed 004, 1.2)."""
+    """A new master asks these for their tables (Avoid Data Loss on Migration, 1.2)."""
 
     asked: tuple[Address, ...]
 
@@ -114,7 +116,8 @@ DrainCause = Literal["nothing-left", "no-migrations", "all-leave", "unknown"]
 
 
 class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-planned"):
-    """The master knows what is to be done: `planned` is the whole queue, in place of the one before (seed 004, 3.2).
+    """The master knows what is to be done: `planned` is the whole queue, in place of the one before (Avoid Data Loss on
+    Migration, 3.2).
 
     Both numbers count copies of replicas; see `arrangement`. Nothing planned: the table is as it should be.
     """
@@ -167,7 +170,7 @@ class MigrationAccepted(Struct, frozen=True, tag_field="kind", tag="migration-ac
 
 
 class MigrationRejected(Struct, frozen=True, tag_field="kind", tag="migration-rejected"):
-    """A participant will not take part (seed 004, 2.1)."""
+    """A participant will not take part (Avoid Data Loss on Migration, 2.1)."""
 
     migration_id: str
     partition: int
@@ -207,7 +210,8 @@ class MigrationDecided(Struct, frozen=True, tag_field="kind", tag="migration-dec
 
 
 class MigrationFinished(Struct, frozen=True, tag_field="kind", tag="migration-finished"):
-    """A participant has learnt the end and acted on it: the migration listener's event (seed 004, User Interaction)."""
+    """A participant has learnt the end and acted on it: the migration listener's event (Avoid Data Loss on Migration, User
+    Interaction)."""
 
     migration_id: str
     partition: int
@@ -218,13 +222,14 @@ class MigrationFinished(Struct, frozen=True, tag_field="kind", tag="migration-fi
 
 
 class CompletedEvicted(Struct, frozen=True, tag_field="kind", tag="completed-evicted"):
-    """The master forgets these migrations: every member has acknowledged a table that knows their end (seed 004, 2.1)."""
+    """The master forgets these migrations: every member has acknowledged a table that knows their end (Avoid Data Loss on
+    Migration, 2.1)."""
 
     migration_ids: tuple[str, ...]
 
 
 class DrainStarted(Struct, frozen=True, tag_field="kind", tag="drain-started"):
-    """The master moves all data away from a member that wants to leave (behaviour 8.14)."""
+    """The master moves all data away from a member that wants to leave (Hazelcast: graceful shutdown)."""
 
     address: Address
 

@@ -1,7 +1,8 @@
-"""Leaving without a loss: a member that is asked to stop has its data moved away first (behaviour 8.14).
+"""Leaving without a loss: a member that is asked to stop has its data moved away first (Hazelcast: graceful shutdown).
 
 It asks the master every second; the master plans without it, and answers when nothing depends on the member any more, or when
-that cannot be waited for. What it holds beyond that it keeps until it has gone (design 9.11). A request names the incarnation
+that cannot be waited for. What it holds beyond that it keeps until it has gone (Decisions: Graceful stop). A request names the
+incarnation
 that wants to leave: a quick restart at the same address is another one.
 """
 

@@ -1,4 +1,4 @@
-"""What the master does with partitions, and in which order (seed 004, 3.2).
+"""What the master does with partitions, and in which order (Avoid Data Loss on Migration, 3.2).
 
 After every call of the member one look decides what comes next: recover the table after a change of masters, arrange it when
 it is wanted first, repair it after members have left, let what runs come to its end, plan, and begin what may begin. There is no

@@ -1,4 +1,5 @@
-"""What members say to one another about the partition table and migrations (seed 004; behaviour 8.4 to 8.14)."""
+"""What members say to one another about the partition table and migrations (Avoid Data Loss on Migration; Hazelcast:
+partitions)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from quarterdeck.backend.core.partitions.table.replica import PackedRows
 
 
 class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True):
-    """A member needs partitions and there is no table yet: the master is asked to arrange them (behaviour 8.5)."""
+    """A member needs partitions and there is no table yet: the master is asked to arrange them (Hazelcast: first arrangement)."""
 
 
 class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
@@ -17,7 +18,7 @@ class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
 
     `number` counts the changes of the incarnation `master`, and is what the receiver acknowledges. `completed` has the number of
     each decision; those up to `evicted_through` are known everywhere and forgotten. `digest` is that of the master's whole
-    table, which has so many `partitions`. An update without rows only compares (behaviour 8.4).
+    table, which has so many `partitions`. An update without rows only compares (Hazelcast: table distribution).
     """
 
     master: str
@@ -110,7 +111,7 @@ class TableAnswer(Struct, frozen=True, tag="table-answer", array_like=True):
 
 
 class ShutdownRequest(Struct, frozen=True, tag="shutdown-request", array_like=True):
-    """The incarnation `uuid` wants to leave once it holds no data that others need (behaviour 8.14)."""
+    """The incarnation `uuid` wants to leave once it holds no data that others need (Hazelcast: graceful shutdown)."""
 
     uuid: str
 

@@ -1,4 +1,4 @@
-"""What one incarnation knows of the partitions: the state that the chapters of seed 004 read and change."""
+"""What one incarnation knows of the partitions: the state that the chapters of Avoid Data Loss on Migration read and change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OutgoingCopy:
 
 @dataclass(slots=True)
 class ActiveMigration:
-    """A migration that this member takes part in, and whose end it does not know (seed 004, Terminology)."""
+    """A migration that this member takes part in, and whose end it does not know (Avoid Data Loss on Migration, Terminology)."""
 
     migration: Migration
     event: MigrationEvent

@@ -1,4 +1,4 @@
-"""A real cluster on this machine: its members speak TCP on 127.0.0.1, whatever they run in (design section 2).
+"""A real cluster on this machine: its members speak TCP on 127.0.0.1, whatever they run in.
 
 Whoever watches never waits for it: commands are handed over to a background thread with an event loop of its own, records
 are picked up, as `backend.clusters.cluster` asks.

@@ -1,6 +1,6 @@
 """The beliefs of all members side by side, as a table to paint: who sees whom how, and where they disagree.
 
-Rows are observers, columns are members. Every state is a glyph and a word, never colour alone (design section 8). Cells
+Rows are observers, columns are members. Every state is a glyph and a word, never colour alone. Cells
 are made one by one on demand, so that a painter of a large cluster pays only for what it shows.
 """
 

@@ -1,6 +1,6 @@
 """What healing follows from, kind by kind: partial disconnections, merges, edits of join lists, the state of the cluster.
 
-Seeds 001 and 002; see `causes`.
+Partial Member Disconnection Resolution and Split-brain Recovery Improvements; see `causes`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What the events of membership follow from, kind by kind, as the records tell it (seeds 000 and 003); see `causes`."""
+"""What the events of membership follow from, kind by kind, as the records tell it (Cluster Service Consistency Improvements and
+Emergent Leader); see `causes`."""
 
 from __future__ import annotations
 

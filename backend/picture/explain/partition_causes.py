@@ -1,4 +1,4 @@
-"""What the events of partitions, migrations and data follow from, kind by kind (seed 004)."""
+"""What the events of partitions, migrations and data follow from, kind by kind (Avoid Data Loss on Migration)."""
 
 from __future__ import annotations
 

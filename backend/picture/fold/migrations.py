@@ -1,4 +1,5 @@
-"""The part of the fold that is about migrations: what is planned, what runs, and how it ended (seed 004, 2 and 3)."""
+"""The part of the fold that is about migrations: what is planned, what runs, and how it ended (Avoid Data Loss on Migration, 2
+and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fold: events in, what each member believes out (design section 2).
+"""The fold: events in, what each member believes out.
 
 A picture never asks anybody anything. The same records give the same picture, whether they come from a live cluster,
 from a simulation or from a journal; replay is this fold up to a moment.

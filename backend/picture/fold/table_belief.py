@@ -49,7 +49,7 @@ class TableBelief:
         self.writer = writer
         """As that of the belief: whoever may change this table; for all others it is as good as frozen."""
         self.version = 0
-        """The sum of the versions of all partitions (design 9.1)."""
+        """The sum of the versions of all partitions (Decisions: Table version)."""
         self.digest = ""
         self.partitions = 0
         """How many partitions there are."""

@@ -1,4 +1,5 @@
-"""Where every member looks for its cluster and for others: its join list, and what it remembers besides (seed 002).
+"""Where every member looks for its cluster and for others: its join list, and what it remembers besides (Split-brain Recovery
+Improvements).
 
 Rows are made one by one on demand; what they need of all members is gathered once for all of them.
 """

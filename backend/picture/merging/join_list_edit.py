@@ -1,4 +1,5 @@
-"""Editing a join list before it is sent to anybody: reading what is typed, and what it would change (seed 002, User
+"""Editing a join list before it is sent to anybody: reading what is typed, and what it would change (Split-brain Recovery
+Improvements, User
 Interaction)."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The blockers between two clusters: why they do not merge, and what would take each away (seed 002; behaviour 6.4 and 6.10).
+"""The blockers between two clusters: why they do not merge, and what would take each away (Split-brain Recovery Improvements;
+Hazelcast: merge decision and split brain).
 
 It is found from what both masters have said, from the merge decision of the core on what the picture knows of the two, from whom
 either would look for, and from the links that were cut.

@@ -1,4 +1,5 @@
-"""Why two clusters do not become one, and the edit with which they would (seed 002; behaviour 6.4 and 6.10)."""
+"""Why two clusters do not become one, and the edit with which they would (Split-brain Recovery Improvements; Hazelcast: merge
+decision and split brain)."""
 
 from __future__ import annotations
 

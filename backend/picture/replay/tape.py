@@ -1,4 +1,4 @@
-"""The tape: what happened, kept in the order of time, and the picture of any moment of it (design section 2).
+"""The tape: what happened, kept in the order of time, and the picture of any moment of it.
 
 A picture is the fold of the records up to a moment. So that a moment in the middle of a million records does not cost the fold
 of all of them, the tape keeps pictures of some moments (checkpoints), and folds from the nearest one before.

@@ -1,4 +1,4 @@
-"""The replica map: who holds which replica of which partition in one member's table (design section 8).
+"""The replica map: who holds which replica of which partition in one member's table.
 
 It is made for tables of many thousand partitions: a column is made when a painter asks for it, and kept until something in it
 changes.

@@ -1,4 +1,4 @@
-"""What a destructive command would hit, in words: shown before it is confirmed (design section 8)."""
+"""What a destructive command would hit, in words: shown before it is confirmed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a dangerous command is confirmed: not at all, by a yes, or by typing the cluster's name (design section 8)."""
+"""How a dangerous command is confirmed: not at all, by a yes, or by typing the cluster's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a master would decide now on what its slaves report of one another, and what each side would lose (seed 001).
+"""What a master would decide now on what its slaves report of one another, and what each side would lose (Partial Member
+Disconnection Resolution).
 
 The decision is the core's own, on the reports that the master has. What the picture adds are the alternatives as sets of members,
 and the data that hangs on them.

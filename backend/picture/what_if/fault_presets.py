@@ -22,7 +22,7 @@ MEANINGS: dict[PresetName, str] = {
     "isolate": "one member loses all others",
     "bridge": "two halves lose each other, and one member sees both",
     "ring": "every member sees a majority, and no two the same one",
-    "racks": "all racks but the first lose one another; the first sees all (seed 001)",
+    "racks": "all racks but the first lose one another; the first sees all (Partial Member Disconnection Resolution)",
 }
 
 

@@ -1,4 +1,5 @@
-"""How long it takes until a member that died, stood still or was cut off is suspected, and off the list (seed 000).
+"""How long it takes until a member that died, stood still or was cut off is suspected, and off the list (Cluster Service
+Consistency Improvements).
 
 Each member judges for itself, so there is a row for every fault and every member that should notice it: whoever had the victim
 on its list, or, for a link, the member to which it leads.

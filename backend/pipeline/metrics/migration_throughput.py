@@ -1,4 +1,5 @@
-"""How fast data moves, and how much of it had to: migrations by the second, and plans against their lower bound (seed 004)."""
+"""How fast data moves, and how much of it had to: migrations by the second, and plans against their lower bound (Avoid Data Loss
+on Migration)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One row for each mastership claim: what it was about, how it was answered, and how it ended (seed 000)."""
+"""One row for each mastership claim: what it was about, how it was answered, and how it ended (Cluster Service Consistency
+Improvements)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One row for each member that left its cluster to join another one: the split-brain merges (seed 002)."""
+"""One row for each member that left its cluster to join another one: the split-brain merges (Split-brain Recovery
+Improvements)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One row for each migration, with its steps and their times (seed 004, 2.1)."""
+"""One row for each migration, with its steps and their times (Avoid Data Loss on Migration, 2.1)."""
 
 from __future__ import annotations
 

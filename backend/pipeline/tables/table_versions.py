@@ -1,4 +1,4 @@
-"""One row for each change of a member's partition table (seed 004)."""
+"""One row for each change of a member's partition table (Avoid Data Loss on Migration)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration file: YAML in the shape that operators have already, checked field by field (design 5.4).
+"""The configuration file: YAML in the shape that operators have already, checked field by field.
 
 Under ``hazelcast:`` stands what the product has as well, under ``quarterdeck:`` what it has not. Unknown names are errors.
 """

@@ -1,4 +1,4 @@
-"""How one member is set up: everything that a file, the environment and flags may say (design 5.4), once it is checked."""
+"""How one member is set up: everything that a file, the environment and flags may say, once it is checked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GROUPS_BY_DEFAULT: Mapping[EndpointGroup, bool] = {
     "HEALTH_CHECK": True,
     "DATA": False,
 }
-"""As in the product (behaviour 7.1)."""
+"""As in the product (Hazelcast: REST access)."""
 
 
 @dataclass(frozen=True)

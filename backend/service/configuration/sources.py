@@ -1,5 +1,5 @@
 """From a file, the environment and flags to one checked `ProcessConfiguration`: a flag goes before the environment, that before
-the file, and that before the default (design 5.4). Whatever is wrong is told with where it was said.
+the file, and that before the default. Whatever is wrong is told with where it was said.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The console's own interface, ``/quarterdeck/v1`` (design 5.3): what it consists of, and its description.
+"""The console's own interface, ``/quarterdeck/v1``: what it consists of, and its description.
 
 Contract: docs/reference/http-api.md. Everything goes through `Face`.
 """

@@ -1,7 +1,7 @@
 """Who may use the HTTP face, and for what: identification, roles, groups, read-only members, and those who guess.
 
 Somebody shows who they are by ``Authorization: Basic`` or ``Bearer``, or by the name and password that stand in the body of
-operators' paths (behaviour 7.2). When no users are configured, whoever reaches the member may do what is not a fault.
+operators' paths (Hazelcast: REST bodies). When no users are configured, whoever reaches the member may do what is not a fault.
 Pages in a browser may do nothing, with or without users, unless their origin is configured.
 """
 

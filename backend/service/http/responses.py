@@ -1,4 +1,4 @@
-"""What the HTTP face answers: the shapes that all paths share (behaviour 7.4)."""
+"""What the HTTP face answers: the shapes that all paths share (Hazelcast: REST status codes)."""
 
 from __future__ import annotations
 

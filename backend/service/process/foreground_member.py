@@ -1,4 +1,4 @@
-"""A member as the whole of a process: from its configuration until it is told to leave (design 5.4).
+"""A member as the whole of a process: from its configuration until it is told to leave.
 
 The first SIGTERM or SIGINT lets it give away what only it holds, and say goodbye; the second only say goodbye.
 """

@@ -1,4 +1,4 @@
-"""Whether the loss of one member would lose data, as far as this member knows (behaviour 7.6, done right: 10.5).
+"""Whether the loss of one member would lose data, as far as this member knows (Hazelcast: REST health, done right: 10.5).
 
 A member that has not joined is never safe. One without a table is safe only where nothing can be stored yet.
 """

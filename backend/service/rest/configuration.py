@@ -1,4 +1,5 @@
-"""``/hazelcast/rest/config/…``: the TCP-IP member list (seed 002, User Interaction), and changes of the configuration."""
+"""``/hazelcast/rest/config/…``: the TCP-IP member list (Split-brain Recovery Improvements, User Interaction), and changes of the
+configuration."""
 
 from __future__ import annotations
 

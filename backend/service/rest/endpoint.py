@@ -127,7 +127,7 @@ def _names_this_cluster(face: Face, body: Body) -> bool:
 
 
 def _require_group(face: Face, connection: HTTPConnection, path: RestEndpoint) -> None:
-    """Raises `Denied` when the endpoint group is off: an answer, not a closed socket (behaviour 10.5)."""
+    """Raises `Denied` when the endpoint group is off: an answer, not a closed socket (Hazelcast: REST complaints)."""
     configuration = face.configuration
     if configuration.endpoint_groups.get(path.group, GROUPS_BY_DEFAULT[path.group]):
         return

@@ -1,4 +1,4 @@
-"""Bodies of operators' requests: a name, a password and maybe one thing more, joined by ``&`` (behaviour 7.2), or JSON.
+"""Bodies of operators' requests: a name, a password and maybe one thing more, joined by ``&`` (Hazelcast: REST bodies), or JSON.
 
 The parts are told apart by their places, as ``curl --data-urlencode a --data-urlencode b`` writes them, and decoded once.
 """

@@ -1,4 +1,5 @@
-"""A configuration handed to a running member: what of it can take effect, what cannot, and why (behaviour 7.4, 6.9).
+"""A configuration handed to a running member: what of it can take effect, what cannot, and why (Hazelcast: REST status codes and
+runtime join lists).
 
 At runtime the TCP-IP member list changes, and so do the properties that are not fixed at start. Everything else is told apart
 as ignored. A value that cannot be read makes the whole document bad, and then nothing of it is taken.

@@ -1,4 +1,5 @@
-"""Invariants of membership, partitions and data, checked record by record (design section 7; seeds 000 and 004).
+"""Invariants of membership, partitions and data, checked record by record (Cluster Service Consistency Improvements and Avoid
+Data Loss on Migration).
 
 Each invariant remembers what it needs; what it returns names the records that contradict each other. Lists are compared only
 within an incarnation (a uuid) or within a lineage: after a split both halves rightly publish one version with different content.

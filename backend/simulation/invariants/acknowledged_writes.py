@@ -1,4 +1,4 @@
-"""Writes that were acknowledged are read back, as long as no more members were lost at once than there are backups (P12, P13).
+"""Writes that were acknowledged are read back, as long as no more members were lost at once than there are backups.
 
 Each key is a register. A read may find what a write put there unless another write that was acknowledged, or read, before the
 read began has certainly replaced it since. Whether a write that ended with a problem was done is open, until it is read.
@@ -145,7 +145,7 @@ def together(several: Iterable[JudgedWrites]) -> JudgedWrites:
 
 
 class NoLostWrite(Invariant):
-    """A write that was acknowledged is read back, as long as no more members were lost at once than there are backups (P12, P13).
+    """A write that was acknowledged is read back, as long as no more members were lost at once than there are backups.
 
     Nothing is said about what was written before the members were divided or before all were one cluster again, nor before
     a partition lost as many holders as it had replicas since all data was safe last.

@@ -1,4 +1,4 @@
-"""Convergence: when nothing disturbs the members any more they become one cluster, and its data safe and even (design section 7).
+"""Convergence: when nothing disturbs the members any more they become one cluster, and its data safe and even.
 
 A simulated run proves it with an expectation while it goes on. Here it is judged of records that end, however they were made.
 """
@@ -29,7 +29,7 @@ FEW_SPARE_GROUPS = 3
 
 class Convergence(Invariant):
     """Within a stated bound after the last fault heals there is one cluster, with one view and one table, which is balanced and
-    safe (design section 7)."""
+    safe."""
 
     name = "convergence"
 

@@ -1,6 +1,6 @@
 """How long the members may take to become one cluster with safe data once nothing disturbs them.
 
-Source: design section 7, row convergence. The bound is made of the settings, term by term, so that a run that misses it
+The bound is made of the settings, term by term, so that a run that misses it
 shows a fault of the core and not a bound that is too short.
 """
 

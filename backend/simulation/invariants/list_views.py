@@ -1,4 +1,4 @@
-"""Invariants of installed lists, each checked against the lists alone (seed 000, Theory; design section 7)."""
+"""Invariants of installed lists, each checked against the lists alone (Cluster Service Consistency Improvements, Theory)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How mastership passes: claims, what they are made of, and the lineages that they found (seed 000, Mastership Claim Process)."""
+"""How mastership passes: claims, what they are made of, and the lineages that they found (Cluster Service Consistency
+Improvements, Mastership Claim Process)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Who joins and who is removed: a list changes within its lineage only with a reason that its master recorded
-(behaviour 1.9, 2.5, 3.5)."""
+(Hazelcast: joining and member list and heartbeats and suspicion)."""
 
 from __future__ import annotations
 
@@ -116,9 +116,9 @@ class AdmissionTold(Invariant):
 
 
 class NoJoinsWhileClosed(Invariant):
-    """While the cluster is FROZEN or PASSIVE its master takes in nobody who was no member before (behaviour 2.5)."""
+    """While the cluster is FROZEN or PASSIVE its master takes in nobody who was no member before (Hazelcast: missing members)."""
 
-    name = "closed doors"
+    name = "no newcomers"
 
     def __init__(self, incarnations: Incarnations) -> None:
         self._incarnations = incarnations

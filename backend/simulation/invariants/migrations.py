@@ -1,4 +1,4 @@
-"""Migrations: one decision each, in the order destination, master, source; one at a time per participant (P8 to P10, P14)."""
+"""Migrations: one decision each, in the order destination, master, source; one at a time per participant."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from quarterdeck.backend.simulation.invariants.partition_tables import Partition
 
 
 class OneDecision(Invariant):
-    """A migration is committed for everybody or for nobody, masters and participants, and no master decides it twice (P8).
+    """A migration is committed for everybody or for nobody, masters and participants, and no master decides it twice.
 
-    What a destination did that is gone does not count: the others decided without it (seed 004, 2.1). Two halves of a split
+    What a destination did that is gone does not count: the others decided without it (Avoid Data Loss on Migration, 2.1). Two
+    halves of a split
     decide for themselves, so nothing is said once the members were divided.
     """
 
@@ -65,7 +66,7 @@ class OneDecision(Invariant):
 
 
 class CommitOrder(Invariant):
-    """The destination commits before the master does, and the master before the source (P9; seed 004, 2.1).
+    """The destination commits before the master does, and the master before the source (Avoid Data Loss on Migration, 2.1).
 
     A new master commits what destinations of its list have committed (2.2). While members are divided nothing is said.
     """
@@ -122,7 +123,7 @@ class CommitOrder(Invariant):
 
 
 class OneAtATime(Invariant):
-    """Nobody takes part in two migrations of one partition at a time (P10; seed 004, 2.1)."""
+    """Nobody takes part in two migrations of one partition at a time (Avoid Data Loss on Migration, 2.1)."""
 
     name = "one at a time"
 
@@ -150,7 +151,7 @@ class OneAtATime(Invariant):
 
 
 class Eviction(Invariant):
-    """A master forgets a migration only when every member of its list knows how it ended (P14; seed 004, 2.1).
+    """A master forgets a migration only when every member of its list knows how it ended (Avoid Data Loss on Migration, 2.1).
 
     Two halves of a split may end it differently: once the members were divided a master answers for its own decisions only.
     """

@@ -1,4 +1,5 @@
-"""Partial disconnections: who is kept, and who may not come back yet (seed 001; design 9.5 and 9.6)."""
+"""Partial disconnections: who is kept, and who may not come back yet (Partial Member Disconnection Resolution; Decisions: Equal
+cliques and Readmission)."""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ class NoFlapping(Invariant):
 
     It has to prove its links before it comes back. So only links that were blocked all the time since the proof could begin are
     held against the master: since the incarnation that joins began, or since the removal when that incarnation came with a merge.
-    Who is removed over and over with sound links pays for somebody else, who does not get lists, say (design 9.14).
+    Who is removed over and over with sound links pays for somebody else, who does not get lists, say (Decisions: Unacknowledged
+    lists).
     """
 
     name = "no flapping"

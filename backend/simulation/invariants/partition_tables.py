@@ -1,4 +1,5 @@
-"""The partition tables of all members and the migrations of all masters, as the records of a run show them (seed 004).
+"""The partition tables of all members and the migrations of all masters, as the records of a run show them (Avoid Data Loss on
+Migration).
 
 Shared by the invariants about partitions and by the expectations of scenarios. Everything comes from the records.
 """

@@ -1,4 +1,4 @@
-"""The partition table: its versions only grow, have one content and one author, and its rows make sense (P1 to P6; seed
+"""The partition table: its versions only grow, have one content and one author, and its rows make sense (seed
 004, 1)."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quarterdeck.backend.simulation.invariants.partition_tables import Incarnati
 
 
 class TableMonotone(Invariant):
-    """Within a life the version of a partition only grows, and the table's version is the sum of them (P1)."""
+    """Within a life the version of a partition only grows, and the table's version is the sum of them."""
 
     name = "table version"
 
@@ -49,7 +49,7 @@ class TableMonotone(Invariant):
 
 
 class TableContent(Invariant):
-    """One version of a partition has one content, so it has one owner (P2).
+    """One version of a partition has one content, so it has one owner.
 
     Everywhere while the members are one undivided cluster; among what one author published afterwards, since two halves of
     a split go on from the same versions. What only those knew that are gone does not count: their successor could not know it.
@@ -92,7 +92,7 @@ class TableContent(Invariant):
 
 
 class TableAuthor(Invariant):
-    """Whoever changes its table takes the change from the master that it follows, or is master itself (P3)."""
+    """Whoever changes its table takes the change from the master that it follows, or is master itself."""
 
     name = "table author"
 
@@ -117,7 +117,7 @@ class TableAuthor(Invariant):
 
 
 class TableSteps(Invariant):
-    """At its author a version grows for a reason: 1 for a commit and each repaired slot, 2 for a failed migration (P4)."""
+    """At its author a version grows for a reason: 1 for a commit and each repaired slot, 2 for a failed migration."""
 
     name = "table steps"
 
@@ -157,7 +157,7 @@ def _step_problem(before: Row | None, row: Row, event: TableChanged) -> str:
 
 
 class RowSanity(Invariant):
-    """Every row is of one width, names nobody twice, and has an owner before it has backups (P5).
+    """Every row is of one width, names nobody twice, and has an owner before it has backups.
 
     At the master, whoever gets a slot stands on the list and may hold data.
     """
@@ -202,7 +202,7 @@ class RowSanity(Invariant):
 
 
 class Replicas(Invariant):
-    """No migration takes away a replica that is wanted, unless it is marked as unavoidable (P6)."""
+    """No migration takes away a replica that is wanted, unless it is marked as unavoidable."""
 
     name = "replicas"
 
@@ -229,7 +229,7 @@ class Replicas(Invariant):
 
 
 class LatestTable(Invariant):
-    """A new master's table has no partition older than any member of its list has it (P15; seed 004, 1.2).
+    """A new master's table has no partition older than any member of its list has it (Avoid Data Loss on Migration, 1.2).
 
     Members that are in another cluster by then, where the master has never been, do not count: it does not know that they left.
     """

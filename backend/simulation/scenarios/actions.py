@@ -1,4 +1,4 @@
-"""What a `do` step of a scenario does, as models, and the operator's commands that it stands for (design 5.1).
+"""What a `do` step of a scenario does, as models, and the operator's commands that it stands for.
 
 How a command is written in a scenario follows from the catalogue of commands and from the kinds of its arguments.
 """

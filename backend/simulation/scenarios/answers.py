@@ -1,4 +1,4 @@
-"""The right answers to the questions of a scenario, read from what the records have shown (design 5.1, steps that `ask`)."""
+"""The right answers to the questions of a scenario, read from what the records have shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expectations about partitions and data, checked against the records of tables, migrations and calls (design 5.1).
+"""Expectations about partitions and data, checked against the records of tables, migrations and calls.
 
 Pure functions. The tables come from the object that the invariants share; what is missing is said in words.
 """
@@ -73,7 +73,8 @@ def why_not_balanced(tables: PartitionTables, *, leniently: bool = False) -> str
     """What keeps the one master's table from being balanced, in words; empty when it is.
 
     With hardly more members, or groups of them, than replicas, balance may take exchanges within rows that would give up a copy
-    for a while, and are not made (seed 004, 3.2.1). Checked `leniently`, such a table is balanced enough, and so is none.
+    for a while, and are not made (Avoid Data Loss on Migration, 3.2.1). Checked `leniently`, such a table is balanced enough, and
+    so is none.
     """
     found = tables.imbalance(within_groups=leniently)
     if found is None:

@@ -1,4 +1,4 @@
-"""Expectations checked against the picture: what a scenario says must hold, and in words what is missing (design 5.1).
+"""Expectations checked against the picture: what a scenario says must hold, and in words what is missing.
 
 Pure functions. A live and a simulated run are checked by the same ones.
 """

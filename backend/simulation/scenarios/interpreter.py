@@ -1,4 +1,4 @@
-"""The one interpreter of a scenario's steps (design 5.1). The cluster that it acts on is simulated or live."""
+"""The one interpreter of a scenario's steps. The cluster that it acts on is simulated or live."""
 
 from __future__ import annotations
 

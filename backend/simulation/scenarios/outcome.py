@@ -1,4 +1,4 @@
-"""The result of a run, in the JSON shape of design 5.2: each step, the violations, and what every member believes."""
+"""The result of a run, as JSON: each step, the violations, and what every member believes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TableOutcome(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """The result of a run, in the JSON shape of design 5.2. `members` holds those that still run at the end."""
+    """The result of a run, as JSON. `members` holds those that still run at the end."""
 
     passed: bool
     expectations: tuple[StepOutcome, ...]

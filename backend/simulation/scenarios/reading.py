@@ -1,4 +1,4 @@
-"""Reading scenario files: whatever is wrong becomes one error with file, line, field and a hint (design 5.1)."""
+"""Reading scenario files: whatever is wrong becomes one error with file, line, field and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios: what people write into a scenario file, as models (design 5.1).
+"""Scenarios: what people write into a scenario file, as models.
 
 The models say what may stand in a file; `backend.simulation.scenarios.reading` reads one and turns whatever is wrong in it
 into an error with file, line and field. The same scenario drives a live cluster and a simulated one.

@@ -1,4 +1,4 @@
-"""A workload on a map: which member is asked for what, and when, drawn from a seed (design 5.1, action `load`)."""
+"""A workload on a map: which member is asked for what, and when, drawn from a seed."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ MIGRATION_POINTS = (
     *("migration-committing", "migration-decided", "migration-finished", "completed-evicted", "drain-started"),
     *("drain-finished", "backup-out-of-step", "backup-in-step", "call-started", "call-finished"),
 )
-"""Events at which a crash is worth a look, besides the points of membership; all that the chapters of seed 004 record."""
+"""Events at which a crash is worth a look, besides the points of membership; all that the chapters of Avoid Data Loss on
+Migration record."""
 
 RECOVERY_POINTS = ("table-recovery-started", "table-recovered")
 MASTERS_POINTS = (

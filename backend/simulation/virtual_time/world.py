@@ -1,4 +1,4 @@
-"""The virtual-time driver: members, network and clock of a simulated run (design section 2).
+"""The virtual-time driver: members, network and clock of a simulated run.
 
 Everything that is random comes from generators named by their purpose and seeded from the run's seed; everything that waits
 stands in one queue ordered by virtual time and then by the order of entry. So one seed is one run, byte for byte.

@@ -1,4 +1,4 @@
-"""`quarterdeck cluster`: look at a running cluster and act on it, over its members' HTTP faces (design 5.2, 5.3)."""
+"""`quarterdeck cluster`: look at a running cluster and act on it, over its members' HTTP faces."""
 
 from __future__ import annotations
 

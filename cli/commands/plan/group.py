@@ -1,4 +1,4 @@
-"""`quarterdeck plan`: what a master would decide, worked out from stdin and without a cluster (design 5.2)."""
+"""`quarterdeck plan`: what a master would decide, worked out from stdin and without a cluster."""
 
 from __future__ import annotations
 

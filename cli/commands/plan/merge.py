@@ -1,4 +1,4 @@
-"""`quarterdeck plan merge`: which of two clusters that meet would merge into the other, and why (design 5.2)."""
+"""`quarterdeck plan merge`: which of two clusters that meet would merge into the other, and why."""
 
 from __future__ import annotations
 

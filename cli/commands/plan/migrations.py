@@ -1,4 +1,4 @@
-"""`quarterdeck plan migrations`: the steps that bring partitions from their current to their targeted replicas (design 5.2)."""
+"""`quarterdeck plan migrations`: the steps that bring partitions from their current to their targeted replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quarterdeck plan rebalance`: who would hold which replica after members came or went (design 5.2)."""
+"""`quarterdeck plan rebalance`: who would hold which replica after members came or went."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ Members {size:3, ver:3} [
 	Member [127.0.0.1]:5703 - 06fb4e61-9757-443b-a19f-7af1f3966f30
 ]
 """
-"""As in seed 000, User Interaction, with the tabs that real logs have."""
+"""As in Cluster Service Consistency Improvements, User Interaction, with the tabs that real logs have."""
 
 LEGACY = NEW.replace("{size:3, ver:3} [", "[3] {").replace("]\n", "}\n")
 

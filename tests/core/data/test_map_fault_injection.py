@@ -1,4 +1,4 @@
-"""Anything may happen to a partition, in any order: nothing acknowledged is lost, nothing is done twice (P12, P13)."""
+"""Anything may happen to a partition, in any order: nothing acknowledged is lost, nothing is done twice."""
 
 from __future__ import annotations
 

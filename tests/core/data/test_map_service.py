@@ -1,4 +1,4 @@
-"""The map as a service whose partitions migrate (seed 004, User Interaction)."""
+"""The map as a service whose partitions migrate (Avoid Data Loss on Migration, User Interaction)."""
 
 from __future__ import annotations
 

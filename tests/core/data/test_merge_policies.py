@@ -1,4 +1,4 @@
-"""Merge policies: which of two entries stays (seed 003, Recovering from split brain)."""
+"""Merge policies: which of two entries stays (Emergent Leader, Recovering from split brain)."""
 
 import pytest
 

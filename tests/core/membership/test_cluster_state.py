@@ -1,4 +1,4 @@
-"""Changing the state of the cluster in two phases (behaviour 2.5, 6.6, 8.15)."""
+"""Changing the state of the cluster in two phases (Hazelcast: member list and split brain and partitions)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The mastership claim (seed 000, Mastership Claim Process)."""
+"""The mastership claim (Cluster Service Consistency Improvements, Mastership Claim Process)."""
 
 import pytest
 

@@ -1,6 +1,7 @@
 """Two clusters in a network that loses, repeats, delays and reorders messages, cuts links, pauses and restarts members.
 
-When it calms down, one cluster must be left, and no list may ever have had two contents (seed 000, M1 to M3).
+When it calms down, one cluster must be left, and no list may ever have had two contents (Cluster Service Consistency
+Improvements, M1 to M3).
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class HostileNetwork:
         self.world.start(name)
 
     def _judge(self) -> None:
-        """The invariants of seed 000 on whatever was installed since the last look."""
+        """The invariants of Cluster Service Consistency Improvements on whatever was installed since the last look."""
         for name in NAMES:
             for record in self.world.records[name]:
                 if record.seq <= self.judged.get(record.uuid, 0):

@@ -1,4 +1,4 @@
-"""Leaving without a loss (behaviour 8.14)."""
+"""Leaving without a loss (Hazelcast: graceful shutdown)."""
 
 import pytest
 

@@ -65,7 +65,7 @@ def test_an_edit_of_the_join_list_reaches_everybody(tmp_path: Path, file: str) -
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")
 def test_two_clusters_that_do_not_know_one_another_merge_after_one_post(tmp_path: Path, file: str) -> None:
-    """The reported case of seed 002, healed by its own curl line."""
+    """The reported case of Split-brain Recovery Improvements, healed by its own curl line."""
     ports = (BASE_PORT, BASE_PORT + 1)
     hurry = (
         "--property=hazelcast.merge.first.run.delay.seconds=1",

@@ -1,4 +1,5 @@
-"""A member that everybody refuses founds no cluster, says who refused it and why, and ends (design 9.12): real processes."""
+"""A member that everybody refuses founds no cluster, says who refused it and why, and ends (Decisions: Members that everybody
+refuses): real processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The member list of the join configuration, and changes of the configuration, over HTTP (seed 002, User Interaction)."""
+"""The member list of the join configuration, and changes of the configuration, over HTTP (Split-brain Recovery Improvements, User
+Interaction)."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def test_the_curl_line_of_the_document_that_updates_the_list(member: Client) -> 
 
 
 def test_two_clusters_that_do_not_know_each_other_merge_after_one_post() -> None:
-    """The reported case of seed 002, healed as it says."""
+    """The reported case of Split-brain Recovery Improvements, healed as it says."""
     with ServedMembers() as served:
         athens = served.joined(configured("athens", "127.0.0.1:5701"))
         byzantium = served.joined(configured("byzantium", "127.0.0.1:5702", join_list=("127.0.0.1:5701",)))

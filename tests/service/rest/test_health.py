@@ -1,4 +1,4 @@
-"""Health, readiness and the members over HTTP (behaviour 7.4, 7.6, 10.5)."""
+"""Health, readiness and the members over HTTP (Hazelcast: REST and complaints)."""
 
 from __future__ import annotations
 

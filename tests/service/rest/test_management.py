@@ -1,4 +1,4 @@
-"""States, shutdowns and the level of the log over HTTP (behaviour 7.1, 7.4)."""
+"""States, shutdowns and the level of the log over HTTP (Hazelcast: REST access and REST status codes)."""
 
 from __future__ import annotations
 

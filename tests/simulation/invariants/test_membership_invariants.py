@@ -283,7 +283,7 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     "an admission of nobody": ("admission", (*FORMED, admits(A, D, 4))),
     "an admission told twice": ("admission", (*FORMED, admits(A, C, 3))),
     "a newcomer in a frozen cluster": (
-        "closed doors",
+        "no newcomers",
         (*FORMED, state(A, "FROZEN"), state(A, "PASSIVE"), installed(A, 4, A, B, C, D, cause="join")),
     ),
     "two in conflict kept": ("full connection", (*FORMED, *REPORTS, resolved((A, B, C), ()))),

@@ -340,7 +340,7 @@ MUTATIONS = (
     Mutation("removal", a_removal_takes_one_more_along, "crash"),
     Mutation("removal", a_removal_removes_nobody, "crash"),
     Mutation("admission", an_admission_is_not_told, "newcomer"),
-    Mutation("closed doors", newcomers_enter_a_frozen_cluster, "frozen"),
+    Mutation("no newcomers", newcomers_enter_a_frozen_cluster, "frozen"),
     Mutation("full connection", everybody_stays, "broken link"),
     Mutation("full connection", both_ends_of_a_broken_link_go, "broken link"),
     Mutation("full connection", the_youngest_goes_whoever_is_reported, "broken link"),

@@ -1,6 +1,7 @@
 """Joins while messages are late: up to the heartbeat timeout nobody is thrown out, and nobody founds a cluster of its own.
 
-An admission under way is no silence (seed 003, joining), and a member that may not know yet that it is one need not be heard of.
+An admission under way is no silence (Emergent Leader, joining), and a member that may not know yet that it is one need not be
+heard of.
 """
 
 import pytest

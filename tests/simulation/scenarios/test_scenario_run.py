@@ -41,7 +41,8 @@ WITHOUT_IMPROVEMENTS = {
 
 @pytest.mark.parametrize("path", REPORTED, ids=[path.stem for path in REPORTED])
 def test_reported_splits_do_not_heal_without_the_improvements(path: Path) -> None:
-    """Seed 002: what these four scenarios show was wrong before remembered addresses and helpful answers."""
+    """Split-brain Recovery Improvements: what these four scenarios show was wrong before remembered addresses and helpful
+    answers."""
     scenario = load_scenario(path)
     settings = {**scenario.settings, **WITHOUT_IMPROVEMENTS}
     outcome = simulate(scenario.model_copy(update={"settings": settings}), 1)

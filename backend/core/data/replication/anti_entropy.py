@@ -1,4 +1,5 @@
-"""Every so often each owner compares its partitions with their backups, whatever it believes of them (behaviour 8.12)."""
+"""Every so often each owner compares its partitions with their backups, whatever it believes of them (Hazelcast:
+anti-entropy)."""
 
 from __future__ import annotations
 

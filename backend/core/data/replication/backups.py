@@ -1,4 +1,4 @@
-"""Synchronous backups: a write counts when every backup in the row has it (behaviour 8.12).
+"""Synchronous backups: a write counts when every backup in the row has it (Hazelcast: anti-entropy).
 
 The owner numbers its writes with stamps and sends each to all backups; a backup takes a write only on top of the stamp that it
 was made for, and always says where it stands. So its replica is one that the owner has had, or it is told that it is stale and

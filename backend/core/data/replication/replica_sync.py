@@ -1,4 +1,4 @@
-"""A backup that is out of step takes its whole partition over from the owner (behaviour 8.12).
+"""A backup that is out of step takes its whole partition over from the owner (Hazelcast: anti-entropy).
 
 The owner's side is `replica_sending`. A few partitions are taken over at a time, and none that is migrating here. What comes is
 staged beside the present replica, which goes only when all has come, and only if it has not changed meanwhile: then the copy is

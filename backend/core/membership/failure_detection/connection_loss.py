@@ -1,4 +1,5 @@
-"""Connection loss as evidence (behaviour 3.5): the transport cannot reach a member, although somebody should listen there.
+"""Connection loss as evidence (Hazelcast: explicit suspicion): the transport cannot reach a member, although somebody should
+listen there.
 
 A single fault proves nothing. The link is tried again at short intervals, and the member is suspected after a few faults in a
 row. So a crashed process is detected long before its heartbeats are missed; a silent network is not.

@@ -1,4 +1,5 @@
-"""Explicit suspicion: 'assume that I am dead and go your own way' (seed 000, Explicit Suspicion; behaviour 3.4 and 3.5).
+"""Explicit suspicion: 'assume that I am dead and go your own way' (Cluster Service Consistency Improvements, Explicit Suspicion;
+Hazelcast: heartbeat complaints and explicit suspicion).
 
 A request describes its receiver as the sender knew it. If any of the four fields has changed meanwhile, the receiver has
 moved on and the request is void. So a late request never harms a cluster that has healed itself.
@@ -34,7 +35,8 @@ def on_heartbeat_for_joiner(state: Membership, search: JoinSearch, now: int, sen
 
 
 def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
-    """A heartbeat from somebody who is not on the list, or meant for another life of this address (behaviour 3.2)."""
+    """A heartbeat from somebody who is not on the list, or meant for another life of this address (Hazelcast: receiving
+    heartbeats)."""
     stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
     if isinstance(doing, Leading):
         send(state, now, stranger, "heartbeat-of-stranger")

@@ -1,4 +1,4 @@
-"""Failure detectors: is a member alive, judged by the heartbeats that came from it (behaviour 3.6).
+"""Failure detectors: is a member alive, judged by the heartbeats that came from it (Hazelcast: failure detectors).
 
 One detector watches one member. Its birth counts like a heartbeat for the silence that follows, so that a member that never
 sends one is found out too.

@@ -1,4 +1,4 @@
-"""Heartbeats that stay away, told before their sender is suspected: who is close to it (design section 8).
+"""Heartbeats that stay away, told before their sender is suspected: who is close to it.
 
 A member says once that a heartbeat is late, and once that this is over; in a healthy cluster it says nothing. The product logs
 the same ("not receiving any heartbeats from"), and acts on it as little.

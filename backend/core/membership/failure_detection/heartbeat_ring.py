@@ -1,4 +1,5 @@
-"""The ring topology: heartbeats to a few members instead of to all (seed 003, Avoiding all-to-all heartbeating; design 9.8).
+"""The ring topology: heartbeats to a few members instead of to all (Emergent Leader, Avoiding all-to-all heartbeating; Decisions:
+Heartbeat topology).
 
 The members of the list form a ring. Each watches the next few that it does not suspect, and every slave watches the master too. A
 watcher tells everybody whom it found silent, and tells it again until that member is off the list or heard of again. Whoever is

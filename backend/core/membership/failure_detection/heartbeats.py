@@ -1,6 +1,6 @@
 """Heartbeats between all members, and the check for those that stay away.
 
-Sources: seed 000; seed 003, Failure Detection; behaviour 3.1 to 3.3 and 3.8.
+Sources: Cluster Service Consistency Improvements; Emergent Leader, Failure Detection; Hazelcast: heartbeats and suspicion.
 
 A round is the same messages again until the list, the master or the suspicions change. So it is made once and sent many times.
 """

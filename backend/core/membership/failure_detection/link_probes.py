@@ -1,4 +1,4 @@
-"""Link probes: a question whose answer proves a link in both directions (design 9.6).
+"""Link probes: a question whose answer proves a link in both directions (Decisions: Readmission).
 
 Four chapters need such proof: suspects are probed now and then, because two members that suspect one another send no
 heartbeats that could clear it; a joiner that the master holds back proves its links before it is let in; and so do the members of

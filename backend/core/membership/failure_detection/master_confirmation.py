@@ -1,4 +1,5 @@
-"""Master confirmation: a slave tells its master now and then that it still follows it (seed 000, Terminology; design 9.2).
+"""Master confirmation: a slave tells its master now and then that it still follows it (Cluster Service Consistency Improvements,
+Terminology; Decisions: Master confirmation).
 
 A master removes a slave that stays silent for too long, although its heartbeats may come: it follows somebody else. A member that
 is confirmed without being that slave's master asks to be suspected, so that nobody follows a member that leads nobody.

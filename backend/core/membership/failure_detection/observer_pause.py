@@ -1,4 +1,4 @@
-"""A member that stood still itself accuses nobody: the silence that it sees is its own (behaviour 3.8)."""
+"""A member that stood still itself accuses nobody: the silence that it sees is its own (Hazelcast: clocks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Suspicion on slaves, removal by the master (seed 000, Member Suspicion & Removal; behaviour 3.5 and 3.7).
+"""Suspicion on slaves, removal by the master (Cluster Service Consistency Improvements, Member Suspicion & Removal; Hazelcast:
+explicit suspicion and removal by the master).
 
 The same evidence has two outcomes: the master takes the member off the list at once and publishes; a slave only marks it, tells
 nobody but its master, and stops sending it heartbeats. Whoever suspects all who are older than itself claims mastership.

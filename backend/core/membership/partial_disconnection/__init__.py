@@ -1,4 +1,4 @@
-"""What the master does when some members cannot reach one another (seed 001).
+"""What the master does when some members cannot reach one another (Partial Member Disconnection Resolution).
 
 It collects their reports, builds the conflict graph and keeps its heaviest independent set.
 """

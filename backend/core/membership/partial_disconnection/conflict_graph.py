@@ -1,4 +1,5 @@
-"""Who stays when members cannot reach one another (seed 001, Deciding on a New Optimal Cluster Member List; design 9.5).
+"""Who stays when members cannot reach one another (Partial Member Disconnection Resolution, Deciding on a New Optimal Cluster
+Member List; Decisions: Equal cliques).
 
 The greatest set of members without a conflict between any two. The document looks for a maximum clique among the connections;
 the same set is a maximum independent set among the conflicts, which are few.

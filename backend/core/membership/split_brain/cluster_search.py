@@ -1,4 +1,5 @@
-"""Looking for other clusters to heal a split (seed 002; seed 003, Recovering from split brain; behaviour 6.1 to 6.5).
+"""Looking for other clusters to heal a split (Split-brain Recovery Improvements; Emergent Leader, Recovering from split brain;
+Hazelcast: split brain).
 
 Every master looks now and then at all addresses where another cluster may be: its join list and those it remembers. It shows its
 cluster to whoever is there. Another master shows its own in turn, and both come to the same decision; a member that leads nothing

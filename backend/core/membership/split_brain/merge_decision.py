@@ -1,4 +1,5 @@
-"""Which of two clusters that meet merges into the other (seed 002; behaviour 6.4; design 9.3).
+"""Which of two clusters that meet merges into the other (Split-brain Recovery Improvements; Hazelcast: merge decision; Decisions:
+Tie-break of a merge).
 
 A pure function of what the two masters say of their clusters. Both sides come to the same outcome: each rule that forbids
 a merge either looks the same from both sides or has its mirror further down, and the last three cannot all be undecided.
@@ -126,7 +127,8 @@ def _total_members(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
 
 
 def _address(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    """The tie-break of design 9.3: smaller wins, ports compared as numbers, not as text as the product does."""
+    """The tie-break of Decisions: Tie-break of a merge: smaller wins, ports compared as numbers, not as text as the product
+    does."""
     first, last = sorted((local.address, remote.address), key=numeric_order)
     why = f"the clusters are of equal size and {last} comes after {first}, so {last} merges into {first}"
     return ("local-merges" if last == local.address else "remote-merges"), why

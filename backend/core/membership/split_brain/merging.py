@@ -1,4 +1,5 @@
-"""The merge of a losing cluster into the winner's (seed 002; seed 003, Recovering from split brain; behaviour 6.6 and 6.7).
+"""The merge of a losing cluster into the winner's (Split-brain Recovery Improvements; Emergent Leader, Recovering from split
+brain; Hazelcast: start of a merge and merge on each member).
 
 The losing master proves the links where partial disconnections are resolved, freezes its cluster, offers it to the winner, and
 when that agrees tells every member to join the winner's cluster, itself last. Each goes on under a new uuid and names the

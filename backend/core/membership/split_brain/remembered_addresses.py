@@ -1,4 +1,5 @@
-"""Addresses worth a look besides the join list (seed 002, Proposed Solution 1; behaviour 6.8).
+"""Addresses worth a look besides the join list (Split-brain Recovery Improvements, Proposed Solution 1; Hazelcast: remembered
+addresses).
 
 A member remembers everybody it has shared a cluster with, and every master it was told of while it had one of its own. They are
 forgotten some time after they were last of use. Without this memory a cluster whose join lists do not name the other side's

@@ -1,4 +1,5 @@
-"""Editing the TCP-IP join list at runtime (seed 002, User Interaction and Proposed Solution 2; behaviour 6.9).
+"""Editing the TCP-IP join list at runtime (Split-brain Recovery Improvements, User Interaction and Proposed Solution 2;
+Hazelcast: runtime join lists).
 
 The edit goes to one member, which brings it to every other member of its cluster and asks again until all have it. It takes
 effect at the next search for other clusters, or at the next look around of a member that has not joined.

@@ -1,4 +1,5 @@
-"""The master's side of joining (behaviour 1.9; seed 003, Sending membership updates to all the existing members).
+"""The master's side of joining (Hazelcast: answering a join request; Emergent Leader, Sending membership updates to all the
+existing members).
 
 The master puts the joiner on the list, publishes, and answers the joiner when every other member has acknowledged that list, or
 after two seconds. So a joiner that is told the list can rely on the others to know it. Those who ask in the meantime come in

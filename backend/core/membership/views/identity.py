@@ -1,4 +1,4 @@
-"""Who a member is: its address and the uuid of its present incarnation (design section 4)."""
+"""Who a member is: its address and the uuid of its present incarnation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Member(Struct, frozen=True, gc=False):
 
 
 class ListMetadata(Struct, frozen=True, gc=False, array_like=True):
-    """What a member says of itself and its list: enough to tell whether it has moved on (seed 000, Explicit Suspicion).
+    """What a member says of itself and its list: enough to tell whether it has moved on (Cluster Service Consistency
+    Improvements, Explicit Suspicion).
 
     All four fields must still match at the receiver for an explicit suspicion to count.
     """

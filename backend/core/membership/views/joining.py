@@ -1,9 +1,9 @@
-"""The joiner's side of joining through a TCP-IP join list (behaviour 1.2 to 1.8, 1.10; seed 003).
+"""The joiner's side of joining through a TCP-IP join list (Hazelcast: joining; Emergent Leader).
 
 A joiner asks everybody on its join list for the master and sends its join request there until it is answered. When a round
 of asking finds no master anywhere, the member with the lowest address among those found asks the others to let it form the
 cluster. When a round finds nobody at all, the member forms the cluster alone if its join list names itself or nobody, as that of
-a seed node does; another one goes on asking until its attempts are used up (design 9.13).
+a seed node does; another one goes on asking until its attempts are used up (Decisions: Who may found a cluster).
 
 A member that merges into another cluster asks that cluster's master first, and looks around like any joiner when that does not
 let it in.
@@ -43,7 +43,8 @@ LEAST_ROUND_US = 5 * SECOND_US
 """How long one round of asking waits at least for an address that neither answers nor refuses (tcp-ip connection timeout)."""
 
 ATTEMPTS = 5
-"""Attempts to join before the member gives up (seed 003, maxJoinAttempts). Each begins with an open mind; together they take
+"""Attempts to join before the member gives up (Emergent Leader, maxJoinAttempts). Each begins with an open mind; together they
+take
 ``hazelcast.max.join.seconds``."""
 
 REQUESTS_BEFORE_NEW_SEARCH = 5
@@ -152,7 +153,8 @@ def on_join_refused(state: Membership, search: JoinSearch, now: int, sender: Add
 
 
 def on_foreign_join_answer(state: Membership, doing: Doing, now: int, sender: Address, final: FinalizeJoin) -> None:
-    """Somebody lets in whom it does not lead: it is to take this member for dead, joined or not (seed 000)."""
+    """Somebody lets in whom it does not lead: it is to take this member for dead, joined or not (Cluster Service Consistency
+    Improvements)."""
     if sender != state.master:
         claimed = ListMetadata(sender, final.members.master.uuid, sender, final.members.version)
         explicit_suspicion.send(state, now, claimed, "foreign-join-answer")
@@ -356,7 +358,7 @@ def _keep_failures(search: JoinSearch) -> None:
 
 
 def _form(state: Membership, now: int) -> None:
-    """Become the master of a new cluster (behaviour 1.5)."""
+    """Become the master of a new cluster (Hazelcast: first start)."""
     state.follow(now, state.address, Reason("forms-cluster", "it forms the cluster"))
     members = first_list(state.address, state.uuid, state.member_configuration.lite, state.member_configuration.zone)
     _become_member(state, now, members, state.address, "formed")

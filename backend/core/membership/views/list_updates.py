@@ -1,4 +1,5 @@
-"""A member list comes from another member (seed 000, Membership Update Process): which lists are installed, and which are not.
+"""A member list comes from another member (Cluster Service Consistency Improvements, Membership Update Process): which lists are
+installed, and which are not.
 
 Everybody installs what its master sends, if it is newer than what it has and holds the receiver itself. A lagging member is
 healed by the next whole list, never by replaying the versions it missed.

@@ -1,4 +1,5 @@
-"""The versioned member list: members in order of age, the oldest first and master (seed 000, Membership Update Process)."""
+"""The versioned member list: members in order of age, the oldest first and master (Cluster Service Consistency Improvements,
+Membership Update Process)."""
 
 from __future__ import annotations
 
@@ -76,12 +77,13 @@ def mint_lineage(master_uuid: str, version: int) -> str:
 
 
 def first_list(address: Address, uuid: str, lite: bool, zone: str = "") -> MemberList:
-    """Version 1 of a new cluster: its master alone (behaviour 1.5)."""
+    """Version 1 of a new cluster: its master alone (Hazelcast: first start)."""
     return MemberList(1, (Member(address, uuid, 1, lite, zone),), mint_lineage(uuid, 1))
 
 
 def member_list_text(members: MemberList, this: str, *, legacy: bool = False) -> str:
-    """The text operators know from member logs, in the new or the legacy format (seed 000, User Interaction).
+    """The text operators know from member logs, in the new or the legacy format (Cluster Service Consistency Improvements, User
+    Interaction).
 
     `this` is the uuid of the member that prints it.
     """

@@ -1,4 +1,5 @@
-"""Refusing operations while too few members are in sight (seed 003, Split Brain Situation; design 9.9).
+"""Refusing operations while too few members are in sight (Emergent Leader, Split Brain Situation; Decisions: Minimum cluster
+size).
 
 This protects one side of a split from serving clients. It cannot protect the time between the split and its detection.
 """

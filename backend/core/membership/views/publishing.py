@@ -1,4 +1,5 @@
-"""Installing and publishing member lists (seed 000, Membership Update Process; seed 003, missing membership updates).
+"""Installing and publishing member lists (Cluster Service Consistency Improvements, Membership Update Process; Emergent Leader,
+missing membership updates).
 
 Only the master makes a new version. Everybody else installs what its master sends, if it is newer than what it has and holds
 the receiver itself. A lagging member is healed by the next whole list, never by replaying the versions it missed.
@@ -22,7 +23,7 @@ PUBLISH = "publish"
 """Name of the timer of the periodic publication."""
 
 ACKNOWLEDGEMENT_TIMEOUT_US = 2 * SECOND_US
-"""How long a joiner waits for its answer until the others have acknowledged the list that it is on (seed 003)."""
+"""How long a joiner waits for its answer until the others have acknowledged the list that it is on (Emergent Leader)."""
 
 
 def install(
@@ -71,7 +72,7 @@ def on_lagging(state: Membership, now: int, address: Address, peer: Peer, versio
     """A member says that it stands at an earlier list: send it the present one, and remove it when it never comes to confirm one.
 
     It blocks those who joined since, for it is silent towards them: it goes, and not the newcomers that report its silence
-    (M2; design 9.14). A list and the heartbeat that confirms it may each be as late as any message.
+    (M2; Decisions: Unacknowledged lists). A list and the heartbeat that confirms it may each be as late as any message.
     """
     if not peer.behind_since_us or version > peer.version:
         peer.version, peer.behind_since_us = version, now

@@ -1,4 +1,4 @@
-"""Readmission after a partial disconnection (design 9.6).
+"""Readmission after a partial disconnection (Decisions: Readmission).
 
 A member that was removed because it could not reach others is let in again only when it has proven its links to every
 current member, and to everyone who is about to be let in with it, both ways. Until then the list stays as it is, instead of

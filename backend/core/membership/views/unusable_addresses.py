@@ -1,4 +1,5 @@
-"""Addresses at which a member looks for others in vain, and not because nobody is there (design 9.12).
+"""Addresses at which a member looks for others in vain, and not because nobody is there (Decisions: Members that everybody
+refuses).
 
 Silence is normal while a cluster starts. A host without an address, a cluster of another name and a refusal are mistakes that
 somebody has to mend: so each is told by name, once.

@@ -1,4 +1,5 @@
-"""Who holds which replica of every partition: the first arrangement, and every later one (seed 004; behaviour 8.5 to 8.7).
+"""Who holds which replica of every partition: the first arrangement, and every later one (Avoid Data Loss on Migration;
+Hazelcast: partitions).
 
 A table is a list of rows, one per partition; a row has the name of a member, or None, at every replica index: the owner at 0,
 then the backups. The replica indices are settled one after the other, the hottest first. At each, whoever is there stays if it
@@ -46,7 +47,7 @@ class Arrangement(Struct, frozen=True):
 
 
 def replica_count(groups: int, backups: int) -> int:
-    """Replicas of every partition: never two in a group, at most seven (behaviour 8.1)."""
+    """Replicas of every partition: never two in a group, at most seven (Hazelcast: partitions)."""
     return min(groups, backups + 1, MOST_REPLICAS)
 
 

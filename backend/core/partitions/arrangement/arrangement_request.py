@@ -1,4 +1,5 @@
-"""The first arrangement: made when data is first used, or when somebody asks for it (behaviour 8.5; design 9.10)."""
+"""The first arrangement: made when data is first used, or when somebody asks for it (Hazelcast: first arrangement; Decisions:
+First arrangement)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One replica index is brought to its fair shares (seed 004, 3.2; behaviour 8.7, step 4).
+"""One replica index is brought to its fair shares (Avoid Data Loss on Migration, 3.2; Hazelcast: repartitioning, step 4).
 
 First the vacant slots are filled, then those who hold too much give away. What such simple choices leave undone, because
 everybody who lacks something is in the row already, is passed on through others (`column_balancing`).

@@ -1,4 +1,5 @@
-"""How much of a table each group and each member is to hold (seed 004 background; behaviour 8.7, weighted by members).
+"""How much of a table each group and each member is to hold (Avoid Data Loss on Migration background; Hazelcast: repartitioning,
+weighted by members).
 
 Members are numbered from 0, and so are groups. Every member gets the same share of a replica index, except that a group never
 holds more than one replica of a partition: one that is too large for its members' full shares is *capped* and holds exactly

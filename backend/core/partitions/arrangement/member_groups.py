@@ -1,4 +1,4 @@
-"""In which group a member's replicas count (behaviour 8.6). No partition has two replicas in one group."""
+"""In which group a member's replicas count (Hazelcast: member groups). No partition has two replicas in one group."""
 
 from __future__ import annotations
 

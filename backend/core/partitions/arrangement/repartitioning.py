@@ -1,4 +1,5 @@
-"""The master's plan: who should hold what, and the migrations that lead there (seed 004, 3.2; behaviour 8.5 and 8.7).
+"""The master's plan: who should hold what, and the migrations that lead there (Avoid Data Loss on Migration, 3.2; Hazelcast:
+first arrangement and repartitioning).
 
 A plan is made from the table and the members as they are, and from nothing else. So whenever something comes in between, the rest
 of it is dropped and another one is made.
@@ -51,7 +52,7 @@ def arrange_first(state: MemberState, now: int, master_role: MasterRole) -> bool
 def plan(state: MemberState, now: int, master_role: MasterRole) -> None:
     """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be.
 
-    The partitions with the fewest replicas come first, as copies come first within each (seed 004, 3.2.3).
+    The partitions with the fewest replicas come first, as copies come first within each (Avoid Data Loss on Migration, 3.2.3).
     """
     master_role.wants_plan = master_role.members_busy = False
     master_role.queue.clear()
@@ -113,7 +114,8 @@ def _full_row(state: MemberState, row: Row, members: dict[str | None, Replica]) 
 def _steps(row: Row, target: Row, leaving: Container[str]) -> tuple[Step, ...]:
     """The migrations of one partition. Those who leave and hold it get the empty places of the target, as backups.
 
-    Nothing is cleared at a member that is still there: until it has gone, its copy may be the only other one (design 9.11).
+    Nothing is cleared at a member that is still there: until it has gone, its copy may be the only other one (Decisions: Graceful
+    stop).
     """
     leavers = [name for name in row if name is not None and name in leaving]
     if not leavers:

@@ -120,7 +120,8 @@ class Slots:
         return tuple(number - 1 for number in without_cycles(tuple(current), tuple(member + 1 for member in after)))
 
     def closes_cycle(self, row: int, index: int, member: int) -> bool:
-        """Whether `member` at `index` would make holders of the row change places in a ring (seed 004, 3.2.1).
+        """Whether `member` at `index` would make holders of the row change places in a ring (Avoid Data Loss on Migration,
+        3.2.1).
 
         Such migrations are cancelled, because they cannot be done without giving up a copy for a while.
         """

@@ -1,4 +1,5 @@
-"""One migration: what it changes, and what became of it (seed 004, sections 2 and 3; behaviour 8.10)."""
+"""One migration: what it changes, and what became of it (Avoid Data Loss on Migration, sections 2 and 3; Hazelcast: one
+migration)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas
 
 SUCCESS_INCREMENT = 1
 FAILURE_INCREMENT = 2
-"""A failed migration raises the partition's version by 2, so that no table of a success can ever equal it (seed 004, 2.1)."""
+"""A failed migration raises the partition's version by 2, so that no table of a success can ever equal it (Avoid Data Loss on
+Migration, 2.1)."""
 
 
 class Migration(Struct, frozen=True, array_like=True):
@@ -44,7 +46,8 @@ class Migration(Struct, frozen=True, array_like=True):
 
 
 class CompletedMigration(Struct, frozen=True, array_like=True):
-    """An entry of the completed migrations list: the one decision about a migration (seed 004, Terminology)."""
+    """An entry of the completed migrations list: the one decision about a migration (Avoid Data Loss on Migration,
+    Terminology)."""
 
     migration: Migration
     committed: bool

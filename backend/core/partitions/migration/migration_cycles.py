@@ -1,4 +1,4 @@
-"""Cyclic migrations: replicas that would have to pass each other on, round in a circle (seed 004, 3.2.1).
+"""Cyclic migrations: replicas that would have to pass each other on, round in a circle (Avoid Data Loss on Migration, 3.2.1).
 
 No order of steps does that without giving a replica up first, so they are cancelled: their holders stay where they are. What is
 cancelled is not tried again by itself; the table stays as unbalanced as it was.

@@ -1,4 +1,5 @@
-"""Detours: any legal steps at all, where none that go straight to the target keep the replicas (seed 004, 3.2).
+"""Detours: any legal steps at all, where none that go straight to the target keep the replicas (Avoid Data Loss on Migration,
+3.2).
 
 Only a target with a hole in front of a replica can need one, and no arrangement makes such a target; a person who asks what would
 happen may. A detour copies what is soon dropped again, so it is taken for no other reason.

@@ -1,4 +1,4 @@
-"""The order of a partition's migrations (seed 004, 3.2.2 and 3.2.3; behaviour 8.8).
+"""The order of a partition's migrations (Avoid Data Loss on Migration, 3.2.2 and 3.2.3; Hazelcast: migration planner).
 
 The document's rules, taken in turn, lower the number of available replicas in some rows with a hole where another order
 would not. So all orders of such steps are compared, and that one is taken which
@@ -98,7 +98,8 @@ def _straight_steps(row: Numbers, target: Numbers, parking: bool) -> Iterator[Nu
     """The legal steps that bring a place its final holder, or clear a place that is to be empty.
 
     Whoever must leave and has an empty place waiting moves there in the same step, so that no replica hangs on the newcomer
-    alone (SHIFT DOWN, seed 004, 3.1.3); if that place is a hotter one, it has to move up first. With `parking`, it may
+    alone (SHIFT DOWN, Avoid Data Loss on Migration, 3.1.3); if that place is a hotter one, it has to move up first. With
+    `parking`, it may
     also move down into any other hole, from where it moves up again or is displaced later.
     """
     for index, (present, final) in enumerate(zip(row, target, strict=True)):

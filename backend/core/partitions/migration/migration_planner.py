@@ -1,4 +1,5 @@
-"""The migrations that bring one partition from its current replicas to the targeted ones (seed 004, 3.2; behaviour 8.8).
+"""The migrations that bring one partition from its current replicas to the targeted ones (Avoid Data Loss on Migration, 3.2;
+Hazelcast: migration planner).
 
 A row has the name of a member, or None, at every replica index: the owner at 0, then the backups. A plan depends only on where
 the same member occurs in the two rows and not on its name, and there are few such patterns, so each is planned once.
@@ -91,7 +92,8 @@ def plan_migrations(current: Row, target: Row) -> Plan:
 def exchanges(current: Row, target: Row) -> tuple[Step, ...]:
     """Steps that resolve cycles: from the hottest place on, each holder moves up and whoever was there takes its old place.
 
-    Both have a replica before and after, so none is given up. Seed 004 cancels cycles instead (3.2.1); but a member that leaves
+    Both have a replica before and after, so none is given up. Avoid Data Loss on Migration cancels cycles instead (3.2.1); but a
+    member that leaves
     has to pass its places on.
     """
     row, steps = list(current), []

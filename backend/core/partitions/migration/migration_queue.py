@@ -1,4 +1,4 @@
-"""The master's queue of migrations (seed 004, 3; behaviour 8.9).
+"""The master's queue of migrations (Avoid Data Loss on Migration, 3; Hazelcast: migration manager).
 
 Migrations of one partition are done in their order, one after the other; those of different partitions at the same time, as long
 as no member, sending or receiving, takes part in more than ``hazelcast.partition.max.parallel.migrations``. When anything fails
@@ -34,7 +34,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 SOON_US = 20 * MILLISECOND_US
 FAILURE_PAUSE_US = 1 * SECOND_US
 MOST_PAUSES = 6
-"""After the n-th failure in a row the next plan waits n pauses, at most so many (behaviour 8.9)."""
+"""After the n-th failure in a row the next plan waits n pauses, at most so many (Hazelcast: migration manager)."""
 LOOK_AHEAD = 256
 """So many partitions of the queue are looked at for one whose members are not busy."""
 

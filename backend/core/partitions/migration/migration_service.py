@@ -1,4 +1,4 @@
-"""What a service that keeps data in partitions does when they migrate (seed 004, User Interaction).
+"""What a service that keeps data in partitions does when they migrate (Avoid Data Loss on Migration, User Interaction).
 
 The distributed map is one such service; others can be added beside it.
 """

@@ -1,4 +1,5 @@
-"""One step of a partition's row towards its target: the five kinds of migrations (seed 004, 3.1), with numbers for members."""
+"""One step of a partition's row towards its target: the five kinds of migrations (Avoid Data Loss on Migration, 3.1), with
+numbers for members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Copying a partition from its owner to the destination of a migration (seed 004, 2.1 and 3; behaviour 8.10).
+"""Copying a partition from its owner to the destination of a migration (Avoid Data Loss on Migration, 2.1 and 3; Hazelcast: one
+migration).
 
 The owner always sends the data, also where a backup's place is taken. Both check that nothing has changed since the master
 decided on the migration; from then on each keeps it as its active migration, takes part in no other one of the partition, and

@@ -1,4 +1,4 @@
-"""The safe commit of a migration (seed 004, 2.1).
+"""The safe commit of a migration (Avoid Data Loss on Migration, 2.1).
 
 The destination commits first: it answers, or leaves the cluster. Then the master commits and publishes, and only from that
 publication does the source learn that it may clear its data. If the destination is gone, the row stays as it was and its version

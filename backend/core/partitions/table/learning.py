@@ -1,7 +1,8 @@
 """Learning what the master has decided: the one place where a member's table, its completed list and its migrations change.
 
 Whoever is told by a publication, by a commit or by its own decision goes the same way: migrations whose end is now known are
-finished first, then the rows hold, then the services are told where this member stands now (seed 004, 1.1 and 2.1).
+finished first, then the rows hold, then the services are told where this member stands now (Avoid Data Loss on Migration, 1.1 and
+2.1).
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _finish(state: MemberState, now: int, decided: CompletedMigration, *, is_lat
 
 
 def _backup_gives_up(decided: CompletedMigration) -> MigrationEvent:
-    """A backup whose place another takes is not asked before; it learns of it here (behaviour 8.10)."""
+    """A backup whose place another takes is not asked before; it learns of it here (Hazelcast: one migration)."""
     one = decided.migration
     return MigrationEvent(one.id, one.partition, "source", one.source_current, one.source_new)
 

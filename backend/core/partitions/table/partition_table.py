@@ -1,4 +1,5 @@
-"""The partition table: the replicas of every partition, each with a version of its own (seed 004, 1; design 9.1).
+"""The partition table: the replicas of every partition, each with a version of its own (Avoid Data Loss on Migration, 1;
+Decisions: Table version).
 
 The version of the table is the sum of the versions of its partitions, so it only grows. The digest tells tables apart without
 comparing rows; it is kept up to date with every change, and is the same whatever the order of the changes was.

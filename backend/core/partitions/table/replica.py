@@ -1,4 +1,5 @@
-"""Who holds a replica, and the replicas of one partition with their version (seed 004; design 9.1)."""
+"""Who holds a replica, and the replicas of one partition with their version (Avoid Data Loss on Migration; Decisions: Table
+version)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from quarterdeck.backend.core.address import Address
 
 
 class Replica(Struct, frozen=True, gc=False, array_like=True):
-    """One incarnation of one member as a holder of data: another life at the same address holds nothing (behaviour 8.1)."""
+    """One incarnation of one member as a holder of data: another life at the same address holds nothing (Hazelcast:
+    partitions)."""
 
     address: Address
     uuid: str

@@ -1,4 +1,5 @@
-"""Publishing the partition table and the completed migrations (seed 004, 1.1 and 2.1; behaviour 8.4).
+"""Publishing the partition table and the completed migrations (Avoid Data Loss on Migration, 1.1 and 2.1; Hazelcast: table
+distribution).
 
 Only the master changes the table. Its changes are numbered; a publication brings what is new since the one before, so what
 is sent grows with what has changed and with nothing else. A receiver acknowledges the number up to which it has everything. If

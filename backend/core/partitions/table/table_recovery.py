@@ -1,4 +1,4 @@
-"""The search of a new master for the most recent table (seed 004, 1.2 and 2.2; behaviour 8.11).
+"""The search of a new master for the most recent table (Avoid Data Loss on Migration, 1.2 and 2.2; Hazelcast: master change).
 
 It asks every member for its table, its completed migrations and those whose end it does not know, and decides nothing before each
 has answered or left. Of every partition the latest version counts. What any destination has committed is committed; all other

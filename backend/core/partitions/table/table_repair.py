@@ -1,4 +1,5 @@
-"""Repairing the table after members have left (seed 004, 1.1; behaviour 8.9 and 8.13).
+"""Repairing the table after members have left (Avoid Data Loss on Migration, 1.1; Hazelcast: migration manager and lost
+partitions).
 
 Only the master repairs, and everybody else, the first backup too, acts on the table that it publishes. A place whose holder is
 gone is empty; without its owner, a partition is given to its first backup. Each of these steps raises the partition's version by

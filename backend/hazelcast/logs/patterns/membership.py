@@ -1,4 +1,4 @@
-"""Patterns of messages about incarnations, joining and member lists (behaviour 1, 2 and 9)."""
+"""Patterns of messages about incarnations, joining and member lists (Hazelcast: joining and member list and logs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns of messages about split-brain recovery and the state of the cluster (behaviour 6 and 8.15)."""
+"""Patterns of messages about split-brain recovery and the state of the cluster (Hazelcast: split brain and cluster states)."""
 
 from __future__ import annotations
 

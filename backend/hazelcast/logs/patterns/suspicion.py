@@ -1,4 +1,5 @@
-"""Patterns of messages about suspicion, mastership claims and partial disconnections (behaviour 3, 4 and 5)."""
+"""Patterns of messages about suspicion, mastership claims and partial disconnections (Hazelcast: heartbeats and suspicion and
+mastership claim and partial disconnections)."""
 
 from __future__ import annotations
 

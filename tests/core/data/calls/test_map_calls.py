@@ -1,4 +1,4 @@
-"""Calls to the distributed map: taken apart, sent, sent again, answered once (behaviour 8.12)."""
+"""Calls to the distributed map: taken apart, sent, sent again, answered once (Hazelcast: anti-entropy)."""
 
 from itertools import pairwise
 

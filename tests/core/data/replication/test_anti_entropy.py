@@ -1,4 +1,4 @@
-"""Anti-entropy: what is wrong with a backup is found and repaired, whatever the owner believes (behaviour 8.12)."""
+"""Anti-entropy: what is wrong with a backup is found and repaired, whatever the owner believes (Hazelcast: anti-entropy)."""
 
 from __future__ import annotations
 

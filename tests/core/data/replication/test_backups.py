@@ -1,4 +1,4 @@
-"""Synchronous backups: what is acknowledged is in every backup, and outlives those who held it (behaviour 8.12)."""
+"""Synchronous backups: what is acknowledged is in every backup, and outlives those who held it (Hazelcast: anti-entropy)."""
 
 from __future__ import annotations
 

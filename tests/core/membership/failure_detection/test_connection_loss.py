@@ -1,4 +1,4 @@
-"""Connection loss as evidence (behaviour 3.5; chapter `connection_loss`)."""
+"""Connection loss as evidence (Hazelcast: explicit suspicion; chapter `connection_loss`)."""
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
@@ -124,7 +124,7 @@ def test_a_new_life_at_the_address_begins_without_faults() -> None:
 
 
 def test_a_killed_process_is_off_the_list_long_before_the_heartbeat_timeout() -> None:
-    """Measured on the real thing: 0.35 s (behaviour 13)."""
+    """Measured on the real thing: 0.35 s (Hazelcast: complaints)."""
     world = three()
     world.live(1.05, dead="C")
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""The ring topology (seed 003, Avoiding all-to-all heartbeating; design 9.8)."""
+"""The ring topology (Emergent Leader, Avoiding all-to-all heartbeating; Decisions: Heartbeat topology)."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""Suspicion clearing and link probes (seed 000, Removing Suspicion; design 9.2 and 9.6)."""
+"""Suspicion clearing and link probes (Cluster Service Consistency Improvements, Removing Suspicion; Decisions: Master
+confirmation and Readmission)."""
 
 from itertools import pairwise
 
@@ -62,7 +63,7 @@ def test_a_heartbeat_clears_another_slave() -> None:
 
 
 def test_two_slaves_that_suspect_one_another_are_reconciled_by_a_probe() -> None:
-    """Neither sends the other heartbeats, so only the probe can clear it (design 9.6)."""
+    """Neither sends the other heartbeats, so only the probe can clear it (Decisions: Readmission)."""
     world = four()
     world.suspect("C", "D")
     world.suspect("D", "C")

@@ -1,4 +1,5 @@
-"""Master confirmation (seed 000, Terminology and Explicit Suspicion; behaviour 3.9; design 9.2)."""
+"""Master confirmation (Cluster Service Consistency Improvements, Terminology and Explicit Suspicion; Hazelcast: master
+confirmation; Decisions: Master confirmation)."""
 
 import pytest
 

@@ -177,7 +177,7 @@ def test_a_list_without_the_receiver_is_never_installed() -> None:
 
 
 def test_an_older_or_equal_list_is_never_installed() -> None:
-    """Seed 000, Background: a late periodic publication must not bring a removed member back."""
+    """Cluster Service Consistency Improvements, Background: a late periodic publication must not bring a removed member back."""
     world = five()
     stale = world.inspect("A").members
     assert stale is not None

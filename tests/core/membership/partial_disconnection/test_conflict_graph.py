@@ -70,7 +70,7 @@ def kept(resolution: ConflictResolution) -> int:
     return sum(1 << int(name[1:]) - 1 for name in resolution.keep[1:])
 
 
-# The examples of seed 001
+# The examples of Partial Member Disconnection Resolution
 
 
 def test_figure_5() -> None:

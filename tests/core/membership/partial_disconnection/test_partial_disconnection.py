@@ -1,4 +1,5 @@
-"""Partial disconnection resolution by the master (seed 001; behaviour, section 5; design 9.5)."""
+"""Partial disconnection resolution by the master (Partial Member Disconnection Resolution; Hazelcast: partial disconnections; Decisions: Equal
+cliques)."""
 
 import pytest
 
@@ -227,7 +228,7 @@ def test_one_way_counts_both_ways() -> None:
 
 
 def test_the_racks() -> None:
-    """Seed 001: racks B and C are cut; one rack goes whole, the older stays."""
+    """Partial Member Disconnection Resolution: racks B and C are cut; one rack goes whole, the older stays."""
     world = cluster("ABCDEF")  # racks AB, CD, EF
     for reporter, suspects in {"C": "EF", "D": "EF", "E": "CD", "F": "CD"}.items():
         report(world, reporter, suspects)
@@ -293,7 +294,7 @@ def test_who_leaves_for_another_reason_is_purged_as_reporter_and_as_suspect() ->
 
 
 def test_a_leaver_during_the_quiet_period_does_not_void_the_decision_on_the_others() -> None:
-    """The product drops the whole decision then (behaviour 5, Apply)."""
+    """The product drops the whole decision then (Hazelcast: partial disconnections, Apply)."""
     world = cluster("ABCDE")
     report(world, "B", "CDE")
     beat_for(world, 2)

@@ -1,4 +1,5 @@
-"""Looking for other clusters (seed 002; seed 003, Recovering from split brain; behaviour 6.1 to 6.5)."""
+"""Looking for other clusters (Split-brain Recovery Improvements; Emergent Leader, Recovering from split brain; Hazelcast: split
+brain)."""
 
 import pytest
 
@@ -281,7 +282,7 @@ def test_probes_and_answers_that_come_twice_or_late_do_no_harm() -> None:
 
 
 def test_a_probe_from_a_member_of_my_list_removes_it() -> None:
-    """It leads a cluster of its own, so it has split off unnoticed (behaviour 6.5)."""
+    """It leads a cluster of its own, so it has split off unnoticed (Hazelcast: merge validation)."""
     world = SteppedCluster()
     world.settled("ABC")
     world.with_lists(C=(5, "C"))
@@ -366,7 +367,7 @@ def test_an_operator_may_let_a_master_search_now() -> None:
 
 
 def test_healing_a_split_of_five_from_the_cut_on() -> None:
-    """Seed 003: athens, delphi, euphesus against byzantium and cyrene."""
+    """Emergent Leader: athens, delphi, euphesus against byzantium and cyrene."""
     world = SteppedCluster()
     for name in "ABCDE":
         world.born(name, "ABCDE")

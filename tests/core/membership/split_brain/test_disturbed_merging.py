@@ -1,4 +1,5 @@
-"""Merging while members leave, crash, come late or are refused (seed 002; behaviour 6.6 and 6.7)."""
+"""Merging while members leave, crash, come late or are refused (Split-brain Recovery Improvements; Hazelcast: start of a merge
+and merge on each member)."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""The merge of a losing cluster into the winner's (seed 002; seed 003; behaviour 6.6 and 6.7)."""
+"""The merge of a losing cluster into the winner's (Split-brain Recovery Improvements; Emergent Leader; Hazelcast: start of a
+merge and merge on each member)."""
 
 import pytest
 

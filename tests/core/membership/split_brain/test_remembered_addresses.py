@@ -1,4 +1,4 @@
-"""Remembered addresses (seed 002, Proposed Solution 1; behaviour 6.8)."""
+"""Remembered addresses (Split-brain Recovery Improvements, Proposed Solution 1; Hazelcast: remembered addresses)."""
 
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.messages import JoinRequest, MasterIs, MergeClusters, SplitBrainProbe, WhoIsMaster

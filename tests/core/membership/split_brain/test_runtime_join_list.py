@@ -1,4 +1,5 @@
-"""Editing the join list at runtime (seed 002, User Interaction and Proposed Solution 2; behaviour 6.9)."""
+"""Editing the join list at runtime (Split-brain Recovery Improvements, User Interaction and Proposed Solution 2; Hazelcast:
+runtime join lists)."""
 
 from random import Random
 
@@ -131,7 +132,7 @@ def test_it_takes_effect_at_the_next_search() -> None:
 
 
 def test_halves_that_do_not_know_one_another_heal_after_one_edit_at_a_slave() -> None:
-    """Measured on the real thing: no merge in 60 s, 8.9 s after the edit (behaviour 13)."""
+    """Measured on the real thing: no merge in 60 s, 8.9 s after the edit (Hazelcast: complaints)."""
     world = SteppedCluster()
     world.settled("ABC")
     world.settled("DE")

@@ -1,4 +1,5 @@
-"""Who forms a cluster when nobody names a master (chapter `joining`; design 9.12 and 9.13)."""
+"""Who forms a cluster when nobody names a master (chapter `joining`; Decisions: Members that everybody refuses and Who may found
+a cluster)."""
 
 from __future__ import annotations
 

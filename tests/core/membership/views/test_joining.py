@@ -212,7 +212,7 @@ def never_let_in(join_list: str, seconds: float = 65, master: str = "A") -> Step
 
 
 def test_giving_up_takes_max_join_seconds_in_five_attempts() -> None:
-    """Seed 003: maxJoinAttempts = 5."""
+    """Emergent Leader: maxJoinAttempts = 5."""
     world = never_let_in("AB")
     assert SETTINGS.max_join_us <= world.now <= SETTINGS.max_join_us + 1_500_000
     attempts = [event.attempt for event in world.seen("X", JoinRequested)]

@@ -53,7 +53,7 @@ def test_fresh_uuids_are_version_4_and_repeat_with_their_seed() -> None:
 
 
 def test_the_text_of_a_list_in_both_formats() -> None:
-    """The forms of seed 000, User Interaction."""
+    """The forms of Cluster Service Consistency Improvements, User Interaction."""
     members = list_of("AB")
     assert member_list_text(members, "uuid-A") == (
         "Members {size:2, ver:3} [\n\tMember [10.0.0.1]:5701 - uuid-A this\n\tMember [10.0.0.2]:5701 - uuid-B\n]"

@@ -1,4 +1,4 @@
-"""The periodic publication of the member list (seed 000, Membership Update Process)."""
+"""The periodic publication of the member list (Cluster Service Consistency Improvements, Membership Update Process)."""
 
 from quarterdeck.backend.core.messages import MembersUpdate, Message
 from quarterdeck.backend.core.properties import SECOND_US

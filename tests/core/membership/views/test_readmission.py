@@ -1,4 +1,4 @@
-"""Readmission after a partial disconnection (design 9.6)."""
+"""Readmission after a partial disconnection (Decisions: Readmission)."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Who holds which replica: full rows, apart from one another, even, and few copies (seed 004; behaviour 8.5 to 8.7)."""
+"""Who holds which replica: full rows, apart from one another, even, and few copies (Avoid Data Loss on Migration; Hazelcast:
+partitions)."""
 
 from __future__ import annotations
 

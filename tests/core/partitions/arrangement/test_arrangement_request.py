@@ -1,4 +1,4 @@
-"""The first arrangement of partitions (behaviour 8.5; design 9.10)."""
+"""The first arrangement of partitions (Hazelcast: first arrangement; Decisions: First arrangement)."""
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions
 from quarterdeck.backend.core.partitions.events import TableChanged

@@ -1,4 +1,4 @@
-"""The master's plan and where it leads (seed 004, 3.2; behaviour 8.7 and 8.9)."""
+"""The master's plan and where it leads (Avoid Data Loss on Migration, 3.2; Hazelcast: repartitioning and migration manager)."""
 
 import pytest
 

@@ -1,7 +1,8 @@
 """A crash at every point of a rebalance: the first k messages are delivered, somebody dies, and everything else goes on.
 
 No partition may lose its data as long as no more members die than there are backups; in the end all tables are equal, every
-row is whole again, each member has the data of its replicas and no other, and nobody waits for anything (seed 004).
+row is whole again, each member has the data of its replicas and no other, and nobody waits for anything (Avoid Data Loss on
+Migration).
 """
 
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""What a migration costs does not depend on how many partitions there are (seed 004, 1.1: only the master changes the table).
+"""What a migration costs does not depend on how many partitions there are (Avoid Data Loss on Migration, 1.1: only the master
+changes the table).
 
 Counts stand for time here, which no test can rely on; ``tests/bench/migration_cost.py`` measures it.
 """

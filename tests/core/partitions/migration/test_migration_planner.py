@@ -1,4 +1,5 @@
-"""The plan of a partition's migrations: seed 004's examples, every row of 3 and 4 replicas, and random rows of 5 to 7."""
+"""The plan of a partition's migrations: Avoid Data Loss on Migration's examples, every row of 3 and 4 replicas, and random rows
+of 5 to 7."""
 
 from __future__ import annotations
 
@@ -355,7 +356,8 @@ def test_names_do_not_matter(rows: tuple[Row, Row], names: list[str]) -> None:
 
 
 def by_the_document(current: Row, target: Row, *, prioritised: bool = True) -> list[Step]:
-    """Seed 004's rules in turn over a row without cycles and a target without holes (3.2.2), and then their prioritisation."""
+    """Avoid Data Loss on Migration's rules in turn over a row without cycles and a target without holes (3.2.2), and then their
+    prioritisation."""
     steps: list[Step] = []
     state = current
     index = 0

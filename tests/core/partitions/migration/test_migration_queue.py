@@ -1,4 +1,5 @@
-"""The queue: how many at a time, and what becomes of it when something comes in between (seed 004, 3.2; behaviour 8.9)."""
+"""The queue: how many at a time, and what becomes of it when something comes in between (Avoid Data Loss on Migration, 3.2;
+Hazelcast: migration manager)."""
 
 from collections import Counter
 from itertools import pairwise

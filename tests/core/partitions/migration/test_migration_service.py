@@ -1,4 +1,4 @@
-"""Several services that keep data in partitions beside one another (seed 004, User Interaction)."""
+"""Several services that keep data in partitions beside one another (Avoid Data Loss on Migration, User Interaction)."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Copying a partition: who takes part, and what lost, repeated and late messages do (seed 004, 2.1 and 3; behaviour 8.10)."""
+"""Copying a partition: who takes part, and what lost, repeated and late messages do (Avoid Data Loss on Migration, 2.1 and 3;
+Hazelcast: one migration)."""
 
 import pytest
 from msgspec import structs

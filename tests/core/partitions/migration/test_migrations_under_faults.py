@@ -1,4 +1,5 @@
-"""Joins, crashes and departures while messages are lost, repeated, late and out of order: nothing is lost but time (seed 004).
+"""Joins, crashes and departures while messages are lost, repeated, late and out of order: nothing is lost but time (Avoid Data
+Loss on Migration).
 
 Heartbeats and the like are spared, lest members be taken for dead that are not: then more would be gone than there are backups.
 """

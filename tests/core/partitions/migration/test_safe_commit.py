@@ -1,4 +1,4 @@
-"""The safe commit of a migration: destination, then master, then everybody else (seed 004, 2.1)."""
+"""The safe commit of a migration: destination, then master, then everybody else (Avoid Data Loss on Migration, 2.1)."""
 
 import pytest
 

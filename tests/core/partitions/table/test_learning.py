@@ -1,4 +1,4 @@
-"""How a member takes in what the master has decided (seed 004, 1.1 and 2.1)."""
+"""How a member takes in what the master has decided (Avoid Data Loss on Migration, 1.1 and 2.1)."""
 
 from quarterdeck.backend.core.partitions.events import MigrationFinished, TableChanged
 from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationReport, TableUpdate

@@ -1,4 +1,4 @@
-"""The partition table: versions, digests, and rows as they cross the wire (seed 004, 1)."""
+"""The partition table: versions, digests, and rows as they cross the wire (Avoid Data Loss on Migration, 1)."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,5 @@
-"""Publishing the table and the completed migrations (seed 004, 1.1 and 2.1; behaviour 8.4)."""
+"""Publishing the table and the completed migrations (Avoid Data Loss on Migration, 1.1 and 2.1; Hazelcast: table
+distribution)."""
 
 import msgspec
 from msgspec import structs

@@ -1,4 +1,4 @@
-"""What a new master does before anything else (seed 004, 1.2 and 2.2; behaviour 8.11)."""
+"""What a new master does before anything else (Avoid Data Loss on Migration, 1.2 and 2.2; Hazelcast: master change)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Repairing the table after members have left (seed 004, 1.1; behaviour 8.9, 8.13 and 8.15)."""
+"""Repairing the table after members have left (Avoid Data Loss on Migration, 1.1; Hazelcast: partitions)."""
 
 import pytest
 
