@@ -1,5 +1,5 @@
-"""Partial disconnection resolution by the master (Partial Member Disconnection Resolution; Hazelcast: partial disconnections; Decisions: Equal
-cliques).
+"""Partial disconnection resolution by the master (Partial Member Disconnection Resolution; Hazelcast:
+partial disconnections; Decisions: Equal cliques).
 
 Slaves tell the master with their heartbeats whom they suspect. When no new report has come for some heartbeats, the master keeps
 the greatest set of members between whom nobody has reported anything, and removes the others in one go.

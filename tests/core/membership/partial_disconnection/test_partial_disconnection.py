@@ -1,5 +1,5 @@
-"""Partial disconnection resolution by the master (Partial Member Disconnection Resolution; Hazelcast: partial disconnections; Decisions: Equal
-cliques)."""
+"""Partial disconnection resolution by the master (Partial Member Disconnection Resolution; Hazelcast:
+partial disconnections; Decisions: Equal cliques)."""
 
 import pytest
 
