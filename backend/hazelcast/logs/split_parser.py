@@ -128,10 +128,8 @@ def parse_split(split: Split, options: LogOptions) -> Iterator[EventMessage | Qu
             if found.reason:
                 is_quarantined = True
                 yield QuarantinedMessage(found.number, found.text, found.reason)
-        elif not (found.ours or found.logger in PRODUCT_LOGGERS):
-            summary.count("foreign", found.lines)
         else:
-            yield from _parse_message(found, summary)
+            yield from take_message(found, summary)
     summary.lines = counts.lines
     summary.first_dateless, summary.last_dateless = counts.first_dateless, counts.last_dateless
     is_whole = split.start == 0 and split.end == ENDLESS
@@ -151,7 +149,11 @@ def zone_of(options: LogOptions, file: str = "") -> tzinfo | None:
     return zone
 
 
-def _parse_message(message: Message, summary: SplitSummary) -> Iterator[EventMessage | QuarantinedMessage]:
+def take_message(message: Message, summary: SplitSummary) -> Iterator[EventMessage | QuarantinedMessage]:
+    """What one message makes, if anything; `summary` counts it and learns who speaks, and when."""
+    if not (message.ours or message.logger in PRODUCT_LOGGERS):
+        summary.count("foreign", message.lines)
+        return
     matched = match_message(message.text, message.logger)
     state = summary.streams.setdefault(message.stream, StreamState())
     member = message.member or ""

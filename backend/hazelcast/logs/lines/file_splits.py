@@ -30,6 +30,8 @@ MAX_LINE_BYTES = 1 << 20
 ENDLESS = 1 << 62
 TORN = "the packed file is torn here; what follows is not there"
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UNREADABLE = (EOFError, zlib.error, gzip.BadGzipFile)
+"""What reading a packed file that is torn raises."""
 _LOOKED_AT = 64
 _LOOKED_AT_LEAST = 8
 """How many bytes at the beginning of a file, and how many characters at least, tell its encoding."""
@@ -64,7 +66,7 @@ def plan_splits(files: Iterable[Path], bytes_each: int) -> list[Split]:
     for file in files:
         seen = file.stat()
         modified_us = seen.st_mtime_ns // 1000
-        if file.suffix == ".gz" or _encoding_of(str(file)):
+        if file.suffix == ".gz" or encoding_of(str(file)):
             splits.append(Split(str(file), 0, 0, ENDLESS, modified_us))
             continue
         starts = range(0, max(1, seen.st_size), bytes_each)
@@ -80,7 +82,7 @@ def read_split(split: Split, zone: tzinfo | None, counts: SplitCounts) -> Iterat
     `counts` is complete at the end.
     """
     assembly = MessageAssembler(ClockContext(zone, split.modified_us))
-    with _opened(split.file) as source:
+    with opened(split.file) as source:
         for found in _found(source, split, assembly, counts):
             if split.start <= found.offset < split.end:
                 if isinstance(found, Message) and found.dateless and found.utc is not None:
@@ -125,7 +127,7 @@ def _lines(source: BinaryIO, began: int) -> Iterator[tuple[int, bytes | None]]:
             length = len(line)
             if length == MAX_LINE_BYTES and not line.endswith(b"\n"):
                 length += _passed_over(source)
-        except (EOFError, zlib.error, gzip.BadGzipFile):
+        except UNREADABLE:
             if not offset:
                 raise
             yield offset, None
@@ -146,9 +148,10 @@ def _passed_over(source: BinaryIO) -> int:
     return passed
 
 
-def _opened(file: str) -> BinaryIO:
+def opened(file: str) -> BinaryIO:
+    """The bytes of a file, unpacked, as UTF-8. Raises `OSError`."""
     source = _unpacked(file)
-    encoding = _encoding_of(file)
+    encoding = encoding_of(file)
     if encoding:
         return cast(BinaryIO, codecs.EncodedFile(source, "utf-8", encoding, errors="replace"))
     return source
@@ -160,12 +163,12 @@ def _unpacked(file: str) -> BinaryIO:
     return Path(file).open("rb")
 
 
-def _encoding_of(file: str) -> str:
+def encoding_of(file: str) -> str:
     """UTF-16 in its kinds where a file is written in it; else empty. Windows PowerShell writes whatever it redirects so."""
     try:
         with _unpacked(file) as source:
             head = source.read(_LOOKED_AT)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+    except UNREADABLE:
         return ""
     high, low = head[2::2], head[3::2]
     if len(low) < _LOOKED_AT_LEAST:

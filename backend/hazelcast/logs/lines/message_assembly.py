@@ -97,7 +97,7 @@ class _PrintedJson:
     lines: list[str]
 
 
-_JSON_OPENS = frozenset(("{", "[{", "[ {", ",{", ", {", "[\ufeff{", "\ufeff{"))
+JSON_OPENS = frozenset(("{", "[{", "[ {", ",{", ", {", "[\ufeff{", "\ufeff{"))
 MAX_JSON_BYTES = 1 << 17
 """An object that is longer is none."""
 
@@ -125,7 +125,7 @@ class MessageAssembler:
     def take(self, offset: int, number: int, line: str) -> Iterator[Message | UnassignedLine]:
         """The line at byte `offset`, `number` lines behind the first of this reading."""
         printed = self._json
-        if line.strip() in _JSON_OPENS:
+        if line.strip() in JSON_OPENS:
             yield from self._not_json()
             self._json = _PrintedJson(offset, number, [line])
             return

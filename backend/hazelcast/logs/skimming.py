@@ -1,0 +1,265 @@
+"""Reads a log file for its events only: of a gigabyte few lines matter, and only these are parsed.
+
+A line matters when it has one of the `SIGNS`. Its message is parsed from its first line to its last. The beginning and the end
+of a file are read whole, to learn who speaks there, when, and in which layout. Nothing is said of lines that are not understood: that
+is the business of `split_parser`, which reads everything.
+
+Files whose times have no date, that are no UTF-8, or whose objects of JSON go over several lines are read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import merge
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, strip_envelope
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import (
+    ENDLESS,
+    UNREADABLE,
+    Split,
+    encoding_of,
+    opened,
+)
+from quarterdeck.backend.hazelcast.logs.lines.layout import MessageHead, parse_head
+from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
+    JSON_OPENS,
+    ClockContext,
+    Message,
+    MessageAssembler,
+)
+from quarterdeck.backend.hazelcast.logs.patterns.signs import SIGNS
+from quarterdeck.backend.hazelcast.logs.split_parser import (
+    EventMessage,
+    LogOptions,
+    QuarantinedMessage,
+    SplitSummary,
+    parse_split,
+    take_message,
+    zone_of,
+)
+
+BLOCK_BYTES = 8 << 20
+"""What is held of a file at a time, beside what is carried over from the block before."""
+CARRIED_BYTES = 1 << 19
+"""Before and behind each place so much is in sight: lines of one message do not lie further apart."""
+END_BYTES = 1 << 16
+"""Of the beginning of a file, and of its end, so much is read whole."""
+MOST_LINES_BACK = 200
+"""So many lines before one the first line of its message is looked for."""
+
+MOST_REMEMBERED = 100_000
+"""So many messages are known as given, before those that are out of sight are forgotten."""
+
+Told = Callable[[int], None]
+"""Told how many bytes more were read."""
+
+
+class _Line(Struct, frozen=True):
+    """The bytes from `start` to before `end` of the text in sight."""
+
+    start: int
+    end: int
+
+
+def skim(file: str, modified_us: int, options: LogOptions, told: Told) -> Iterator[EventMessage | SplitSummary]:
+    """Every message of a file that makes events, as `parse_split` gives them for the whole file, and at the end its summary.
+
+    Raises `OSError` when the file cannot be read.
+    """
+    whole = Split(file, 0, 0, ENDLESS, modified_us)
+    if _is_odd(file):
+        for found in parse_split(whole, options):
+            if not isinstance(found, QuarantinedMessage):
+                yield found
+        return
+    summary = SplitSummary(file, 0, modified_us)
+    with opened(file) as source:
+        skimmer = _Skimmer(ClockContext(zone_of(options, file), modified_us), summary)
+        for message in skimmer.messages(source, told):
+            for found in take_message(message, summary):
+                if isinstance(found, EventMessage):
+                    yield found
+    summary.lines = skimmer.lines
+    yield summary
+
+
+def _is_odd(file: str) -> bool:
+    """Whether only a reader of everything understands the file."""
+    if encoding_of(file):
+        return True
+    try:
+        with opened(file) as source:
+            head = source.read(END_BYTES)
+    except UNREADABLE:
+        return True
+    lines = head.decode("utf-8", "replace").splitlines()
+    if any(line.strip() in JSON_OPENS for line in lines):
+        return True
+    carried = map(strip_envelope, lines)
+    heads = ((line, parse_head(line)) for line in carried)
+    return any(
+        head is not None and head.stamp is not None and head.stamp.lacks == "date" and line.collected is None
+        for line, head in heads
+    )
+
+
+class _Skimmer:
+    """Goes through a file block by block. `lines` is how many lines it has at the end."""
+
+    def __init__(self, clock: ClockContext, summary: SplitSummary) -> None:
+        self._clock = clock
+        self._summary = summary
+        self._text = b""
+        self._began = 0
+        """The place in the file of the first byte in sight."""
+        self._numbered = 0
+        """The place in sight up to which lines are counted, and how many there are before it in the file."""
+        self.lines = 0
+        self._latest: set[int] = set()
+        """Where messages begin that were given lately."""
+
+    def messages(self, source: BinaryIO, told: Told) -> Iterator[Message]:
+        done = 0
+        while True:
+            try:
+                block = source.read(BLOCK_BYTES)
+            except UNREADABLE:
+                block = b""  # packed and torn here
+            told(len(block))
+            kept = max(0, len(self._text) - 2 * CARRIED_BYTES)
+            self._drop(kept)
+            done = max(0, done - kept)
+            is_last = not block
+            self._text += block
+            until = len(self._text) if is_last else len(self._text) - CARRIED_BYTES
+            if until > done:
+                yield from self._between(done, until, is_last=is_last)
+                done = until
+            if is_last:
+                break
+        self._number_of(len(self._text))
+        self.lines += bool(self._text) and not self._text.endswith(b"\n")
+
+    def _drop(self, count: int) -> None:
+        if count:
+            self._number_of(count)
+            self._text = self._text[count:]
+            self._began += count
+            self._numbered -= count
+
+    def _between(self, start: int, end: int, *, is_last: bool) -> Iterator[Message]:
+        """The messages of the lines that matter, and of the beginning and the end of the file all."""
+        if not self._began and not start:
+            head = self._line_at(min(len(self._text), END_BYTES)).end
+            yield from self._whole(0, head)
+            start = head
+        tail = end
+        if is_last:
+            tail = max(start, self._first_line_of(self._line_at(max(0, end - END_BYTES))).start)
+        previous = -1
+        for place in self._signs(start, tail):
+            if place >= previous:
+                line = self._line_at(place)
+                previous = line.end
+                yield from self._message_of(line)
+        if is_last:
+            yield from self._whole(tail, end)
+
+    def _signs(self, start: int, end: int) -> Iterator[int]:
+        return merge(*(self._places(sign, start, end) for sign in SIGNS))
+
+    def _places(self, sign: bytes, start: int, end: int) -> Iterator[int]:
+        place = self._text.find(sign, start, end)
+        while place >= 0:
+            yield place
+            place = self._text.find(sign, place + len(sign), end)
+
+    def _whole(self, start: int, end: int) -> Iterator[Message]:
+        """Every message that begins between two places."""
+        assembler = MessageAssembler(self._clock)
+        line = self._first_line_of(self._line_at(start)) if start else self._line_at(0)
+        while line.start < len(self._text):
+            if line.start >= end and not any(place < self._began + end for place in assembler.open_offsets()):
+                break
+            yield from self._given(self._fed(assembler, line), start, end)
+            line = self._line_at(line.end)
+        yield from self._given(assembler.end(), start, end)
+
+    def _given(self, found: Iterator[object], start: int, end: int) -> Iterator[Message]:
+        for one in found:
+            if isinstance(one, Message) and start <= one.offset - self._began < end and self._is_new(one.offset):
+                yield one
+
+    def _message_of(self, line: _Line) -> Iterator[Message]:
+        """The message to which a line belongs, if it was not given yet."""
+        first = self._first_line_of(line)
+        offset = self._began + first.start
+        if not self._is_new(offset):
+            return
+        assembler = MessageAssembler(self._clock)
+        here = first
+        while here.start < len(self._text) and here.start - first.start < CARRIED_BYTES:
+            for found in self._fed(assembler, here):
+                if isinstance(found, Message) and found.offset == offset:
+                    yield found
+                    return
+            here = self._line_at(here.end)
+        yield from (one for one in assembler.end() if isinstance(one, Message) and one.offset == offset)
+
+    def _is_new(self, offset: int) -> bool:
+        if offset in self._latest:
+            return False
+        if len(self._latest) > MOST_REMEMBERED:
+            self._latest = {one for one in self._latest if one > offset - 2 * CARRIED_BYTES}
+        self._latest.add(offset)
+        return True
+
+    def _first_line_of(self, line: _Line) -> _Line:
+        """The line with which the message of a line begins: one that tells a time, in the same stream."""
+        here, carried = line, self._carried(line)
+        stream = carried.stream if carried.wrapped else None
+        found: _Line | None = None
+        for _ in range(MOST_LINES_BACK):
+            head = parse_head(carried) if stream is None or carried.stream == stream else None
+            if head is not None:
+                if found is not None:
+                    return here if head.awaits_level else found
+                if _has_time(head, carried):
+                    return here
+                found = here
+            elif found is not None:
+                return found
+            if not here.start:
+                break
+            here = self._line_at(here.start - 1)
+            carried = self._carried(here)
+            if stream is None and carried.wrapped:
+                stream = carried.stream
+        return found or line
+
+    def _carried(self, line: _Line) -> EnvelopedLine:
+        return strip_envelope(self._text[line.start : line.end].decode("utf-8", "replace"))
+
+    def _line_at(self, place: int) -> _Line:
+        start = self._text.rfind(b"\n", 0, place) + 1
+        end = self._text.find(b"\n", place)
+        return _Line(start, len(self._text) if end < 0 else end + 1)
+
+    def _fed(self, assembler: MessageAssembler, line: _Line) -> Iterator[object]:
+        text = self._text[line.start : line.end].decode("utf-8", "replace")
+        return assembler.take(self._began + line.start, self._number_of(line.start), text)
+
+    def _number_of(self, place: int) -> int:
+        """How many lines there are before a place in sight."""
+        if place >= self._numbered:
+            self.lines += self._text.count(b"\n", self._numbered, place)
+            self._numbered = place
+            return self.lines
+        return self.lines - self._text.count(b"\n", place, self._numbered)
+
+
+def _has_time(head: MessageHead, carried: EnvelopedLine) -> bool:
+    return head.stamp is not None or carried.collected is not None
