@@ -1,6 +1,7 @@
 """Makes records of what one member logged in all its incarnations; they are of the same kinds as in our own journals.
 
-What a log does not tell, and what stands there instead:
+Each incarnation begins with `MemberWitnessed`, which says what logs tell of it at all. What a log does not tell within that, and
+what stands there instead:
 
 * `Member.join_version` is 0 and `Member.zone` empty: printed lists have neither.
 * `ListInstalled.lineage` is the uuid of the list's first member. The product has no lineages, but its master is always the first
@@ -39,6 +40,7 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import Aspect, MemberWitnessed
 from quarterdeck.backend.hazelcast.logs.incarnation_state import IncarnationState
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClockJump,
@@ -52,6 +54,10 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     ParsedMessage,
 )
 
+LOGS_TELL: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts", "losses", "cluster-state")
+"""What a log tells of an incarnation that it shows from its start, beside its lists."""
+_PART_TELLS: tuple[Aspect, ...] = LOGS_TELL[:-1]
+"""Only changes of the cluster's state are logged, so one that is older than the log is not known."""
 UNKNOWN_UUID_PREFIX = "unknown-"
 _REST_US = 6 * SECOND_US
 """How long before a gap in heartbeats a member may have begun to start or merge."""
@@ -163,6 +169,10 @@ class EventReconstruction:
         self._seen[uuid] += 1
         self._state.reuse_count = self._seen[uuid]
         pending, self._pending = self._pending, []
+        if not self._seqs[uuid]:
+            now, utc, first = pending[0] if pending else (self._now, self._utc, None)
+            is_whole = isinstance(first, MemberStarted)
+            yield self._record(now, utc, MemberWitnessed(("logs",), LOGS_TELL if is_whole else _PART_TELLS))
         for now, utc, event in pending:
             yield self._record(now, utc, event)
 

@@ -1,8 +1,8 @@
 """Reads a log file for its events only: of a gigabyte few lines matter, and only these are parsed.
 
 A line matters when it has one of the `SIGNS`. Its message is parsed from its first line to its last. The beginning and the end
-of a file are read whole, to learn who speaks there, when, and in which layout. Nothing is said of lines that are not understood: that
-is the business of `split_parser`, which reads everything.
+of a file are read whole, to learn who speaks there, when, and in which layout. Nothing is said of lines that are not
+understood: that is the business of `split_parser`, which reads everything.
 
 Files whose times have no date, that are no UTF-8, or whose objects of JSON go over several lines are read whole.
 """
@@ -172,10 +172,12 @@ class _Skimmer:
         return merge(*(self._places(sign, start, end) for sign in SIGNS))
 
     def _places(self, sign: bytes, start: int, end: int) -> Iterator[int]:
-        place = self._text.find(sign, start, end)
+        """Where a sign begins between two places."""
+        last = end + len(sign) - 1
+        place = self._text.find(sign, start, last)
         while place >= 0:
             yield place
-            place = self._text.find(sign, place + len(sign), end)
+            place = self._text.find(sign, place + len(sign), last)
 
     def _whole(self, start: int, end: int) -> Iterator[Message]:
         """Every message that begins between two places."""

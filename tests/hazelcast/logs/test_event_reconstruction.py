@@ -24,6 +24,7 @@ from quarterdeck.backend.core.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.reader import LogOptions, NoLogs, read_logs
@@ -65,9 +66,11 @@ def test_what_is_said_before_the_uuid_is_known_belongs_to_the_same_life() -> Non
     records = told(STARTING, "[10.0.0.1]:5701 is STARTING", listed(1, "a1!"))
     assert [(one.uuid, one.seq, one.at) for one in records] == [
         (U[1], 1, 0),
-        (U[1], 2, 2_000_000),
+        (U[1], 2, 0),
         (U[1], 3, 2_000_000),
+        (U[1], 4, 2_000_000),
     ]
+    assert [type(one.event).__name__ for one in records[:2]] == ["MemberWitnessed", "MemberStarted"]
     assert events(records, MemberStarted) == [MemberStarted(A, False, ())]
 
 
@@ -88,10 +91,21 @@ def test_a_life_without_a_uuid_gets_one_that_shows_it() -> None:
     assert records == told(*texts)
     first = records[0].uuid
     assert first.startswith("unknown-")
-    assert [one.uuid for one in records] == [first] * 3 + [U[1]] * 3
+    assert [one.uuid for one in records] == [first] * 4 + [U[1]] * 4
     assert events(records, JoinFailed, MemberStopped) == [
         JoinFailed({A: "Could not join cluster. Shutting down now!"}),
         MemberStopped("shut down"),
+    ]
+
+
+def test_each_incarnation_begins_with_what_is_told_of_it() -> None:
+    """Of the state of the cluster only changes are logged: the state of a life that began before its log is not known."""
+    merging = "[10.0.0.1]:5701 is merging to [10.0.0.3]:5701, because: instructed by master [10.0.0.2]:5701"
+    reset = f"Resetting local member UUID. Previous: {U[1]}, new: {U[3]}"
+    records = told(listed(2, "b2", "a1!"), merging, reset, listed(3, "b2", "a3!"))
+    assert [(one.uuid, one.seq, one.event) for one in records if isinstance(one.event, MemberWitnessed)] == [
+        (U[1], 1, MemberWitnessed(("logs",), ("suspicions", "claims", "merge-verdicts", "losses"))),
+        (U[3], 1, MemberWitnessed(("logs",), ("suspicions", "claims", "merge-verdicts", "losses", "cluster-state"))),
     ]
 
 
@@ -264,6 +278,7 @@ def test_a_client_in_the_same_file_is_no_member(tmp_path: Path) -> None:
     (tmp_path / "app.log").write_text("".join(lines))
     reading = read_logs([tmp_path])
     assert [type(record.event).__name__ for record in reading.records] == [
+        "MemberWitnessed",
         "MemberStarted",
         "MasterChanged",
         "ListInstalled",
@@ -285,14 +300,14 @@ def test_logs_without_the_products_prefix_are_of_the_member_that_lists_itself(be
     """As with `hazelcast.logging.details.enabled` off."""
     text = f"{before} {listed(1, 'a1!')}"
     (tmp_path / "node-7.log").write_text(text)
-    assert [record.member for record in read_logs([tmp_path]).records] == [A, A]
+    assert [record.member for record in read_logs([tmp_path]).records] == [A, A, A]
 
 
 def test_logs_that_name_nobody_are_of_their_file(tmp_path: Path) -> None:
     line = "2026-11-21 12:00:00,000 INFO c.h.i.c.i.MembershipManager - Starting mastership claim process...\n"
     (tmp_path / "node-7.log").write_text(line)
     reading = read_logs([tmp_path])
-    assert [(record.member, record.uuid[:8]) for record in reading.records] == [("node-7", "unknown-")]
+    assert [(record.member, record.uuid[:8]) for record in reading.records] == [("node-7", "unknown-")] * 2
 
 
 def test_a_line_of_nobody_among_several_members_is_kept_aside(tmp_path: Path) -> None:
@@ -331,5 +346,5 @@ def test_runs_are_directories_unless_named(tmp_path: Path) -> None:
     for run in ("monday", "tuesday"):
         (tmp_path / run).mkdir()
         (tmp_path / run / "h1.log").write_text(line)
-    assert [record.run for record in read_logs([tmp_path]).records] == ["monday", "tuesday"]
+    assert [record.run for record in read_logs([tmp_path]).records] == ["monday"] * 2 + ["tuesday"] * 2
     assert {record.run for record in read_logs([tmp_path], LogOptions(run="week")).records} == {"week"}

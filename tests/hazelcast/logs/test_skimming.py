@@ -1,0 +1,101 @@
+"""Logs read for their events only tell the same as logs that are read whole."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs import skimming
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, Split
+from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
+from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead, read_run
+from quarterdeck.backend.hazelcast.logs.skimming import skim
+from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, parse_split
+
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+RUNS = sorted(folder.name for folder in DATA.iterdir() if folder.is_dir())
+OPTIONS = LogOptions(date="2026-11-21")
+
+
+def whole(file: Path) -> list[EventMessage]:
+    found = parse_split(Split(str(file), 0, 0, ENDLESS, 0), OPTIONS)
+    return sorted((one for one in found if isinstance(one, EventMessage)), key=lambda one: one.offset)
+
+
+def skimmed(file: Path) -> list[EventMessage]:
+    found = skim(str(file), 0, OPTIONS, lambda _: None)
+    return sorted((one for one in found if isinstance(one, EventMessage)), key=lambda one: one.offset)
+
+
+def told(folder: Path) -> Iterator[tuple[Record, LogLine]]:
+    for news in read_run(folder):
+        if isinstance(news, RecordsRead):
+            yield from zip(news.records, news.lines, strict=True)
+
+
+@pytest.mark.parametrize("file", sorted(HERE.rglob("*.log")), ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_every_message_that_makes_an_event_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the beginning and the end that are read whole are short, and with blocks of a few lines."""
+    expected = whole(file)
+    assert skimmed(file) == expected
+    monkeypatch.setattr(skimming, "END_BYTES", 200)
+    monkeypatch.setattr(skimming, "BLOCK_BYTES", 8_000)
+    monkeypatch.setattr(skimming, "CARRIED_BYTES", 6_000)
+    # Where the clock of a member steps back for a moment, that is seen only by who reads every line.
+    places = [(one.offset, one.number, one.utc, one.member, one.text) for one in skimmed(file)]
+    assert places == [(one.offset, one.number, one.utc, one.member, one.text) for one in expected]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_run_has_the_records_and_the_story_of_its_logs(run: str) -> None:
+    *_, end = read_run(DATA / run)
+    found = sorted((record for record, _ in told(DATA / run)), key=lambda one: (one.member, one.uuid, one.seq))
+    expected = read_logs([DATA / run])
+    assert found == sorted(expected.records, key=lambda one: (one.member, one.uuid, one.seq))
+    assert isinstance(end, RunRead)
+    assert [end.story] == list(expected.stories)
+
+
+def test_each_record_has_the_line_that_told_it() -> None:
+    for record, line in told(DATA / "split-and-merge"):
+        text = Path(line.file).read_bytes()
+        assert text[line.offset :].startswith(text.splitlines()[line.line - 1])
+        if type(record.event).__name__ == "ListInstalled":
+            assert b"Members {size" in text[line.offset : line.offset + 400]
+        if type(record.event).__name__ == "MemberStarted":
+            assert b"starting at" in text[line.offset : line.offset + 400] or b"Resetting local" in text[line.offset :]
+
+
+def test_progress_is_told_and_packed_files_are_read(tmp_path: Path) -> None:
+    for log in sorted((DATA / "split-and-merge").glob("*.log")):
+        (tmp_path / f"{log.name}.gz").write_bytes(gzip.compress(log.read_bytes()))
+    news = list(read_run(tmp_path, LogOptions(run="split-and-merge")))
+    assert any(isinstance(one, ReadProgress) and one.done for one in news)
+    records = [record for one in news if isinstance(one, RecordsRead) for record in one.records]
+    assert len(records) == len(list(told(DATA / "split-and-merge")))
+
+
+def test_many_members_in_one_file_are_one_run(tmp_path: Path) -> None:
+    together = tmp_path / "all.log"
+    together.write_bytes(b"".join(log.read_bytes() for log in sorted((DATA / "split-and-merge").glob("*.log"))))
+    assert len({record.member for record, _ in told(together)}) == 5
+
+
+def test_members_that_log_in_folders_of_their_own_are_one_run(tmp_path: Path) -> None:
+    for log in sorted((DATA / "split-and-merge").glob("*.log")):
+        (tmp_path / log.stem).mkdir()
+        (tmp_path / log.stem / "hazelcast.log").write_bytes(log.read_bytes())
+    records = [record for record, _ in told(tmp_path)]
+    assert {record.run for record in records} == {tmp_path.name}
+    assert len({record.member for record in records}) == 5
+
+
+def test_several_runs_and_what_is_no_log_are_refused_with_words(tmp_path: Path) -> None:
+    with pytest.raises(NoLogs, match="several runs; name one of"):
+        list(read_run(DATA))
+    (tmp_path / "notes.txt").write_text("milk, eggs\n")
+    with pytest.raises(NoLogs, match="no journal"):
+        list(read_run(tmp_path))
