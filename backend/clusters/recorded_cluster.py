@@ -17,9 +17,9 @@ import msgspec
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import FROM_OUTSIDE, Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
-from quarterdeck.backend.journal.reader import JournalProblem, read_files
+from quarterdeck.backend.journal.reader import JournalProblem, read_files, run_zero_us
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 RECORDS_A_DRAIN = 4_000
@@ -145,14 +145,19 @@ class RecordedCluster:
         by_writer: defaultdict[str, list[Path]] = defaultdict(list)
         for file in files:
             by_writer[file.name.partition(".")[0].rpartition("-")[0] or file.name].append(file)
+        zero_us: int | None = None
         streams = (self._timed(place, sorted(them, key=_age)) for place, them in enumerate(by_writer.values()))
         for _, _, record in merge(*streams):
             if record.run != self.run:
                 self._others += 1
             elif record.seq > self._highest.get(record.uuid, 0):
                 self._highest[record.uuid] = record.seq
-                if record.uuid != record.run:  # what the operator and the network did stands under the cluster's name
+                if type(record.event) not in FROM_OUTSIDE:  # such stands under the cluster's name
                     self._labels[record.member] = None
+                if zero_us is None:
+                    zero_us = run_zero_us(record)
+                if zero_us:
+                    msgspec.structs.force_setattr(record, "at", record.at - zero_us)
                 yield record
 
     def _timed(self, writer: int, files: Iterable[Path]) -> Iterator[tuple[int, int, Record]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import FROM_OUTSIDE, Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, journal_files
 from quarterdeck.backend.journal.reader import JournalProblem, read_files
 
@@ -40,7 +40,7 @@ class _Tally:
 
     def count(self, record: Record) -> None:
         self.records += 1
-        if record.uuid != record.run:  # what the operator and the network did stands under the cluster's name
+        if type(record.event) not in FROM_OUTSIDE:  # such stands under the cluster's name
             self.members[record.member] = None
         lowest, highest, count = self.numbers.get(record.uuid, (record.seq, record.seq, 0))
         self.numbers[record.uuid] = (min(lowest, record.seq), max(highest, record.seq), count + 1)

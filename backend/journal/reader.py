@@ -80,6 +80,18 @@ def read_files(files: Iterable[Path], problems: list[JournalProblem]) -> Iterato
                     problems.append(_problem(file, number, line, str(error)))
 
 
+A_YEAR_US = 365 * 24 * 3600 * 1_000_000
+
+
+def run_zero_us(first: Record) -> int:
+    """The `at` of a run's beginning, of which `first` is the first record.
+
+    A member that is a process of its own shares no clock with the others but UTC, so its `at` counts from 1970. All others
+    count from the beginning of their run, and no run lasts a year.
+    """
+    return first.at if first.at == first.utc > A_YEAR_US else 0
+
+
 def _problem(file: Path, number: int, line: bytes, reason: str) -> JournalProblem:
     if line.endswith(b"\n"):
         return JournalProblem(file, number, reason)

@@ -118,10 +118,13 @@ def register(app: typer.Typer) -> None:
 def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
     """What the members of the one run in `journal` believed at `at_us`, or at its end. Raises `CommandFailed` for many runs."""
     from quarterdeck.backend.journal.files import run_directory
+    from quarterdeck.backend.journal.reader import run_zero_us
     from quarterdeck.backend.picture.fold.picture import Picture
 
     picture, run = Picture(), None
     for record in journal:
+        if run is None and at_us is not None:
+            at_us += run_zero_us(record)
         if run not in (None, record.run):
             hint = f"name one of them, as in {run_directory(path, record.run)}"
             raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: holds several runs; {hint}")

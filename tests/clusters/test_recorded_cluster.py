@@ -14,12 +14,15 @@ from quarterdeck.backend.clusters.recorded_cluster import RECORDS_A_DRAIN, Recor
 from quarterdeck.backend.clusters.time_control import StatusNotes
 from quarterdeck.backend.core.commands.commands import CommandRefused, Heal
 from quarterdeck.backend.core.data.calls.operations import Get
-from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.events import Event, Record, StrangerRefused
 from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.journal.listing import list_runs
 from quarterdeck.backend.journal.writer import JournalWriter
 from tests.picture.replay.random_records import EVENTS
 
 ENCODE = msgspec.json.encode
+
+IN_2026_US = 1_790_000_000_000_000
 
 
 def records_of(run: str, count: int, *, label: str = "n1", first_us: int = 0, step_us: int = 10) -> list[Record]:
@@ -140,3 +143,26 @@ def test_nothing_can_be_done_to_it(tmp_path: Path) -> None:
             future.result(0)
     cluster.close()
     assert cluster.drain() == [] and cluster.complete
+
+
+def test_members_that_were_processes_count_from_the_beginning_of_the_run(tmp_path: Path) -> None:
+    """They share no clock but UTC, so what they record counts from 1970. What is recorded of a cluster makes no member of it."""
+
+    def recorded(label: str, uuid: str, seq: int, after_us: int, event: Event) -> Record:
+        return Record("dev", label, uuid, seq, IN_2026_US + after_us, IN_2026_US + after_us, event)
+
+    later, first = recorded("m2", "2", 1, 500, EVENTS[5]), recorded("m1", "1", 1, 0, EVENTS[5])
+    stranger = recorded("dev", "face", 1, 12_000_000, StrangerRefused("10.0.0.9:1", "no Hazelcast"))
+    write(tmp_path, "dev", "m2", [later, stranger])
+    write(tmp_path, "dev", "m1", [first])
+    cluster = RecordedCluster(tmp_path)
+    assert [record.at for record in read(cluster)] == [0, 500, 12_000_000]
+    assert cluster.now_us() == 12_000_000 and cluster.labels == ("m1", "m2")
+    assert RecordedCluster(tmp_path).moment_of("m2", 1) == 500
+    assert [record.utc for record in read(RecordedCluster(tmp_path, until_us=0))] == [
+        IN_2026_US,
+        IN_2026_US + 500,
+        IN_2026_US + 12_000_000,
+    ]
+    (listing,) = list_runs(tmp_path)
+    assert listing.members == ("m1", "m2")

@@ -46,12 +46,13 @@ Recorded = Callable[..., Path]
 def recorded(tmp_path: Path) -> Recorded:
     """A journal of one run: the three members find one another in their first three seconds, then cyrene is killed."""
 
-    def write(run: str = "three", members: tuple[Member, ...] = MEMBERS) -> Path:
+    def write(run: str = "three", members: tuple[Member, ...] = MEMBERS, *, zero_us: int = 0) -> Path:
         lines: list[bytes] = []
 
         def record(at_seconds: float, label: str, event: Event) -> None:
             uuid = UUIDS[LABELS.index(label)] if label in LABELS else f"outside-{run}"
-            whole = Record(run, label, uuid, len(lines) + 1, round(at_seconds * 1e6), 0, event)
+            at_us = zero_us + round(at_seconds * 1e6)
+            whole = Record(run, label, uuid, len(lines) + 1, at_us, at_us if zero_us else 0, event)
             lines.append(msgspec.json.encode(whole) + b"\n")
 
         for place, label in enumerate(LABELS):
@@ -89,6 +90,15 @@ def test_at_a_time(quarterdeck: Quarterdeck, recorded: Recorded) -> None:
     early = quarterdeck("journal", "lists", journal, "--at", "1")
     assert early.stdout.startswith("athens\nMembers {size:1, ver:1} [\n")
     assert early.stderr == "byzantium holds no list: it is joining\n"
+
+
+def test_a_time_counts_from_the_beginning_where_members_were_processes(
+    quarterdeck: Quarterdeck, recorded: Recorded
+) -> None:
+    """Their records count from 1970."""
+    journal = recorded(zero_us=1_790_000_000_000_000)
+    result = quarterdeck("journal", "lists", journal, "--at", "2.5", "--member", "cyrene")
+    assert result.stdout == as_seen_by("cyrene")
 
 
 def test_lite_members_are_marked(quarterdeck: Quarterdeck, recorded: Recorded) -> None:
