@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -11,6 +10,7 @@ from typing import ClassVar, cast
 
 from textual.app import App
 from textual.command import Provider
+from textual.driver import Driver
 from textual.events import Key
 from textual.message import Message
 
@@ -31,6 +31,7 @@ from quarterdeck.app.handlers.tables import TableHandlers
 from quarterdeck.app.session import Session
 from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.app.tabs import HOME, Tab, Tabs
+from quarterdeck.app.terminal import driver_for
 from quarterdeck.app.themes.registry import THEMES, NoSuchTheme, theme_called
 from quarterdeck.app.views.beliefs.screen import BeliefsScreen
 from quarterdeck.app.views.registry import view_class
@@ -109,6 +110,9 @@ class Console(App[None]):
             "back": lambda _: self.back(),
             "quit": lambda text: self._quit(),
         }
+
+    def get_driver_class(self) -> type[Driver]:
+        return driver_for(super().get_driver_class())
 
     def _output_handlers(self) -> Mapping[str, Handler]:
         from quarterdeck.app.handlers.output import OutputHandlers
@@ -415,26 +419,3 @@ class Console(App[None]):
     def _members_started(self, requests: Requests, starting: Future[None]) -> None:
         if not starting.cancelled() and starting.exception() is not None:
             requests.finish("starting the members", None, starting)
-
-
-def run_console(
-    cluster: Cluster,
-    starting: Future[None] | None = None,
-    *,
-    cluster_opener: ClusterOpener | None = None,
-    settings: ConsoleSettings | None = None,
-    state_file: Path | None = None,
-    at_us: int | None = None,
-) -> None:
-    """Show `cluster`, whose members are `starting`, until the operator quits. Whoever opened it closes it.
-
-    With `at_us`, that moment of the run is shown once it has come.
-    """
-    console = Console(cluster, starting, cluster_opener=cluster_opener, settings=settings, state_file=state_file)
-    if at_us is not None:
-        console.session.playhead.wait_for(at_us)
-    gc.freeze()  # what is loaded by now stays, and need not be looked through for garbage while somebody types
-    try:
-        console.run(mouse=console.settings.mouse)
-    finally:
-        console.close_owned()

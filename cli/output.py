@@ -6,6 +6,7 @@ import csv
 import itertools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -32,8 +33,9 @@ FormatOption = Annotated[Format, typer.Option("-o", "--output", help="Format of 
 
 
 def say(text: str) -> None:
-    """Narrate: one line for people, on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """Narrate: one line for people, on stderr, if anybody is there to read it."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def write_document(document: Mapping[str, object], output: Format) -> None:

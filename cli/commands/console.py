@@ -119,7 +119,7 @@ def console(
     if not has_terminal():
         run_headless(journal, wanted=not no_journal)
         return
-    from quarterdeck.app.console import run_console
+    from quarterdeck.app.run import run_console
     from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
 
@@ -149,7 +149,7 @@ def open_running_cluster(connection: Connection, *, write: bool, theme: str | No
         raise CommandFailed(
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck cluster watch` and `cluster status`"
         )
-    from quarterdeck.app.console import run_console
+    from quarterdeck.app.run import run_console
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
 
     looks = console_settings(theme)
@@ -181,7 +181,7 @@ def open_run(
         raise CommandFailed(
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
         )
-    from quarterdeck.app.console import run_console
+    from quarterdeck.app.run import run_console
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
 
     looks, cluster_opener, state = console_settings(theme), ProfileClusterOpener(write=False), console_state_file()
@@ -221,13 +221,13 @@ def console_settings(theme: str | None) -> ConsoleSettings:
 
 
 def has_terminal() -> bool:
-    """Whether there is a screen and a keyboard: Textual reads stdin and draws on stderr, people look at stdout.
+    """Whether there is a screen and a keyboard: stdout and stdin. Where stderr goes is no matter.
 
     In a browser, the page is both, and Textual is told so by its own variable.
     """
     if os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER:
         return True
-    streams = (sys.stdin, sys.stdout, sys.stderr)
+    streams = (sys.stdin, sys.stdout)
     return os.environ.get("TERM") != "dumb" and all(stream is not None and stream.isatty() for stream in streams)
 
 

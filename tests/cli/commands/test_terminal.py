@@ -1,53 +1,166 @@
-"""The console in a real terminal: it opens, it quits, and it says where the journal is."""
+"""The console in a real terminal: it opens, it ends in every way there is, and it leaves the terminal as it was."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import pty
+import re
 import select
+import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 OPENS_WITHIN_SECONDS = 60
 
+RUN = "from quarterdeck.cli.main import run; run()"
 
-def read_until(terminal: int, wanted: bytes, timeout_seconds: float) -> bytes:
-    """What the terminal shows until `wanted` is part of it, or all of it when the other side hangs up."""
-    shown, until = b"", time.monotonic() + timeout_seconds
-    while wanted not in shown and time.monotonic() < until:
-        if select.select([terminal], [], [], 0.2)[0]:
-            try:
-                shown += os.read(terminal, 65_536)
-            except OSError:  # Linux says so when the last process has closed the terminal
+FAIL_SOON = """
+from quarterdeck.app.console import Console
+ticks, tick = [], Console._tick
+def fail_soon(console):
+    ticks.append(tick(console))
+    if len(ticks) > 10:
+        raise RuntimeError("on purpose")
+Console._tick = fail_soon
+"""
+
+LONG = pytest.mark.long
+
+MODES_AT_FIRST = {"7": True, "25": True}
+"""Line wrap, and the cursor in sight; all other modes are off."""
+
+
+class Terminal:
+    """One end of a terminal; the console has the other one."""
+
+    def __init__(self, end: int, side: int, child: subprocess.Popen[bytes]) -> None:
+        self.end, self.child = end, child
+        self.shown = b""
+        self._side = side
+        self.settings_at_first = termios.tcgetattr(side)
+
+    def read_until(self, wanted: bytes, timeout_seconds: float = OPENS_WITHIN_SECONDS) -> None:
+        """Take in what the terminal shows until `wanted` is part of it, or the other side hangs up."""
+        until = time.monotonic() + timeout_seconds
+        while wanted not in self.shown and time.monotonic() < until:
+            if select.select([self.end], [], [], 0.2)[0]:
+                self.shown += os.read(self.end, 65_536)
+            elif self.child.poll() is not None:
                 break
-    return shown
+        assert wanted in self.shown, self.shown[-2_000:]
+
+    def assert_as_it_was(self) -> None:
+        """All modes that the console has changed are what they were: those of escape sequences, and those of the system."""
+        modes = dict(MODES_AT_FIRST)
+        for number, switch in re.findall(rb"\x1b\[\?(\d+)([hl])", self.shown):
+            modes[number.decode()] = switch == b"h"
+        changed = {number for number, on in modes.items() if on != MODES_AT_FIRST.get(number, False)}
+        assert not changed and b"\x1b[?1049h" in self.shown
+        assert len(re.findall(rb"\x1b\[>\d+u", self.shown)) == self.shown.count(b"\x1b[<u")
+        assert termios.tcgetattr(self._side) == self.settings_at_first
+
+    def hang_up(self) -> None:
+        """Somebody closes the window."""
+        os.close(self._side)
+        os.close(self.end)
+        self._side = self.end = -1
+
+    def close(self) -> None:
+        self.child.kill()
+        self.child.wait()
+        for one in (self.end, self._side):
+            if one >= 0:
+                os.close(one)
 
 
-def test_console_opens_and_quits(tmp_path: Path) -> None:
-    terminal, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+@contextmanager
+def console(
+    folder: Path, program: str = RUN, *, shell: str = 'exec "$0" "$@"', size: tuple[int, int] = (40, 120)
+) -> Iterator[Terminal]:
+    """A console with two members of its own, in a terminal of its own, as a shell starts it."""
+    end, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+
+    def take_terminal() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
     child = subprocess.Popen(
-        [sys.executable, "-c", "from quarterdeck.cli.main import run; run()", "console", "--members", "2"],
+        ["/bin/sh", "-c", shell, sys.executable, "-c", program, "console", "--members", "2"],
         stdin=side,
         stdout=side,
         stderr=side,
-        env={**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(tmp_path)},
+        env={**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(folder)},
         start_new_session=True,
+        preexec_fn=take_terminal,
     )
-    os.close(side)
+    terminal = Terminal(end, side, child)
     try:
-        shown = read_until(terminal, b"byzantium", OPENS_WITHIN_SECONDS)
-        assert b"byzantium" in shown
-        os.write(terminal, b"q")
-        rest = read_until(terminal, b"quarterdeck audit", OPENS_WITHIN_SECONDS)
-        assert b"quarterdeck audit" in rest
-        assert child.wait(30) == 0
+        yield terminal
     finally:
-        child.kill()
-        child.wait()
-        os.close(terminal)
+        terminal.close()
+
+
+def assert_journal_sealed(folder: Path) -> None:
+    """Nothing is left that a writer has not finished."""
+    (journal,) = folder.rglob("run=*")
+    assert list(journal.glob("*.jsonl")) and not list(journal.parent.glob("_open/*"))
+
+
+def test_console_opens_and_quits_wherever_stderr_goes(tmp_path: Path) -> None:
+    narration = tmp_path / "narration.txt"
+    with console(tmp_path, shell=f'exec "$0" "$@" 2>{narration}') as terminal:
+        terminal.read_until(b"byzantium")
+        os.write(terminal.end, b"q")
+        terminal.read_until(b"\x1b[?1049l")
+        assert terminal.child.wait(30) == 0
+        terminal.assert_as_it_was()
+    told = narration.read_text()
+    assert told.count("\n") == 2 and "\x1b" not in told and "quarterdeck audit" in told
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=LONG), pytest.param(signal.SIGINT, marks=LONG)],
+    ids=lambda one: one.name,
+)
+def test_a_signal_leaves_the_terminal_as_it_was(tmp_path: Path, number: signal.Signals) -> None:
+    with console(tmp_path) as terminal:
+        terminal.read_until(b"byzantium")
+        terminal.child.send_signal(number)
+        terminal.read_until(b"quarterdeck audit")
+        assert terminal.child.wait(30) == 128 + number
+        terminal.assert_as_it_was()
+    assert_journal_sealed(tmp_path)
+
+
+@LONG
+def test_a_failure_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
+    with console(tmp_path, FAIL_SOON + RUN) as terminal:
+        terminal.read_until(b"on purpose")
+        terminal.read_until(b"quarterdeck audit")
+        assert terminal.child.wait(30) == 1
+        terminal.assert_as_it_was()
+    assert_journal_sealed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "shell",
+    ['exec "$0" "$@"', pytest.param('trap "" HUP; exec "$0" "$@"', marks=LONG)],
+    ids=["told", "not-told"],
+)
+def test_it_ends_with_its_terminal(tmp_path: Path, shell: str) -> None:
+    """A shell that has gone before tells nobody."""
+    with console(tmp_path, shell=shell) as terminal:
+        terminal.read_until(b"byzantium")
+        terminal.hang_up()
+        assert terminal.child.wait(30) == 128 + signal.SIGHUP
+    assert_journal_sealed(tmp_path)

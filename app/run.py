@@ -1,0 +1,73 @@
+"""Runs the console until the operator quits, something ends it, or its terminal is gone; its clusters are closed in any case."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from concurrent.futures import Future
+from pathlib import Path
+
+from quarterdeck.app.cluster_opener import ClusterOpener
+from quarterdeck.app.console import Console
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.backend.clusters.cluster import Cluster
+
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+SIGNALLED = 128
+"""The exit code of what was ended by a signal is its number and this."""
+
+LOOK_SECONDS = 1.0
+"""How often is looked whether the terminal is still there: one that was closed need not tell."""
+
+
+def run_console(
+    cluster: Cluster,
+    starting: Future[None] | None = None,
+    *,
+    cluster_opener: ClusterOpener | None = None,
+    settings: ConsoleSettings | None = None,
+    state_file: Path | None = None,
+    at_us: int | None = None,
+) -> None:
+    """Show `cluster`, whose members are `starting`, until the operator quits. Whoever opened it closes it.
+
+    With `at_us`, that moment of the run is shown once it has come. Raises SystemExit when it ends otherwise: for a signal, for
+    the terminal is gone, or for a failure of its own.
+    """
+    console = Console(cluster, starting, cluster_opener=cluster_opener, settings=settings, state_file=state_file)
+    if at_us is not None:
+        console.session.playhead.wait_for(at_us)
+    gc.freeze()  # what is loaded by now stays, and need not be looked through for garbage while somebody types
+    try:
+        asyncio.run(_run(console))
+    finally:
+        console.close_owned()
+    if console.return_code:
+        raise SystemExit(console.return_code)
+
+
+async def _run(console: Console) -> None:
+    loop = asyncio.get_running_loop()
+    for number in ENDING_SIGNALS:
+        loop.add_signal_handler(number, console.exit, None, SIGNALLED + number)
+    if sys.__stdin__ is not None and sys.__stdin__.isatty():  # not in a browser
+        _look_at_terminal(console, loop, sys.__stdin__.fileno())
+    try:
+        await console.run_async(mouse=console.settings.mouse)
+    finally:
+        if (console.return_code or 0) > SIGNALLED:  # clusters and journals are closed yet: told once is enough
+            for number in ENDING_SIGNALS:
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_IGN)
+
+
+def _look_at_terminal(console: Console, loop: asyncio.AbstractEventLoop, keyboard: int) -> None:
+    """A terminal that is gone has no end of input for Textual, which would look for keys for ever."""
+    if os.isatty(keyboard):
+        loop.call_later(LOOK_SECONDS, _look_at_terminal, console, loop, keyboard)
+    else:
+        console.exit(None, SIGNALLED + signal.SIGHUP)
