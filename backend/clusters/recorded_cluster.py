@@ -17,9 +17,9 @@ import msgspec
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.events import FROM_OUTSIDE, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
-from quarterdeck.backend.journal.reader import JournalProblem, read_files, run_zero_us
+from quarterdeck.backend.journal.reader import FROM_OUTSIDE, JournalProblem, read_files, run_zero_us
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 RECORDS_A_DRAIN = 4_000

@@ -424,11 +424,6 @@ Event = (
     PartitionEvent | DataEvent | WitnessEvent
 )  # fmt: skip
 
-FROM_OUTSIDE: frozenset[type] = frozenset(
-    {ProcessKilled, ProcessPaused, ProcessResumed, LinkChanged, StrangerRefused, OperatorAsked, JournalChanged}
-)
-"""What is recorded under the name of the cluster: whoever a record of such a kind stands under is no member for that."""
-
 EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
 """Every kind of event by the name that it has in journals and in scenario files."""
 

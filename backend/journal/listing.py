@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import FROM_OUTSIDE, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, journal_files
-from quarterdeck.backend.journal.reader import JournalProblem, read_files
+from quarterdeck.backend.journal.reader import FROM_OUTSIDE, JournalProblem, read_files
 
 
 class RunListing(Struct, frozen=True):

@@ -10,9 +10,23 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import current_path, journal_files
 from quarterdeck.backend.journal.old_form import upgraded
+
+FROM_OUTSIDE: frozenset[type] = frozenset(
+    {
+        events.ProcessKilled,
+        events.ProcessPaused,
+        events.ProcessResumed,
+        events.LinkChanged,
+        events.StrangerRefused,
+        events.OperatorAsked,
+        events.JournalChanged,
+    }
+)
+"""What is recorded under the name of the cluster: whoever a record of such a kind stands under is no member for that."""
 
 _DECODER = msgspec.json.Decoder(Record)
 
