@@ -24,6 +24,9 @@ AUTHENTICATION_STATUSES: tuple[AuthenticationStatus, ...] = (
 )
 """By the number that stands for each on the wire."""
 
+ToldState = ClusterState | Literal["IN_TRANSITION", "unknown"]
+"""A member may be asked while the state is being changed, and a later version may have another one."""
+
 MetricValue = int | float
 
 
@@ -127,7 +130,7 @@ class PartitionLostEvent(Struct, frozen=True):
 class ClusterMetadata(Struct, frozen=True):
     """What a member says of its cluster when it is asked."""
 
-    state: ClusterState | Literal["IN_TRANSITION", "unknown"]
+    state: ToldState
     cluster_time_ms: int
     member_version: str
     cluster_uuid: str | None = None

@@ -1,0 +1,204 @@
+"""Fields of messages: those at fixed places in the first frame of a message or structure, and those that are frames of their own.
+
+Whatever a later version adds is skipped: bytes behind the known fixed fields, and frames before the end of a structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from struct import Struct as Layout
+from typing import TypeVar
+from uuid import UUID
+
+from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_address, port_of
+from quarterdeck.backend.hazelcast.wire.frames import (
+    BEGIN_STRUCTURE,
+    END_STRUCTURE,
+    IS_NULL,
+    BadBytes,
+    Frame,
+)
+
+T = TypeVar("T")
+
+BYTE = Layout("<b")
+BOOL = Layout("<?")
+INT = Layout("<i")
+LONG = Layout("<q")
+UUID_LAYOUT = Layout("<?QQ")
+
+BEGIN = Frame(BEGIN_STRUCTURE)
+END = Frame(END_STRUCTURE)
+NULL = Frame(IS_NULL)
+
+MOST_NESTED = 32
+"""How deep structures that are skipped may lie in each other."""
+
+
+class FixedReader:
+    """Reads the fields of one frame's payload, one after the other."""
+
+    def __init__(self, payload: bytes, at: int = 0) -> None:
+        self._payload = payload
+        self._at = at
+
+    @property
+    def at_end(self) -> bool:
+        """Whether an older version ends here."""
+        return self._at >= len(self._payload)
+
+    def _take(self, layout: Layout) -> tuple[int, ...]:
+        start, self._at = self._at, self._at + layout.size
+        if self._at > len(self._payload):
+            raise BadBytes(f"a frame of {len(self._payload)} bytes ends before byte {self._at}")
+        return layout.unpack_from(self._payload, start)
+
+    def byte(self) -> int:
+        """A signed byte."""
+        return self._take(BYTE)[0]
+
+    def boolean(self) -> bool:
+        """A byte that is 0 or not."""
+        return bool(self._take(BOOL)[0])
+
+    def int32(self) -> int:
+        """Four bytes."""
+        return self._take(INT)[0]
+
+    def int64(self) -> int:
+        """Eight bytes."""
+        return self._take(LONG)[0]
+
+    def uuid(self) -> str | None:
+        """A mark whether there is one, and its sixteen bytes, in two halves."""
+        is_null, most, least = self._take(UUID_LAYOUT)
+        return None if is_null else uuid_text(most, least)
+
+    def known_uuid(self) -> str:
+        """A uuid that has to be there."""
+        found = self.uuid()
+        if found is None:
+            raise BadBytes("a uuid is missing")
+        return found
+
+
+class FrameReader:
+    """Reads the frames of one message, one after the other."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self._frames = frames
+        self._at = 0
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the message, or the structure that is being read, has no more frames."""
+        return self._at >= len(self._frames) or bool(self._frames[self._at].flags & END_STRUCTURE)
+
+    def next(self) -> Frame:
+        """The next frame, whatever it is."""
+        if self._at >= len(self._frames):
+            raise BadBytes("a message ends in the middle")
+        self._at += 1
+        return self._frames[self._at - 1]
+
+    def next_is_null(self) -> bool:
+        """Whether there is nothing instead of the next field. Then that is behind us."""
+        if self._at < len(self._frames) and self._frames[self._at].flags & IS_NULL:
+            self._at += 1
+            return True
+        return False
+
+    def fixed(self) -> FixedReader:
+        """The next frame, as the fixed fields of a structure."""
+        return FixedReader(self.next().payload)
+
+    def text(self) -> str:
+        """A string. One that is no UTF-8 is read with marks in place of what is wrong."""
+        frame = self.next()
+        if frame.flags & (BEGIN_STRUCTURE | END_STRUCTURE | IS_NULL):
+            raise BadBytes("a structure stands where a string should")
+        return frame.payload.decode(errors="replace")
+
+    def optional_text(self) -> str | None:
+        """A string, or nothing."""
+        return None if self.next_is_null() else self.text()
+
+    def structure(self, read: Callable[[FrameReader], T]) -> T:
+        """What `read` makes of a structure. What it leaves is skipped."""
+        if not self.next().flags & BEGIN_STRUCTURE:
+            raise BadBytes("a structure should begin here")
+        made = read(self)
+        self._skip_to_end()
+        return made
+
+    def many(self, read: Callable[[FrameReader], T]) -> list[T]:
+        """A list, each item of which is read by `read`."""
+
+        def items(reader: FrameReader) -> list[T]:
+            made: list[T] = []
+            while not reader.at_end:
+                made.append(read(reader))
+            return made
+
+        return self.structure(items)
+
+    def texts(self) -> dict[str, str]:
+        """A map of strings."""
+        return dict(self.many(lambda reader: (reader.text(), reader.optional_text() or "")))
+
+    def address(self) -> Address:
+        """A structure of port and host."""
+        port, host = self.structure(lambda reader: (reader.fixed().int32(), reader.text()))
+        try:
+            return parse_address(make_address(host, port))
+        except BadAddress as error:
+            raise BadBytes(f"an address is none: {error}") from error
+
+    def _skip_to_end(self) -> None:
+        depth = 1
+        while depth:
+            flags = self.next().flags
+            if flags & BEGIN_STRUCTURE:
+                depth += 1
+            elif flags & END_STRUCTURE:
+                depth -= 1
+            if depth > MOST_NESTED:
+                raise BadBytes(f"structures lie more than {MOST_NESTED} deep in each other")
+
+
+def uuid_text(most: int, least: int) -> str:
+    """A uuid of its two halves."""
+    return str(UUID(int=most << 64 | least))
+
+
+def pack_uuid(uuid: str | None) -> bytes:
+    """A uuid among fixed fields."""
+    if uuid is None:
+        return UUID_LAYOUT.pack(True, 0, 0)
+    number = UUID(uuid).int
+    return UUID_LAYOUT.pack(False, number >> 64, number & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def text_frame(text: str | None) -> Frame:
+    """A string, or nothing."""
+    return NULL if text is None else Frame(0, text.encode())
+
+
+def structure_frames(*frames: Frame) -> list[Frame]:
+    """A structure or a list of what `frames` are."""
+    return [BEGIN, *frames, END]
+
+
+def texts_frames(texts: Mapping[str, str]) -> list[Frame]:
+    """A map of strings."""
+    return structure_frames(*(text_frame(text) for entry in texts.items() for text in entry))
+
+
+def address_frames(address: Address) -> list[Frame]:
+    """A structure of port and host."""
+    return structure_frames(Frame(0, INT.pack(port_of(address))), text_frame(host_of(address)))
+
+
+def flat(many: Iterable[Iterable[Frame]]) -> list[Frame]:
+    """All frames in one row."""
+    return [frame for frames in many for frame in frames]

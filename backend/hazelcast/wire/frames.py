@@ -1,0 +1,153 @@
+"""Frames, and the messages that they make: how bytes are cut, and how much of them is taken from anybody.
+
+A frame is its length as an int32 (these six bytes of head included), flags as a uint16, and its payload. A message is a row of
+frames, the last of which is final. A message that is cut into fragments has the fragments' number before each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import Struct as Layout
+
+from msgspec import Struct
+
+BEGIN_FRAGMENT = 1 << 15
+END_FRAGMENT = 1 << 14
+UNFRAGMENTED = BEGIN_FRAGMENT | END_FRAGMENT
+IS_FINAL = 1 << 13
+BEGIN_STRUCTURE = 1 << 12
+END_STRUCTURE = 1 << 11
+IS_NULL = 1 << 10
+IS_EVENT = 1 << 9
+
+PREAMBLE = b"CP2"
+"""What a client sends first: the second version of the client protocol."""
+
+HEAD = Layout("<iH")
+FRAGMENT_ID = Layout("<q")
+
+
+class BadBytes(ValueError):
+    """What came is no message of a member, or more than is taken from one. It costs the sender its connection."""
+
+
+class Frame(Struct, frozen=True):
+    """One frame."""
+
+    flags: int
+    payload: bytes = b""
+
+
+Frames = tuple[Frame, ...]
+"""The frames of one whole message."""
+
+
+class Limits(Struct, frozen=True):
+    """How much is taken from one peer."""
+
+    message_bytes: int = 4 * 1024 * 1024
+    """The heads of the frames included. Unfinished fragments count together."""
+    message_frames: int = 100_000
+
+
+STRANGER = Limits(message_bytes=64 * 1024, message_frames=1_000)
+"""For whoever has not said yet that it is a member."""
+
+
+class MessageReader:
+    """Cuts a stream of bytes into messages and puts fragments together. It holds no more than `limits` allow."""
+
+    def __init__(self, limits: Limits = STRANGER) -> None:
+        self.limits = limits
+        self._bytes = bytearray()
+        self._frames: list[Frame] = []
+        self._frames_bytes = 0
+        self._fragments: dict[int, list[Frame]] = {}
+        self._fragments_bytes = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a part of a message has come, and the rest has not."""
+        return bool(self._bytes or self._frames or self._fragments)
+
+    def feed(self, data: bytes) -> list[Frames]:
+        """The messages that `data` completes, in order. Raises `BadBytes`; then nothing more can be read."""
+        self._bytes += data
+        messages: list[Frames] = []
+        at = 0
+        while len(self._bytes) - at >= HEAD.size:
+            length, flags = HEAD.unpack_from(self._bytes, at)
+            self._check_length(length)
+            if len(self._bytes) - at < length:
+                break
+            self._frames.append(Frame(flags, bytes(self._bytes[at + HEAD.size : at + length])))
+            self._frames_bytes += length
+            at += length
+            if flags & IS_FINAL:
+                messages += self._finished()
+        del self._bytes[:at]
+        return messages
+
+    def _check_length(self, length: int) -> None:
+        if length < HEAD.size:
+            raise BadBytes(f"a frame says that it is {length} bytes long, less than its own head")
+        if self._frames_bytes + self._fragments_bytes + length > self.limits.message_bytes:
+            raise BadBytes(
+                f"a frame says that it is {length} bytes long; a message of more than {self.limits.message_bytes} is not taken"
+            )
+        if len(self._frames) >= self.limits.message_frames:
+            raise BadBytes(f"a message of more than {self.limits.message_frames} frames is not taken")
+
+    def _finished(self) -> list[Frames]:
+        """The message whose last frame has come, unless it is a fragment and others are missing."""
+        frames, size = self._frames, self._frames_bytes
+        self._frames, self._frames_bytes = [], 0
+        first = frames[0]
+        if first.flags & UNFRAGMENTED == UNFRAGMENTED:
+            return [tuple(frames)]
+        return self._fragment(first, frames[1:], size)
+
+    def _fragment(self, first: Frame, frames: list[Frame], size: int) -> list[Frames]:
+        if len(first.payload) < FRAGMENT_ID.size or not frames:
+            raise BadBytes("a message begins with a frame that is neither its first nor that of a fragment")
+        (number,) = FRAGMENT_ID.unpack_from(first.payload)
+        if first.flags & BEGIN_FRAGMENT:
+            if number in self._fragments:
+                raise BadBytes("a fragmented message begins twice")
+            self._fragments[number] = []
+        elif number not in self._fragments:
+            raise BadBytes("a fragment belongs to no message that has begun")
+        whole = self._fragments[number]
+        last = frames[-1]
+        whole += (*frames[:-1], Frame(last.flags & ~IS_FINAL, last.payload))
+        self._fragments_bytes += size
+        if sum(map(len, self._fragments.values())) > self.limits.message_frames:
+            raise BadBytes(f"fragments of more than {self.limits.message_frames} frames are not taken")
+        if not first.flags & END_FRAGMENT:
+            return []
+        del self._fragments[number]
+        self._fragments_bytes = sum(
+            HEAD.size + len(frame.payload) for rest in self._fragments.values() for frame in rest
+        )
+        return [tuple(whole)]
+
+
+def encode_frames(frames: Sequence[Frame]) -> bytes:
+    """One whole message: its first frame is marked as unfragmented, its last one as final."""
+    first, *rest = frames
+    return _bytes_of([Frame(first.flags | UNFRAGMENTED, first.payload), *rest])
+
+
+def encode_fragments(number: int, parts: Sequence[Iterable[Frame]]) -> list[bytes]:
+    """One message of which each of `parts`, two at least, is a fragment."""
+    marks = [BEGIN_FRAGMENT, *(0 for _ in parts[2:]), END_FRAGMENT]
+    return [_bytes_of([Frame(mark, FRAGMENT_ID.pack(number)), *part]) for mark, part in zip(marks, parts, strict=True)]
+
+
+def _bytes_of(frames: Sequence[Frame]) -> bytes:
+    """The bytes of frames, the last of which is final."""
+    marks = [*(0 for _ in frames[1:]), IS_FINAL]
+    return b"".join(
+        HEAD.pack(HEAD.size + len(frame.payload), frame.flags | mark) + frame.payload
+        for frame, mark in zip(frames, marks, strict=True)
+    )
