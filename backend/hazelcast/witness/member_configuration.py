@@ -1,0 +1,94 @@
+"""What a member's configuration, which it tells as XML, says about how it finds others and how an operator may reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.join_list import DEFAULT_PORT, BadJoinList, parse_join_list
+
+MOST_ENTRIES = 1_000
+"""However many a configuration names."""
+
+
+class MemberConfiguration(Struct, frozen=True):
+    """What matters here of a configuration. The join list is that of the moment, with all edits."""
+
+    cluster_name: str
+    joiner: str
+    """How it finds others: ``tcp-ip``, or another element of ``join`` that is enabled, such as ``multicast``."""
+    join_list: tuple[Address, ...]
+    """An entry that stands for many addresses is there as it was written."""
+    properties: dict[str, str]
+    """Those that were configured, by name."""
+    port: int = DEFAULT_PORT
+    rest_enabled: bool = False
+    rest_groups: tuple[str, ...] = ()
+    """The groups of REST endpoints that are enabled."""
+    trusted_interfaces: tuple[str, ...] = ()
+    """From where management calls are let through; from everywhere when there are none."""
+
+    @property
+    def uses_join_list(self) -> bool:
+        """Whether it looks for others at the addresses of a list."""
+        return self.joiner == "tcp-ip"
+
+    def may_edit_join_list(self) -> bool:
+        """Whether its join list can be edited over REST while it runs."""
+        return self.rest_enabled and "CLUSTER_WRITE" in self.rest_groups
+
+
+def read_configuration(xml: str) -> MemberConfiguration | None:
+    """None for a text that is no configuration; one with a document type is none, for it could stand for endless text."""
+    if "<!DOCTYPE" in xml:
+        return None
+    try:
+        root = ElementTree.fromstring(xml)
+    except ElementTree.ParseError:
+        return None
+    for element in root.iter():
+        element.tag = str(element.tag).rpartition("}")[2]
+    rest = root.find("network/rest-api")
+    groups = [group.get("name", "") for group in (rest if rest is not None else ()) if _is_enabled(group)]
+    port = (root.findtext("network/port") or "").strip()
+    return MemberConfiguration(
+        (root.findtext("cluster-name") or "").strip(),
+        _joiner(root),
+        _join_list(root, int(port) if port.isdecimal() else DEFAULT_PORT),
+        {one.get("name", ""): (one.text or "").strip() for one in root.findall("properties/property")},
+        int(port) if port.isdecimal() else DEFAULT_PORT,
+        rest is not None and _is_enabled(rest),
+        tuple(group for group in groups if group),
+        tuple((one.text or "").strip() for one in root.findall("management-center/trusted-interfaces/interface")),
+    )
+
+
+def _is_enabled(element: ElementTree.Element) -> bool:
+    return element.get("enabled", "").strip().lower() == "true"
+
+
+def _joiner(root: ElementTree.Element) -> str:
+    """What was enabled by name goes before the detection of where it runs, which is so by default."""
+    enabled = [one.tag for one in root.find("network/join") or () if _is_enabled(one)]
+    return next((one for one in enabled if one != "auto-detection"), enabled[0] if enabled else "none")
+
+
+def _join_list(root: ElementTree.Element, port: int) -> tuple[Address, ...]:
+    tcp_ip = root.find("network/join/tcp-ip")
+    if tcp_ip is None or not _is_enabled(tcp_ip):
+        return ()
+    texts = [
+        tcp_ip.findtext("required-member") or "",
+        *(one.text or "" for one in tcp_ip.findall("member-list/member")),
+    ]
+    return tuple(dict.fromkeys(one for text in texts[:MOST_ENTRIES] for one in _addresses(text, port)))
+
+
+def _addresses(text: str, port: int) -> Iterator[Address]:
+    try:
+        yield from parse_join_list(text, base_port=port)
+    except BadJoinList:
+        yield Address(text.strip())

@@ -1,0 +1,334 @@
+"""What is heard of real members becomes events: nothing that was told is missed, nothing that was not told is made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
+    ClusterStateChanged,
+    Event,
+    JoinListChanged,
+    ListInstalled,
+    MasterChanged,
+    MemberMerging,
+    MemberStarted,
+    Record,
+    SettingsChanged,
+)
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, ReplicaMigrated
+from quarterdeck.backend.hazelcast.wire.messages import (
+    Authenticated,
+    ClusterMetadata,
+    MemberConfig,
+    MembersView,
+    Message,
+    Metrics,
+    MetricSample,
+    MetricSet,
+    MigrationState,
+    PartitionLostEvent,
+    PartitionsView,
+    ReplicaMigrationEvent,
+    ViewMember,
+)
+from quarterdeck.backend.hazelcast.wire.observations import ConnectionState, ConnectionTold, Heard, NotTold, Observation
+from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
+from quarterdeck.backend.picture.fold.picture import Picture
+
+A, B, C = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3))
+SECOND_US = 1_000_000
+
+
+def view(version: int, *members: tuple[Address, str]) -> MembersView:
+    return MembersView(version, tuple(ViewMember(uuid, address, False) for address, uuid in members))
+
+
+class Watched:
+    """A witness, and what it has told so far."""
+
+    def __init__(self, logged: Sequence[Address] = ()) -> None:
+        self.witness = ClusterWitness(logged)
+        self.told: list[HeardEvent] = []
+        self.now_us = 0
+
+    def hear(self, observation: Observation) -> list[Event]:
+        fresh = self.witness.hear(observation)
+        self.told += fresh
+        return [one.event for one in fresh]
+
+    def says(self, address: Address, uuid: str, *messages: Message) -> list[Event]:
+        return [event for one in messages for event in self.hear(Heard(self.now_us, address, uuid, one))]
+
+    def answers(self, address: Address, uuid: str, first: MembersView) -> list[Event]:
+        accepted = Authenticated("authenticated", address, uuid, "5.3.8", 271, "cluster")
+        connected = self.hear(ConnectionTold(self.now_us, address, "connected", "", self.now_us))
+        return connected + self.says(address, uuid, accepted, first)
+
+    def loses(self, address: Address, state: ConnectionState, reason: str = "why") -> list[Event]:
+        return self.hear(ConnectionTold(self.now_us, address, state, reason, self.now_us))
+
+    def wait(self, seconds: float) -> list[Event]:
+        self.now_us += round(seconds * SECOND_US)
+        fresh = self.witness.wake(self.now_us)
+        self.told += fresh
+        return [one.event for one in fresh]
+
+    def picture(self) -> Picture:
+        picture = Picture()
+        for number, one in enumerate(self.told, start=1):
+            picture.apply(Record("run", one.address, one.uuid, number, one.at_us, one.at_us, one.event))
+        return picture
+
+
+def kinds(events: Sequence[Event]) -> list[type]:
+    return [type(one) for one in events]
+
+
+def test_a_member_that_runs_already_is_witnessed_and_not_started() -> None:
+    watched = Watched()
+    told = watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    assert kinds(told) == [MemberWitnessed, ConnectionChanged, MasterChanged, ListInstalled, MemberWitnessed]
+    assert told[1] == ConnectionChanged("connected", "Hazelcast 5.3.8")
+    belief = watched.picture().members[A]
+    assert (belief.address, belief.version, belief.lineage, belief.master) == (A, 3, "a", A)
+    assert belief.tells("migration-ends")
+    assert not belief.tells("suspicions")
+    assert not belief.tells("join-list")
+
+
+def test_versions_repeat_across_a_split_and_lineages_tell_them_apart() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(13, (A, "a")))
+    watched.answers(B, "b", view(13, (B, "b")))
+    picture = watched.picture()
+    assert picture.members[A].version == picture.members[B].version == 13
+    assert picture.members[A].lineage != picture.members[B].lineage
+    assert set(picture.masters()) == {A, B}
+
+
+def test_the_same_list_told_again_is_nothing_new() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    assert watched.says(A, "a", view(3, (A, "a"), (B, "b"))) == []
+
+
+def test_a_frozen_member_that_goes_on_tells_its_old_list_then_itself_alone() -> None:
+    watched = Watched()
+    watched.answers(B, "b", view(3, (A, "a"), (B, "b")))
+    watched.now_us += 2 * SECOND_US
+    assert watched.loses(B, "silent", "since 2 s") == [ConnectionChanged("silent", "since 2 s")]
+    watched.now_us += 17 * SECOND_US
+    accepted = Authenticated("authenticated", B, "b", "5.3.8", 271, "cluster")
+    assert watched.says(B, "b", accepted) == [ConnectionChanged("connected", "Hazelcast 5.3.8")]
+    assert watched.says(B, "b", view(3, (A, "a"), (B, "b"))) == []
+    alone = watched.says(B, "b", view(4, (B, "b")))
+    assert next(one for one in alone if isinstance(one, ListInstalled)).members[0].address == B
+    assert watched.picture().members[B].uuid == "b"
+
+
+def test_a_silence_on_a_connection_that_stays_ends_with_whatever_is_heard() -> None:
+    watched = Watched()
+    watched.answers(B, "b", view(3, (A, "a"), (B, "b")))
+    watched.loses(B, "silent")
+    assert watched.says(B, "b", view(3, (A, "a"), (B, "b"))) == [ConnectionChanged("connected", "")]
+
+
+def test_a_merge_is_told_of_when_the_process_stayed_and_follows_another_master() -> None:
+    watched = Watched()
+    watched.answers(B, "b", view(4, (B, "b")))
+    watched.now_us += SECOND_US
+    watched.loses(B, "gone", "connection closed")
+    watched.now_us += SECOND_US // 3
+    watched.loses(B, "merging", "Hazelcast instance is not ready yet!")
+    watched.now_us += 6 * SECOND_US
+    told = watched.answers(B, "b2", view(9, (A, "a"), (B, "b2")))
+    assert kinds(told)[:3] == [MemberMerging, MemberWitnessed, MemberStarted]
+    assert told[0] == MemberMerging(A, "b2")
+    assert told[2] == MemberStarted(B, False, (), "b")
+    assert [one.uuid for one in watched.told if isinstance(one.event, MemberMerging)] == ["b"]
+    assert watched.picture().members[B].merged_from == "b"
+
+
+def test_a_restart_is_no_merge() -> None:
+    watched = Watched()
+    watched.answers(B, "b", view(4, (A, "a"), (B, "b")))
+    watched.loses(B, "gone", "refused")
+    watched.now_us += 3 * SECOND_US
+    watched.loses(B, "merging", "Hazelcast instance is not ready yet!")
+    told = watched.answers(B, "b2", view(9, (C, "c"), (B, "b2")))
+    assert kinds(told)[:2] == [MemberWitnessed, MemberStarted]
+    assert told[1] == MemberStarted(B, False, ())
+
+
+def test_a_new_incarnation_that_follows_the_same_master_has_not_merged() -> None:
+    watched = Watched()
+    watched.answers(B, "b", view(4, (A, "a"), (B, "b")))
+    watched.loses(B, "merging")
+    told = watched.answers(B, "b2", view(6, (A, "a"), (B, "b2")))
+    assert MemberMerging not in kinds(told)
+
+
+def test_a_new_incarnation_that_tells_no_list_begins_after_a_while() -> None:
+    watched = Watched()
+    watched.says(A, "a", Authenticated("authenticated", A, "a", "5.3.8", 271, None))
+    assert watched.told == []
+    assert kinds(watched.wait(3)) == [MemberWitnessed, ConnectionChanged]
+
+
+def test_a_member_that_others_list_and_nobody_reaches_is_told_of_and_nothing_more() -> None:
+    watched = Watched()
+    watched.loses(B, "silent", "no answer")
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    assert watched.wait(5) == []
+    assert watched.wait(6) == [MemberWitnessed(("client-protocol",), ()), ConnectionChanged("silent", "no answer")]
+    belief = watched.picture().members[B]
+    assert not belief.tells("owners")
+    assert belief.version == 0
+
+
+def test_a_state_that_is_told_first_has_not_changed_unless_it_is_another_one() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a")))
+    assert kinds(watched.says(A, "a", ClusterMetadata("ACTIVE", 0, "5.3.8"))) == [MemberWitnessed]
+    assert watched.says(A, "a", ClusterMetadata("IN_TRANSITION", 0, "5.3.8")) == []
+    changed = watched.says(A, "a", ClusterMetadata("FROZEN", 0, "5.3.8"))
+    assert changed == [ClusterStateChanged("FROZEN", "it was ACTIVE")]
+    assert watched.says(A, "a", ClusterMetadata("FROZEN", 0, "5.3.8")) == []
+
+
+CONFIGURATION = """<hazelcast xmlns="http://www.hazelcast.com/schema/config">
+  <cluster-name>dev</cluster-name>
+  <network><port auto-increment="true">5701</port><join><auto-detection enabled="true"/>
+    <tcp-ip enabled="true" connection-timeout-seconds="5"><member-list>{entries}</member-list></tcp-ip></join>
+    <rest-api enabled="true"><endpoint-group name="CLUSTER_WRITE" enabled="true"/></rest-api></network>
+  <properties><property name="hazelcast.max.no.heartbeat.seconds">5</property></properties>
+</hazelcast>"""
+
+
+def configured(*entries: str) -> MemberConfig:
+    return MemberConfig(CONFIGURATION.format(entries="".join(f"<member>{one}</member>" for one in entries)))
+
+
+def test_the_join_list_of_the_moment_and_the_properties_are_told() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a")))
+    told = watched.says(A, "a", configured(A, B))
+    assert [one for one in told if not isinstance(one, MemberWitnessed)] == [
+        JoinListChanged((A, B), 0, A),
+        SettingsChanged({"hazelcast.max.no.heartbeat.seconds": "5"}),
+    ]
+    assert watched.says(A, "a", configured(A, B)) == []
+    assert watched.says(A, "a", configured(A, B, C)) == [JoinListChanged((A, B, C), 1, A)]
+    assert watched.witness.configurations[A].may_edit_join_list()
+
+
+def test_members_with_the_same_table_have_the_same_digest_whatever_their_counters() -> None:
+    watched = Watched()
+    members = ((A, "a"), (B, "b"))
+    for address, uuid, counter in ((A, "a", 22), (B, "b", 33)):
+        watched.answers(address, uuid, view(3, *members))
+        watched.says(address, uuid, PartitionsView(counter, ("a", "b"), (0, 1, -1)))
+    tables = [one.event for one in watched.told if isinstance(one.event, OwnersTold)]
+    assert len(tables) == 2
+    assert tables[0] == tables[1]
+    assert [one.address for one in tables[0].holders] == [A, B]
+
+
+def test_a_table_that_changes_all_the_time_is_told_a_few_times_a_second_and_its_end_is_told() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    for number in range(100):
+        watched.now_us += 5_000
+        watched.says(A, "a", PartitionsView(number, ("a", "b"), (0,) * (100 - number) + (1,) * number))
+    watched.wait(1)
+    tables = [one.event for one in watched.told if isinstance(one.event, OwnersTold)]
+    assert 2 <= len(tables) <= 5
+    assert tables[-1].owners.count(1) == 99
+
+
+def test_the_state_stamp_comes_with_the_table() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a")))
+    watched.says(A, "a", PartitionsView(1, ("a",), (0, 0)))
+    watched.wait(1)
+    stamp = Metrics(1, (MetricSet(0, (MetricSample("partitions.stateStamp", 17),)),))
+    assert [type(one) for one in watched.says(A, "a", stamp)] == [OwnersTold]
+    assert watched.picture().members[A].state_stamp == 17
+
+
+def test_the_end_of_a_migration_names_members_by_address() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    end = ReplicaMigrationEvent(7, 1, "a", "b", True, 12, MigrationState(0, 54, 31, 400))
+    assert watched.says(A, "a", end) == [ReplicaMigrated(7, 1, A, B, True, 12_000, 54, 31)]
+    assert watched.says(A, "a", PartitionLostEvent(7, 6, "a")) == [PartitionLost(7, 6)]
+
+
+def test_what_a_member_refuses_is_not_told() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a")))
+    watched.says(A, "a", ClusterMetadata("ACTIVE", 0, "5.3.8"))
+    watched.hear(NotTold(watched.now_us, A, "cluster-state", "not from this interface"))
+    assert not watched.picture().members[A].tells("cluster-state")
+    assert watched.witness.untold[A]["cluster-state"] == "not from this interface"
+
+
+def test_logs_tell_more() -> None:
+    watched = Watched(logged=(A,))
+    watched.answers(A, "a", view(3, (A, "a")))
+    belief = watched.picture().members[A]
+    assert belief.tells("suspicions")
+    assert belief.witnessed_by == ("client-protocol", "logs")
+
+
+ADDRESSES = st.sampled_from((A, B, C))
+VIEWS = st.builds(
+    lambda version, members: view(version, *members),
+    st.integers(1, 5),
+    st.lists(st.tuples(ADDRESSES, st.sampled_from("abcdef")), min_size=0, max_size=3, unique_by=lambda one: one[0]),
+)
+MESSAGES = st.one_of(
+    VIEWS,
+    st.builds(
+        Authenticated, st.just("authenticated"), ADDRESSES, st.just(None), st.just("5.3.8"), st.just(271), st.none()
+    ),
+    st.builds(ClusterMetadata, st.sampled_from(("ACTIVE", "FROZEN", "unknown")), st.just(0), st.just("5.3.8")),
+    st.builds(
+        PartitionsView, st.integers(0, 3), st.just(("a", "b")), st.tuples(st.integers(-1, 1), st.integers(-1, 1))
+    ),
+    st.just(PartitionLostEvent(1, 6, None)),
+)
+OBSERVATIONS = st.one_of(
+    st.builds(Heard, st.just(0), ADDRESSES, st.sampled_from("abcdef"), MESSAGES),
+    st.builds(
+        ConnectionTold, st.just(0), ADDRESSES,
+        st.sampled_from(("connected", "merging", "silent", "refused", "gone")), st.just("why"), st.just(0),
+    ),
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(OBSERVATIONS, st.integers(0, 15 * SECOND_US)), max_size=40))
+def test_whatever_is_heard_each_incarnation_begins_with_who_witnesses_it_and_no_list_is_told_twice(
+    heard: list[tuple[Observation, int]],
+) -> None:
+    watched = Watched()
+    for observation, later_us in heard:
+        watched.hear(observation)
+        watched.wait(later_us / SECOND_US)
+    by_uuid: dict[tuple[Address, str], list[Event]] = {}
+    for one in watched.told:
+        by_uuid.setdefault((one.address, one.uuid), []).append(one.event)
+    lists_heard = {(one.message.version, tuple(each.uuid for each in one.message.members))
+                   for one, _ in heard if isinstance(one, Heard) and isinstance(one.message, MembersView)}  # fmt: skip
+    for events in by_uuid.values():
+        assert isinstance(events[0], MemberWitnessed)
+        lists = [one for one in events if isinstance(one, ListInstalled)]
+        assert all((one.version, tuple(each.uuid for each in one.members)) in lists_heard for one in lists)
+        assert all(one != following for one, following in pairwise(lists))
+        assert all(one.lineage == one.members[0].uuid for one in lists)
