@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from rich.cells import cell_len
 
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.widgets.line_table import Column, TableCell, TableModel
 
 Row = TypeVar("Row")
@@ -164,6 +165,11 @@ class MatrixModel(BoardModel[Row]):
         super()._lay_out()
         self.fixed_columns = len(self.columns)
         self.columns += tuple(self._members.values())
+
+
+def told_text(count: int | None, *, zero: str = "0") -> str:
+    """A count as a cell; that it is not told where it is None."""
+    return NOT_TOLD if count is None else str(count) if count else zero
 
 
 def text_rank(text: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from quarterdeck.app.views.columns import BoardModel, ColumnOf
+from quarterdeck.app.views.columns import BoardModel, ColumnOf, told_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import (
     STATE_GLYPHS,
@@ -89,8 +89,8 @@ COLUMNS: tuple[ColumnOf[BoardRow], ...] = (
         SUSPECTED_SOON,
         lambda row: row.left_us,
     ),
-    ColumnOf("owned", lambda row: str(row.member.owned or "")),
-    ColumnOf("backups", lambda row: str(row.member.backups or "")),
+    ColumnOf("owned", lambda row: told_text(row.member.owned, zero="")),
+    ColumnOf("backups", lambda row: told_text(row.member.backups, zero="")),
     ColumnOf("up", lambda row: row.member.age, "faint", "119 min", lambda row: row.up_rank),
     ColumnOf("order", lambda row: str(row.member.order or "")),
     ColumnOf("kind", lambda row: row.member.kind),

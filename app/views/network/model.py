@@ -75,6 +75,8 @@ class LinkModel(MatrixModel[SourceRow]):
         self._down: frozenset[str] = frozenset()
         self._words: set[LinkWord] = {"up"}
         self._laid_out: object = None
+        self._plain: LinkWord = "up"
+        """What a link is to which nothing was done."""
 
     def update(
         self, picture: Picture, labels: Sequence[str], words: Sequence[LinkWord], sides: Mapping[str, int]
@@ -87,7 +89,8 @@ class LinkModel(MatrixModel[SourceRow]):
             for label in labels
             if label not in members or members[label].status in ("stopped", "killed", "paused")
         )
-        self._words.update(words)
+        self._plain = "up" if picture.nobody_tells("links") is None else "not told"
+        self._words |= {*words, self._plain}
         if self._down:
             self._words.add("down")
         keys = tuple(labels)
@@ -114,7 +117,7 @@ class LinkModel(MatrixModel[SourceRow]):
             elif picture.links:
                 yield LINK_CELLS[link_word(picture, row.label, target)]
             else:  # nothing was done to any link: the common case, and quick
-                yield LINK_CELLS["down" if row.down or target in down else "up"]
+                yield LINK_CELLS["down" if row.down or target in down else self._plain]
 
     def _state(self, label: str) -> str:
         belief = self._picture.members.get(label)

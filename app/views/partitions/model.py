@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quarterdeck.app.views.columns import BoardModel, ColumnOf
+from quarterdeck.app.views.columns import BoardModel, ColumnOf, told_text
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 from quarterdeck.backend.picture.replicas.replica_map import ReplicaMap
@@ -37,8 +37,8 @@ class BoardRow(NamedTuple):
 COLUMNS: tuple[ColumnOf[BoardRow], ...] = (
     ColumnOf("", lambda row: row.holder.letter, lambda row: f"hue{row.holder.hue % HUES}", 1),
     ColumnOf("member", lambda row: row.holder.name, rank=lambda row: row.holder.hue),
-    ColumnOf("owned", lambda row: str(row.holder.owned), "plain"),
-    ColumnOf("backups", lambda row: str(row.holder.backups), "plain"),
+    ColumnOf("owned", lambda row: told_text(row.holder.owned), "plain"),
+    ColumnOf("backups", lambda row: told_text(row.holder.backups), "plain"),
     ColumnOf(
         "table",
         lambda row: row.holder.table,

@@ -177,7 +177,11 @@ class PartitionsScreen(ViewScreen):
     def _census_parts(self) -> list[TableCell]:
         if self._bad_filter:
             return [TableCell(f"✕ {self._bad_filter}", "bad")]
-        facts: list[Fact] = list(census_facts(self._census)) if self._map.partitions else []
+        facts: list[Fact] = (
+            list(census_facts(self._census, self.session.picture.members.get(self._map.observer)))
+            if self._map.partitions
+            else []
+        )
         if self._filter:
             facts.insert(
                 0, Fact("", f"/{self._filter}: {len(self._found)} of {self._map.partitions} in sight", "strong")

@@ -14,6 +14,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.picture.text.formatting import listed, one_line, with_names
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 BeliefState = Literal["member", "master", "suspected", "removed", "held", "unknown"]
 
@@ -27,6 +28,9 @@ GLYPHS: dict[BeliefState, str] = {
 }
 
 DISSENT_GLYPH = "≠"
+
+DIGEST_IN_CELL = 6
+"""Letters of a digest that stand in the place of a version."""
 
 LISTS_SPELT_OUT = 3
 """How many different lists a sentence spells out before it only counts the rest."""
@@ -62,7 +66,8 @@ class ListBelief:
     members: tuple[Member, ...]
     held_by: tuple[str, ...]
     state: str
-    """The state of the cluster as those believe it to be, with names where they differ; empty when it is ACTIVE."""
+    """The state of the cluster as those believe it to be, with names where they differ; empty when it is ACTIVE. It says where it
+    is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +106,28 @@ def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
     master = one_line(picture.label_of(belief.master)) if belief.master else ""
     greyed = belief.status in ("paused", "stopped", "killed")
     differs = differs_from_master(picture, belief)
-    table = f"t{belief.table.version}" if belief.table is not None else "none" if differs else ""
+    table = table_text(belief, "t") or ("none" if differs else "")
     table = f"{DISSENT_GLYPH} {table}" if differs else table
     return ObserverFacts(one_line(observer), master, f"{state} {version}".strip(), table, differs, greyed)
 
 
+def table_text(belief: Belief, letter: str) -> str:
+    """The version of the member's partition table after `letter`; its digest where no version is told."""
+    if belief.table is None:
+        return "" if belief.tells("owners") else NOT_TOLD
+    if not belief.tells("table-version"):
+        return f"#{belief.table.digest[:DIGEST_IN_CELL]}"
+    return f"{letter}{belief.table.version}"
+
+
 def differs_from_master(picture: Picture, belief: Belief) -> bool:
-    """Whether the member's partition table is not the one that its master has. False while no master is seen."""
+    """Whether the member's partition table is not the one that its master has. False while no master is seen, or nothing of it
+    is told."""
     master = picture.master_of(belief.label)
-    if master is None or master.table is None or not belief.running:
+    if master is None or master.table is None or not belief.running or not belief.tells("owners"):
         return False
+    if None not in (master.state_stamp, belief.state_stamp) and master.state_stamp != belief.state_stamp:
+        return True
     return belief.table is None or belief.table.digest != master.table.digest
 
 
@@ -184,7 +201,9 @@ def _list_of(picture: Picture, belief: Belief, holders: Sequence[str]) -> ListBe
 def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
     by_state: dict[str, list[str]] = {}
     for label in holders:
-        by_state.setdefault(picture.members[label].cluster_state, []).append(one_line(label))
+        belief = picture.members[label]
+        state = belief.cluster_state if belief.tells("cluster-state") else f"state {NOT_TOLD}"
+        by_state.setdefault(state, []).append(one_line(label))
     if len(by_state) == 1:
         return "".join(state for state in by_state if state != "ACTIVE")
     return ", ".join(f"{state} at {_names(names)}" for state, names in by_state.items() if state != "ACTIVE")

@@ -11,11 +11,17 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, state_word
+from quarterdeck.backend.picture.boards.belief_matrix import (
+    DISSENT_GLYPH,
+    differs_from_master,
+    state_word,
+    table_text,
+)
 from quarterdeck.backend.picture.fold.belief import Belief, Silence
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
 
 OBSERVERS_NAMED = 3
 """How many observers a text names before it only says that there are more."""
@@ -51,6 +57,8 @@ class HeartbeatObservers(NamedTuple):
 
     suspicious: tuple[Belief, ...]
     waiting: tuple[Belief, ...]
+    silent: Belief | None = None
+    """One that runs and of which no heartbeats are told; None when they are told of all."""
 
 
 NOT_WATCHED = Heartbeat("", "faint", None, "")
@@ -69,8 +77,9 @@ class MemberRow:
     list_version: str
     table_version: str
     table_differs: bool
-    owned: int
-    backups: int
+    owned: int | None
+    backups: int | None
+    """How many partitions it owns, and keeps a backup of; None where that is not told."""
     age: str
     """How long this incarnation is known."""
     order: int
@@ -105,7 +114,9 @@ def heartbeat_observers(picture: Picture) -> HeartbeatObservers:
     """Whoever has something to say against others now."""
     running = [belief for belief in picture.members.values() if belief.running]
     return HeartbeatObservers(
-        tuple(belief for belief in running if belief.suspicions), tuple(belief for belief in running if belief.silences)
+        tuple(belief for belief in running if belief.suspicions),
+        tuple(belief for belief in running if belief.silences),
+        next((belief for belief in running if not belief.tells("heartbeats")), None),
     )
 
 
@@ -122,10 +133,8 @@ def member_row(
     gone = belief.status in ("stopped", "killed")
     order, entry = places.entry(belief)
     differs = differs_from_master(picture, belief)
-    table = f"v{belief.table.version}" if belief.table is not None else "none" if differs else ""
-    master = picture.master_of(label)
-    held = master.table if master is not None and master.table is not None else belief.table
-    counts = (held.owned_by(belief.uuid), held.backed_up_by(belief.uuid)) if held is not None and not gone else (0, 0)
+    table = table_text(belief, "v") or ("none" if differs else "")
+    owned, backups = (0, 0) if gone else replicas_held(picture, belief)
     return MemberRow(
         label=one_line(label),
         role=_role(belief, order),
@@ -135,8 +144,8 @@ def member_row(
         list_version=f"v{belief.version}" if belief.version else "",
         table_version=f"{DISSENT_GLYPH} {table}" if differs else table,
         table_differs=differs,
-        owned=counts[0],
-        backups=counts[1],
+        owned=owned,
+        backups=backups,
         age=age_text((belief.at if gone else now_us) - belief.started_us),
         order=order,
         kind="" if entry is None else "lite" if entry.lite else "data",
@@ -145,6 +154,16 @@ def member_row(
         uuid=one_line(belief.uuid[:UUID_SHOWN]),
         tone="faint" if gone or belief.status == "paused" else "plain",
     )
+
+
+def replicas_held(picture: Picture, belief: Belief) -> tuple[int | None, int | None]:
+    """How many partitions a member owns, and keeps a backup of, by its master's table; None for what is not told."""
+    master = picture.master_of(belief.label)
+    teller = master if master is not None and master.table is not None else belief
+    held = teller.table
+    if held is None:
+        return (0, 0) if teller.tells("owners") else (None, None)
+    return held.owned_by(belief.uuid), held.backed_up_by(belief.uuid) if teller.tells("backups") else None
 
 
 def heartbeat(picture: Picture, belief: Belief, observed_by: HeartbeatObservers, now_us: int) -> Heartbeat:
@@ -173,6 +192,10 @@ def heartbeat(picture: Picture, belief: Belief, observed_by: HeartbeatObservers,
     master = picture.master_of(belief.label)
     if master is not None and belief.address not in master.listed:
         return Heartbeat("⊘ off the list", "warning", None, f"{one_line(master.label)} has it on its list no more")
+    if observed_by.silent is not None:
+        return Heartbeat(
+            NOT_TOLD, "faint", None, f"heartbeats are {not_told('heartbeats', observed_by.silent.witnessed_by)}"
+        )
     return Heartbeat("✓ in time", "good", None, "every heartbeat of it that is waited for came in time")
 
 
@@ -190,6 +213,9 @@ def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
     late = {address for belief in observed_by.waiting for address in belief.silences} - suspected
     if suspected:
         yield Fact("", f"? {len(suspected)} suspected", "warning")
+    unknown = picture.nobody_tells("suspicions")
+    if unknown is not None:
+        yield Fact("", f"suspicions {not_told('suspicions', unknown.witnessed_by)}", "faint")
     if late:
         soonest = min(
             _left_us(silence, now_us) for belief in observed_by.waiting for silence in belief.silences.values()
@@ -206,7 +232,7 @@ def member_sentence(picture: Picture, label: str, row: MemberRow) -> str:
     said = [
         f"{row.label}: {row.state or row.role}",
         row.heartbeat.sentence,
-        f"suspects {listed(suspects, OBSERVERS_NAMED) or 'nobody'}",
+        f"suspects {listed(suspects, OBSERVERS_NAMED) or ('nobody' if belief.tells('suspicions') else f'({NOT_TOLD})')}",
         f"list {row.list_version}" if row.list_version else "no list yet",
         f"life {one_line(belief.uuid)}",
     ]

@@ -21,6 +21,7 @@ from quarterdeck.backend.picture.merging.join_list_board import join_list_facts
 from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, one_line, with_names
+from quarterdeck.backend.picture.text.not_told import not_told_fact
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -71,9 +72,14 @@ def _standing(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
     yield Fact("", f"{life}, come out of a merge" if belief.merged_from else life)
     if not belief.version:
         return
-    state_tone: Tone = "plain" if belief.cluster_state == "ACTIVE" else "warning"
-    yield Fact("cluster", belief.cluster_state, state_tone)
-    if belief.operating:
+    if belief.tells("cluster-state"):
+        state_tone: Tone = "plain" if belief.cluster_state == "ACTIVE" else "warning"
+        yield Fact("cluster", belief.cluster_state, state_tone)
+    else:
+        yield not_told_fact("cluster", "cluster-state", belief.witnessed_by)
+    if not belief.tells("data"):
+        yield not_told_fact("operations", "data", belief.witnessed_by)
+    elif belief.operating:
         yield Fact("operations", "served")
     else:
         seen = f"it sees {len(belief.members)} members and needs {belief.needed}"
@@ -105,7 +111,8 @@ def _suspicions(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]
             heading, f"{BELIEF_CELLS['suspected'].glyph} {who} since {age_text(now_us - since_us)}: {why}", "warning"
         )
     if not belief.suspicions:
-        yield Fact("suspects", "nobody")
+        known = belief.tells("suspicions")
+        yield Fact("suspects", "nobody") if known else not_told_fact("suspects", "suspicions", belief.witnessed_by)
 
 
 def _disconnections(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:

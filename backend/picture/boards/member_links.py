@@ -11,6 +11,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.event_description import condition_text
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told_fact
 
 LINKS_SPELT_OUT = 12
 """How many links are told of before the rest is only counted."""
@@ -21,6 +22,8 @@ def heartbeat_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[F
     heard = heartbeat(picture, belief, heartbeat_observers(picture), now_us)
     if heard.left_us is not None:
         yield Fact("heartbeat", f"{heard.text.split()[0]} {heard.sentence}", heard.tone)
+    elif heard.text == NOT_TOLD:
+        yield not_told_fact("heartbeat", "heartbeats", belief.witnessed_by)
     heading = "waits for"
     for address, silence in belief.silences.items():
         left = age_text(silence.heard_us + silence.timeout_us - now_us)
@@ -34,6 +37,9 @@ def link_facts(picture: Picture, belief: Belief) -> Iterator[Fact]:
     ends = belief.label
     touched = [link for (source, target), link in picture.links.items() if ends in (source, target)]
     others = sum(other.running and other is not belief for other in picture.members.values())
+    if not touched and not belief.tells("links"):
+        yield not_told_fact("links", "links", belief.witnessed_by)
+        return
     if not touched:
         yield Fact("links", f"✓ plain to {counted(others, 'running member')}: none was cut, slowed down or made lossy")
         return

@@ -25,6 +25,7 @@ from quarterdeck.backend.picture.text.formatting import (
     one_line,
     with_names,
 )
+from quarterdeck.backend.picture.text.not_told import not_told
 from quarterdeck.backend.picture.text.partition_event_description import NOBODY_TEXT, migration_path_text
 
 Entry = RunningMigration | PlannedMigration | PartitionLoss | EndedMigration
@@ -193,6 +194,11 @@ def progress_text(picture: Picture) -> str:
 
 
 def _silence(picture: Picture) -> str:
+    unknown = picture.nobody_tells("migration-queue")
+    if unknown is not None and picture.nobody_tells("migration-ends") is not None:
+        return f"migrations are {not_told('migration-ends', unknown.witnessed_by)}"
+    if unknown is not None:
+        return f"no migration was seen to end; what is planned is {not_told('migration-queue', unknown.witnessed_by)}"
     if any(belief.table for belief in picture.members.values()):
         return "no master has migrated anything yet"
     return "no partitions yet: they are arranged at the first use of data, or when asked for"

@@ -11,6 +11,7 @@ from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, with_names
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told_fact
 
 PARTITIONS_NAMED = 12
 """How many partitions a fact names before it only counts the rest."""
@@ -41,17 +42,27 @@ def _table(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
     differs = differs_from_master(picture, belief)
     its_master = f"{DISSENT_GLYPH} its master {master.label} has " if master is not None else ""
     table = belief.table
+    if table is None and not belief.tells("owners"):
+        yield not_told_fact("table", "owners", belief.witnessed_by)
+        return
     if table is None:
         if differs and master is not None and master.table is not None:
             yield Fact("table", f"none yet; {its_master}v{master.table.version}", "warning")
         return
     text = f"v{table.version} since {age_text(now_us - table.since_us)} ({table.cause}), digest {table.digest}"
-    if differs and master is not None and master.table is not None:
+    if not belief.tells("table-version"):
+        stamp = f", state stamp {belief.state_stamp}" if belief.state_stamp is not None else ""
+        text = f"digest {table.digest}{stamp}, since {age_text(now_us - table.since_us)}; its version is {NOT_TOLD}"
+        text += f"; {its_master}digest {master.table.digest}" if differs and master and master.table else ""
+    elif differs and master is not None and master.table is not None:
         same = " too, with other content" if master.table.version == table.version else ""
         text += f"; {its_master}v{master.table.version}{same}"
     yield Fact("table", text, "warning" if differs else "plain")
     owned, backed_up = table.owned_by(belief.uuid), table.backed_up_by(belief.uuid)
-    yield Fact("partitions", f"owns {owned} of {table.partitions}, keeps {counted(backed_up, 'backup')}")
+    backups = (
+        f"keeps {counted(backed_up, 'backup')}" if belief.tells("backups") else f"which backups it keeps is {NOT_TOLD}"
+    )
+    yield Fact("partitions", f"owns {owned} of {table.partitions}, {backups}")
 
 
 def _out_of_step(picture: Picture, belief: Belief) -> Iterator[Fact]:

@@ -12,6 +12,7 @@ from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line, with_names
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told, not_told_fact
 
 SUSPECTS_GLYPH = "?"
 MUTUAL_GLYPH = "⇄"
@@ -36,6 +37,7 @@ class SuspicionCell:
     since_us: int | None = None
 
 
+UNTOLD = SuspicionCell(NOT_TOLD, "faint")
 TRUSTED = SuspicionCell(TRUST_GLYPH, "faint")
 ITSELF = SuspicionCell(SELF_GLYPH, "faint")
 NOT_LISTED = SuspicionCell("", "faint")
@@ -75,7 +77,7 @@ def summarize_suspicions(picture: Picture, *, everybody: bool) -> SuspicionSumma
         suspects=tuple(order if everybody else (label for label in order if label in labels)),
         raised=raised,
         mutual=mutual,
-        sentence=_sentence(raised, len(suspicious), len(suspected), mutual),
+        sentence=_sentence(raised, len(suspicious), len(suspected), mutual) + _what_is_untold(picture, raised),
     )
 
 
@@ -89,7 +91,7 @@ def suspicion_cell(picture: Picture, observer: str, suspect: str, now_us: int) -
     address = picture.address_of(suspect) or Address(suspect)
     suspicion = belief.suspicions.get(address)
     if suspicion is None:
-        return TRUSTED if address in belief.listed else NOT_LISTED
+        return NOT_LISTED if address not in belief.listed else TRUSTED if belief.tells("suspicions") else UNTOLD
     glyph = MUTUAL_GLYPH if is_mutual(picture, belief, address) else SUSPECTS_GLYPH
     tone: Tone = "warning" if belief.running else "faint"
     return SuspicionCell(f"{glyph} {age_text(now_us - suspicion.since_us)}", tone, suspicion.since_us)
@@ -113,7 +115,9 @@ def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact,
         facts.append(Fact("" if place else "suspects", one_line(told), "warning"))
     if len(belief.suspicions) > REASONS_SHOWN:
         facts.append(Fact("", f"and {len(belief.suspicions) - REASONS_SHOWN} more", "warning"))
-    if not belief.suspicions:
+    if not belief.suspicions and not belief.tells("suspicions"):
+        facts.append(not_told_fact("suspects", "suspicions", belief.witnessed_by))
+    elif not belief.suspicions:
         word = "nobody; a master removes whom it does not hear" if belief.is_master else "nobody"
         facts.append(Fact("suspects", word))
     by = [other.label for other in picture.members.values() if other.running and belief.address in other.suspicions]
@@ -132,11 +136,22 @@ def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
         f"{age_text(now_us - since_us)} ({with_names(reason, picture.label_of)})"
         for address, (reason, since_us) in belief.suspicions.items()
     ]
+    if not told and not belief.tells("suspicions"):
+        return one_line(f"whom {observer} suspects is {not_told('suspicions', belief.witnessed_by)}")
     return one_line(f"{observer} suspects {listed(told, REASONS_SHOWN, '; ') or 'nobody'}")
 
 
 def _mutual_pairs(picture: Picture, suspicious: list[Belief]) -> int:
     return sum(is_mutual(picture, belief, address) for belief in suspicious for address in belief.suspicions) // 2
+
+
+def _what_is_untold(picture: Picture, raised: int) -> str:
+    """Of how many running members it is not told whom they suspect."""
+    silent = [belief for belief in picture.members.values() if belief.running and not belief.tells("suspicions")]
+    if not silent:
+        return ""
+    whose = f"{counted(len(silent), 'member')}: " if raised else ""
+    return f"{'; of ' + whose if raised else ' as far as is known; '}{not_told('suspicions', silent[0].witnessed_by)}"
 
 
 def _sentence(raised: int, observers: int, suspects: int, mutual: int | None) -> str:

@@ -14,6 +14,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.witnessed.events import Aspect
 from quarterdeck.backend.picture.fold.belief import Belief, Silence, Status, Suspicion
 from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
 from quarterdeck.backend.picture.fold.migrations import HISTORY_KINDS, MigrationHistory
@@ -107,6 +108,15 @@ class Picture:
             return None
         master = self.members.get(self.label_of(belief.master))
         return master if master is not None and master.running and master.is_master else None
+
+    def nobody_tells(self, aspect: Aspect) -> Belief | None:
+        """One of the members, where nobody tells `aspect`; None where somebody does, or there is no member."""
+        unknown = None
+        for belief in self.members.values():
+            if belief.tells(aspect):
+                return None
+            unknown = unknown or belief
+        return unknown
 
     def masters(self) -> tuple[str, ...]:
         """Labels of the running members that are master in their own belief."""

@@ -14,6 +14,7 @@ from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import spelt
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told, not_told_fact
 
 NAMES_SHOWN = 6
 """How many names a cell spells out before it only counts the rest."""
@@ -54,6 +55,10 @@ class JoinListBoard:
         picture, belief = self._picture, self._picture.members.get(label)
         if belief is None:
             return ListRow(one_line(label), "", "not up", False, "", "", "", "", True)
+        if not belief.tells("join-list"):
+            cluster = one_line(picture.label_of(belief.master)) if belief.master else ""
+            untold = NOT_TOLD
+            return ListRow(one_line(label), cluster, untold, False, untold, untold, untold, untold, not belief.running)
         master = picture.master_of(label)
         differs = master is not None and master.join_list != belief.join_list
         silent = self.silent_entries(belief)
@@ -75,6 +80,8 @@ class JoinListBoard:
         picture, belief = self._picture, self._picture.members.get(label)
         if belief is None:
             return one_line(f"{label} is not up: nothing was ever heard of it")
+        if not belief.tells("join-list"):
+            return one_line(f"where {label} looks for others is {not_told('join-list', belief.witnessed_by)}")
         name_of, master = picture.label_of, picture.master_of(label)
         other = master is not None and master.join_list != belief.join_list
         parts = [
@@ -136,6 +143,8 @@ def source_text(picture: Picture, belief: Belief) -> str:
 def join_list_facts(picture: Picture, belief: Belief, now_us: int) -> tuple[Fact, ...]:
     """What there is to say of one member's list and memory, for its fact sheet."""
     board, name_of = JoinListBoard(picture), picture.label_of
+    if not belief.tells("join-list"):
+        return (not_told_fact("join list", "join-list", belief.witnessed_by),)
     listed = ", ".join(spelt(one, name_of(one)) for one in belief.join_list)
     facts = [Fact("join list", f"{listed or 'nobody'}; {source_text(picture, belief)}")]
     silent, missing = board.silent_entries(belief), missing_members(belief)

@@ -19,7 +19,9 @@ from quarterdeck.backend.core.membership.split_brain.merge_decision import decid
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Belief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
+from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, with_names
+from quarterdeck.backend.picture.text.not_told import not_told
 
 PairState = Literal["merging", "due", "waits", "blocked"]
 """Whether it has begun, only takes time, waits for something to pass, or waits for an operator."""
@@ -73,6 +75,9 @@ class PairDiagnosis:
             yield configured
             return
         overlap = self._overlap()
+        if not (self._smaller.tells("join-list") and self._greater.tells("join-list")):
+            yield from (one for one in (self._states(), overlap, self._cut_links(), self._met()) if one is not None)
+            return
         # Whom a cluster still lists it does not look for; whether it will is seen when it lists them no more.
         unknown = self._nobody_looks() if overlap is None else None
         found = [blocker for blocker in (self._states(), overlap, self._cut_links(), unknown) if blocker is not None]
@@ -102,6 +107,18 @@ class PairDiagnosis:
                 ends = f"{why}; no edit helps: start the members of one side anew with what the other has"
                 return Blocker(verdict.rule, ends)
         return None
+
+    def _met(self) -> Blocker:
+        """Where it is not told where the two look, what they said of each other is all that is known."""
+        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+            verdict = one.verdicts.get(other.address)
+            if verdict is not None:
+                said = f"{one.label} met {other.label}: {VERDICTS[verdict.decision]}, {with_names(verdict.why, self._name)}"
+                return Blocker(verdict.rule, said, "blocked" if verdict.decision == "cannot-merge" else "waits")
+        unknown = self._smaller if not self._smaller.tells("join-list") else self._greater
+        met = "neither says that it met the other" if unknown.tells("merge-verdicts") else "what they found is not told"
+        looks = not_told("join-list", unknown.witnessed_by)
+        return Blocker("not-told", f"{met}, and where they look for others is {looks}", "waits")
 
     # What an operator can change
 

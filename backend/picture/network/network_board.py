@@ -19,8 +19,9 @@ from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.network.link_impairments import GLYPHS, impairment_text, impairments_of
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import letter_of, listed, one_line
+from quarterdeck.backend.picture.text.not_told import not_told
 
-LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down"]
+LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down", "not told"]
 
 OTHERS_NAMED = 6
 """How many members one kind of trouble names."""
@@ -34,6 +35,7 @@ WORD_GLYPHS: dict[LinkWord, str] = {
     "doubling": GLYPHS["doubling"],
     "dropping": GLYPHS["dropping"],
     "down": "○",
+    "not told": "·",
 }
 
 WORD_TONES: dict[LinkWord, Tone] = {
@@ -45,6 +47,7 @@ WORD_TONES: dict[LinkWord, Tone] = {
     "doubling": "warning",
     "dropping": "warning",
     "down": "faint",
+    "not told": "faint",
 }
 
 PLANNED_GLYPH = "✂"
@@ -104,7 +107,9 @@ def link_word(picture: Picture, source: str, target: str) -> LinkWord:
     """What the one-way link from `source` to `target` is like. It is "one-way" when it is cut and the way back is not."""
     condition = picture.links.get((source, target))
     if condition is None:
-        return "down" if _is_down(picture, source) or _is_down(picture, target) else "up"
+        if _is_down(picture, source) or _is_down(picture, target):
+            return "down"
+        return "up" if picture.members[source].tells("links") or picture.members[target].tells("links") else "not told"
     if condition.blocked:
         back = picture.links.get((target, source))
         return "cut" if back is not None and back.blocked else "one-way"
@@ -125,6 +130,9 @@ def link_sentence(picture: Picture, member: str) -> str:
             by_text.setdefault(f"{_wrong(there)} to", []).append(other)
         if back is not None:
             by_text.setdefault(f"{_wrong(back)} from", []).append(other)
+    belief = picture.members.get(member)
+    if not by_text and belief is not None and not belief.tells("links"):
+        return one_line(f"{member}: its links are {not_told('links', belief.witnessed_by)}")
     wrong = [f"{text} {listed(others, OTHERS_NAMED)}" for text, others in by_text.items()]
     return one_line(f"{member}: {'; '.join(wrong) or 'all its links are up'}")
 
@@ -133,7 +141,8 @@ def network_sentence(picture: Picture, ledger: FaultLedger) -> str:
     """All links, counted by what is wrong with them."""
     running = [label for label, belief in picture.members.items() if belief.status in ("joining", "member")]
     up = len(running) * (len(running) - 1) - ledger.wrong_among(running)
-    plain = f"{WORD_GLYPHS['up']} up {up}"
+    unknown = picture.nobody_tells("links")
+    plain = f"{WORD_GLYPHS['up']} up {up}" if unknown is None else not_told("links", unknown.witnessed_by)
     told = [f"{WORD_GLYPHS[word]} {word} {count}" for word, count in ledger.link_counts().items()]
     return f"one-way links: {', '.join([*told, plain])}"
 
@@ -175,6 +184,8 @@ def _edge(picture: Picture, one: int, source: str, other: int, target: str, plan
     glyph_back = (
         PLANNED_GLYPH if plan_back else "" if back == "up" else WORD_GLYPHS["cut" if back == "one-way" else back]
     )
+    if (there, back) == ("not told", "not told") and not (plan_there or plan_back):
+        return None
     if not glyph_there and not glyph_back:
         return Edge(one, other, "faint", "", "", 1) if meshed else None
     cut = {"cut", "one-way"} & {there, back}

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, state_word
+from quarterdeck.backend.picture.boards.belief_matrix import (
+    DISSENT_GLYPH,
+    differs_from_master,
+    state_word,
+    table_text,
+)
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
@@ -14,6 +19,7 @@ from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, 
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, letter_of, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
 from quarterdeck.backend.picture.text.partition_event_description import migration_path_text
 
 DIGEST_SHOWN = 8
@@ -27,22 +33,31 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
     belief = picture.members.get(shown.observer)
     if belief is None or belief.table is None:
         known = any(one.table is not None for one in picture.members.values())
+        unknown = picture.nobody_tells("owners")
+        if unknown is not None:
+            yield Fact("", f"partitions are {not_told('owners', unknown.witnessed_by)}", "faint")
+            return
         whose = f"{one_line(shown.observer)} has no table" if shown.observer and known else "no partitions yet"
         yield Fact("", f"{whose}; they are arranged at the first use of data, or when asked for (a)", "faint")
         return
     table = belief.table
     role = "master" if belief.is_master and belief.running else "not its master's" if shown.master else "no master seen"
     yield Fact("", f"table of {one_line(shown.observer)} ({role})", "strong")
-    yield Fact("", f"v{table.version}, digest {table.digest[:DIGEST_SHOWN]}, {age_text(now_us - table.since_us)} old")
-    yield Fact("", f"{counted(shown.partitions, 'partition')}, {counted(shown.width, 'replica')} each")
+    version = f"v{table.version}, " if belief.tells("table-version") else ""
+    yield Fact("", f"{version}digest {table.digest[:DIGEST_SHOWN]}, {age_text(now_us - table.since_us)} old")
+    partitions = counted(shown.partitions, "partition")
+    if belief.tells("backups"):
+        yield Fact("", f"{partitions}, {counted(shown.width, 'replica')} each")
+    else:
+        yield Fact("", f"{partitions}, owners only: backups {not_told('backups', belief.witnessed_by)}", "warning")
     if shown.other_rows is not None:
         yield Fact("", f"{DISSENT_GLYPH} not the table of {one_line(shown.master)}", "warning")
     elif shown.master:
         yield Fact("", f"= the table of {one_line(shown.master)}", "good")
 
 
-def census_facts(census: Census) -> Iterator[Fact]:
-    """What is wrong in the whole table, in a line; the words are those of the filter."""
+def census_facts(census: Census, teller: Belief | None = None) -> Iterator[Fact]:
+    """What is wrong in the whole table, in a line; the words are those of the filter. `teller` is whose table it is."""
     fine = True
     for state in COUNTED_STATES:
         partitions = len(census.partitions[state])
@@ -51,6 +66,8 @@ def census_facts(census: Census) -> Iterator[Fact]:
             yield Fact("", f"{MARKS[state]} {partitions} {COUNT_WORDS[state]}", TONES[state])
     if census.counting:
         yield Fact("", "… counting", "faint")
+    elif fine and teller is not None and not teller.tells("backups"):
+        yield Fact("", f"every partition has an owner; backups {NOT_TOLD}", "plain")
     elif fine:
         yield Fact("", "✓ every replica is where it belongs", "good")
 
@@ -70,7 +87,11 @@ def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, inde
         plain = state == "held" or (number == NOBODY and state == "vacant")
         what = "" if plain else f" ({MARKS[state]} {MEANINGS[state]})"
         said.append(f"{role} {who}{what}")
-    text = f"p{partition} v{row[0]}: {', '.join(said)}"
+    belief = picture.members.get(shown.observer)
+    if belief is not None and not belief.tells("backups"):
+        said.append(f"backups {NOT_TOLD}")
+    version = f" v{row[0]}" if belief is None or belief.tells("table-version") else ""
+    text = f"p{partition}{version}: {', '.join(said)}"
     for running in shown.migrating.get(partition, ()):
         way = migration_path_text(running.begun, picture.label_of)
         text += f"; {MARKS['migrating']} {running.begun.type}: {way}, {running.phase} for {age_text(now_us - running.since_us)}"
@@ -104,11 +125,13 @@ class HolderRow:
     name: str
     state: str
     """In a word when it is not simply a member."""
-    owned: int
-    backups: int
+    owned: int | None
+    backups: int | None
+    """None where that is not told."""
     out_of_step: int
     table: str
     digest: str
+    """Of its own table; behind it the member's own stamp of it, where that is told."""
     age: str
     """Of its table."""
     differs: bool
@@ -120,6 +143,7 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
     """The row of a member that appeared at `place` in the order of all members."""
     belief = picture.members[label]
     table, own = shown.table, belief.table
+    teller = picture.members.get(shown.observer) or belief
     differs = differs_from_master(picture, belief)
     mark = f"{DISSENT_GLYPH} " if differs else ""
     gone = belief.status in ("stopped", "killed")
@@ -129,15 +153,22 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
         hue=place,
         name=one_line(label),
         state=state_word(belief),
-        owned=table.owned_by(belief.uuid),
-        backups=table.backed_up_by(belief.uuid),
+        owned=table.owned_by(belief.uuid) if teller.table is not None or teller.tells("owners") else None,
+        backups=table.backed_up_by(belief.uuid) if teller.tells("backups") else None,
         out_of_step=len(belief.out_of_step),
-        table=f"{mark}v{own.version}" if own is not None else f"{mark}none",
-        digest=own.digest[:DIGEST_SHOWN] if own is not None else "",
+        table=f"{mark}{table_text(belief, 'v') or 'none'}",
+        digest=_digest_text(belief),
         age=age_text(now_us - own.since_us) if own is not None else "",
         differs=differs,
         tone=tone,
     )
+
+
+def _digest_text(belief: Belief) -> str:
+    """The digest of its own table, and its own stamp of it, as far as they are told."""
+    stamp = f"{belief.state_stamp & 0xFFFFFFFFFFFFFFFF:016x}"[:DIGEST_SHOWN] if belief.state_stamp is not None else ""
+    digest = belief.table.digest[:DIGEST_SHOWN] if belief.table is not None else ""
+    return f"{digest}/{stamp}" if stamp else digest
 
 
 def holders(picture: Picture, shown: ReplicaMap) -> Sequence[str]:

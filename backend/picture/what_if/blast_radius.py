@@ -11,7 +11,8 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_edit import edit_sentences
 from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left
+from quarterdeck.backend.picture.text.not_told import not_told
+from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left, who_does_not_tell
 
 
 def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
@@ -50,6 +51,9 @@ def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]
     """What becomes of the data, by the tables of the masters that the members follow; nothing where there is none."""
     sentences: list[str] = []
     living = incarnations_left(picture)
+    unknown = who_does_not_tell(picture, {*killed, *stopped})
+    if unknown is not None:
+        return [f"What would be lost is {not_told('backups', unknown.witnessed_by)}."]
     for table, uuids in incarnations_by_table(picture, killed):
         loss = table.loss_without(uuids, living)
         if loss.lost:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import Loss, TableBelief
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
+from quarterdeck.backend.picture.text.not_told import not_told
 
 NAMED = 12
 """How many partitions a sentence names before it only counts the rest."""
@@ -45,12 +47,27 @@ def loss_of(picture: Picture, table: TableBelief, labels: Collection[str]) -> Lo
     return table.loss_without(dying, living)
 
 
+def who_does_not_tell(picture: Picture, labels: Collection[str]) -> Belief | None:
+    """One of `labels` by whose table, or whose master's, it is not told who holds backups; None where all is told."""
+    for label in labels:
+        belief = picture.members.get(label)
+        teller = picture.master_of(label) or belief
+        if teller is not None and not teller.tells("backups"):
+            return teller
+    return None
+
+
 def loss_facts(picture: Picture, loss: Loss, labels: Collection[str]) -> tuple[Fact, ...]:
     """`loss` in words, one line each, the worst first."""
     dying = [label for label in labels if label in picture.members]
     if not dying:
         return ()
     who = listed([one_line(label) for label in dying], HEIRS_NAMED)
+    unknown = who_does_not_tell(picture, dying)
+    if unknown is not None:
+        owned = f"{counted(len(loss.lost) + sum(loss.heirs.values()), 'partition')} would need another owner; "
+        why = f"who holds their backups is {not_told('backups', unknown.witnessed_by)}"
+        return Fact("if now died", who, "strong"), Fact("what is lost", f"{owned if loss.lost else ''}{why}", "warning")
     facts = []
     if loss.lost:
         facts.append(Fact("✕ lost", f"{_partitions(loss.lost)}: nobody else holds a replica", "bad"))

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 NAMES_SHOWN = 8
 STEPS_SHOWN = 8
@@ -28,11 +29,13 @@ class PredictedCluster:
     led_before: bool
     """Whether its master is one already."""
     partitions: int | None = None
-    """How many its table has; None when there is no table."""
+    """How many its table has; None when there is no table, or when it is `untold`."""
     lost: int = 0
     """Those of which none of its members held a replica any more."""
     refuses: str = ""
     """Why it would not serve clients; empty when it would."""
+    untold: bool = False
+    """Whether nobody tells who holds which replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ def with_present_table(found: Prediction, picture: Picture) -> Prediction:
 
 def _with_table(cluster: PredictedCluster, picture: Picture) -> PredictedCluster:
     beliefs = [picture.members[label] for label in cluster.members if label in picture.members]
+    if any(not belief.tells("backups") for belief in beliefs):
+        return replace(cluster, untold=True)
     master = picture.master_of(cluster.members[0])
     table = master.table if master is not None and master.table is not None else beliefs[0].table if beliefs else None
     if table is None:
@@ -119,7 +124,9 @@ def _cluster_facts(found: Prediction) -> Iterator[Fact]:
 
 def _data(cluster: PredictedCluster) -> str:
     words = []
-    if cluster.partitions is None:
+    if cluster.untold:
+        words.append(f"what it would lose is {NOT_TOLD}")
+    elif cluster.partitions is None:
         words.append("no partitions yet")
     elif cluster.lost:
         words.append(f"✕ loses {cluster.lost} of {counted(cluster.partitions, 'partition')}")
