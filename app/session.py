@@ -6,16 +6,21 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.playhead import Playhead
+from quarterdeck.backend.picture.replay.reorder_buffer import ReorderBuffer
 from quarterdeck.backend.picture.replay.tape import Tape
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.invariant_monitor import InvariantMonitor, Violation
+
+EPISODE_RECORDS = 20_000
+"""Records before a moment of the past that its episodes are folded from."""
 
 RECORDS_A_TICK = 4_000
 """Records folded at once; the rest of a burst waits for the next tick, so that keys are never kept waiting."""
@@ -28,6 +33,14 @@ TAPE_CAPACITY = 60_000
 
 RECORDED_TAPE_CAPACITY = 1_000_000
 """Records of a recorded run that can be gone back in: it is opened for nothing else."""
+
+
+class _PastEpisodes(NamedTuple):
+    """Episodes up to a moment of an epoch."""
+
+    episodes: Episodes
+    epoch: int
+    shown_us: int
 
 
 class Session:
@@ -57,6 +70,21 @@ class Session:
         self._backlog: deque[Record] = deque()
         self._head = self.tape.picture_at(self.tape.end_us).copy()
         self._invariant_monitor: InvariantMonitor | None = None
+        self._order = ReorderBuffer(RECENT)
+        self._episodes = Episodes(self._head.label_of)
+        self._episodes.extend(self.tape.last(EPISODE_RECORDS))
+        self._past: _PastEpisodes | None = None
+
+    @property
+    def episodes(self) -> Episodes:
+        """What happened up to the moment that is shown, as a person would tell it. It may be another fold at each call."""
+        if self.live:
+            return self._episodes
+        if self._past is None or self._past.epoch != self.epoch:
+            shown_us = self.playhead.shown_us if self._reported_epoch != self.epoch else self._reported_us
+            self._past = _PastEpisodes(Episodes(self._head.label_of), self.epoch, shown_us)
+            self._past.episodes.extend(self.tape.last(EPISODE_RECORDS, shown_us))
+        return self._past.episodes
 
     @property
     def picture(self) -> Picture:
@@ -108,6 +136,8 @@ class Session:
             apply(record)
         self.arrived = fresh
         self.tape.append(fresh, self._head)
+        self._order.take(fresh)
+        self._episodes.extend(self._order.release())
         if self.monitored:
             self._invariant_monitor = self._invariant_monitor or self._new_invariant_monitor()
             self._invariant_monitor.take(fresh, self.cluster.now_us())
@@ -119,7 +149,18 @@ class Session:
         self._reported_us, self._reported_epoch = self.playhead.shown_us, self.playhead.jumps
         if was_live and self.playhead.live:
             return fresh
-        return self.tape.records(before_us + 1, self._reported_us)
+        shown = self.tape.records(before_us + 1, self._reported_us)
+        self._play_episodes(shown, before_us)
+        return shown
+
+    def _play_episodes(self, shown: Sequence[Record], before_us: int) -> None:
+        """Go on with the episodes of the past, if they go on where they are."""
+        past = self._past
+        if self.live or past is None or past.epoch != self.epoch or past.shown_us != before_us:
+            self._past = None
+        else:
+            past.episodes.extend(shown)
+            self._past = past._replace(shown_us=self._reported_us)
 
     def _new_invariant_monitor(self) -> InvariantMonitor:
         # Read only now: the first picture is painted sooner without the invariants.

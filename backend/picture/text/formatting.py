@@ -11,10 +11,14 @@ from quarterdeck.backend.core.properties import SECOND_US
 
 
 def duration_text(length_us: int) -> str:
-    """A length of time in the largest unit that keeps it readable."""
-    if length_us >= SECOND_US:
-        return f"{length_us / SECOND_US:g} s"
-    return f"{length_us / 1_000:g} ms"
+    """A length of time to three figures, in the largest unit that keeps it readable."""
+    if length_us >= SECOND_US - 500:
+        return f"{_three_figures(length_us / SECOND_US)} s"
+    return f"{_three_figures(length_us / 1_000)} ms"
+
+
+def _three_figures(amount: float) -> str:
+    return f"{amount:.3g}" if amount < 999.5 else f"{amount:.0f}"
 
 
 def age_text(length_us: int) -> str:

@@ -1,0 +1,3 @@
+"""Events folded into episodes: what a person would tell of a run. There is a line for each thing that happened, however many
+events it is made of.
+"""

@@ -1,0 +1,116 @@
+"""Between episodes and single events: the decisions, and one line a second for all that comes by the thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.data.events import BackupInStep, CallFinished, CallStarted
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
+from quarterdeck.backend.picture.explain.episodes.episodes import BACKGROUND, FREQUENT
+from quarterdeck.backend.picture.text.formatting import bytes_text, counted
+
+DETAILS = FREQUENT | BACKGROUND | {
+    events.JoinRequested,
+    events.MasterChanged,
+    events.MemberAdmitted,
+    events.HeartbeatLate,
+    events.ExplicitSuspicionSent,
+    events.ExplicitSuspicionReceived,
+    events.ComplaintSent,
+    events.ClaimAnswered,
+    BackupInStep,
+}  # fmt: skip
+"""What leads to a decision, or only follows one."""
+
+
+def is_decision(record: Record) -> bool:
+    """Whether somebody decided something, or did something to the cluster."""
+    event = record.event
+    if isinstance(event, events.ListInstalled):
+        return event.cause not in ("published", "joined")
+    return type(event) not in DETAILS
+
+
+@dataclass(slots=True)
+class BusySecond:
+    """What came by the thousand in one second. It changes until the second is over."""
+
+    at_us: int
+    utc_us: int
+    begun: int = 0
+    committed: int = 0
+    rolled_back: int = 0
+    bytes: int = 0
+    promoted: int = 0
+    lost: int = 0
+    calls: int = 0
+    failed_calls: int = 0
+
+    def count(self, event: events.Event) -> bool:
+        """Count an event; whether there is a word for it."""
+        match event:
+            case partition_events.MigrationStarted():
+                self.begun += 1
+            case partition_events.MigrationCopied():
+                self.bytes += event.bytes
+            case partition_events.MigrationDecided():
+                self.committed += event.committed
+                self.rolled_back += not event.committed
+            case partition_events.PartitionLost():
+                gone = event.lost_backups >= partition_events.ALL_LOST
+                self.lost += gone
+                self.promoted += not gone
+            case ReplicaMigrated():
+                self.begun += 1
+                self.committed += event.succeeded
+                self.rolled_back += not event.succeeded
+            case CallStarted():
+                self.calls += 1
+            case CallFinished() if event.problem:
+                self.failed_calls += 1
+            case _:
+                return False
+        return True
+
+    @property
+    def text(self) -> str:
+        """All of it as one line."""
+        migrations = self.begun or self.committed or self.rolled_back or self.bytes
+        return ", ".join(
+            (
+                *([f"{counted(self.begun, 'migration')} begun, {self.committed} done"] if migrations else ()),
+                *([f"{self.rolled_back} rolled back"] if self.rolled_back else ()),
+                *([bytes_text(self.bytes)] if self.bytes else ()),
+                *([f"{counted(self.promoted, 'partition')} with a backup as owner"] if self.promoted else ()),
+                *([f"{counted(self.lost, 'partition')} lost"] if self.lost else ()),
+                *([f"{counted(self.calls, 'call')} of clients"] if self.calls else ()),
+                *([f"{counted(self.failed_calls, 'call')} failed"] if self.failed_calls else ()),
+            )
+        )
+
+
+class Decisions:
+    """Picks the decisions out of records, and counts what comes by the thousand, second by second."""
+
+    def __init__(self) -> None:
+        self._second: BusySecond | None = None
+
+    def lines(self, records: Iterable[Record]) -> Iterator[Record | BusySecond]:
+        """What is to be told of `records`: each decision, and each second when the first of it came."""
+        for record in records:
+            if is_decision(record):
+                yield record
+            elif type(record.event) in FREQUENT:
+                second = self._second
+                if second is None or record.at // SECOND_US != second.at_us // SECOND_US:
+                    second = BusySecond(record.at, record.utc)
+                    if second.count(record.event):
+                        self._second = second
+                        yield second
+                else:
+                    second.count(record.event)

@@ -1,0 +1,155 @@
+"""An episode: something that happened, with all that came of it, as one line would tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.network.fault_shapes import LinkRows
+
+EpisodeKind = Literal[
+    "start",
+    "watch",
+    "join",
+    "stop",
+    "kill",
+    "pause",
+    "resume",
+    "late",
+    "suspicion",
+    "disconnection",
+    "links",
+    "merge",
+    "not-merging",
+    "state",
+    "table",
+    "calls",
+    "backups",
+    "join-list",
+    "settings",
+    "request",
+    "refusal",
+    "connection",
+    "other",
+]
+"""What an episode began with. ``watch``: somebody outside begins to tell of members that keep no journal; ``connection``: how
+that one reaches them. ``late`` are heartbeats that are missed; a ``suspicion`` goes on to a removal or to a claim of
+mastership; ``table`` are migrations that are a matter of their own."""
+
+MOST_TOLD = 1_000
+"""Records that an episode keeps, to be unfolded."""
+
+MOST_FREQUENT = 500
+"""Of those that come by the thousand, so many."""
+
+GROWING_US = 1_000_000
+"""So long after its latest record an episode still counts as going on, or this times sixty while migrations run."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """Migrations of an episode."""
+
+    planned: int = 0
+    begun: int = 0
+    committed: int = 0
+    rolled_back: int = 0
+    bytes: int = 0
+    from_us: int | None = None
+    to_us: int = 0
+
+    @property
+    def running(self) -> int:
+        """Begun, and without an end so far."""
+        return self.begun - self.committed - self.rolled_back
+
+
+@dataclass(slots=True, eq=False)
+class Episode:
+    """What happened, from its first record on. It changes for as long as more comes of it; `count` grows with each change.
+
+    Names are labels, in the order in which they came.
+    """
+
+    number: int
+    """Counts from 1; what it is known by."""
+    kind: EpisodeKind
+    at_us: int
+    utc_us: int
+    note: str = ""
+    """Words of its own, where the kind does not say enough."""
+    end_us: int = 0
+    count: int = 0
+    """Records that belong to it."""
+    records: list[Record] = field(default_factory=list)
+    """The first of them, decisions before all others; see `MOST_TOLD`."""
+    forgets: bool = False
+    """Whether it keeps its records no more."""
+    tellers: dict[str, None] = field(default_factory=dict)
+    """Whose records they are."""
+    kinds: set[str] = field(default_factory=set)
+    """Which kinds of events they are."""
+    subjects: dict[str, None] = field(default_factory=dict)
+    """Whom it befalls."""
+
+    # What came of it
+    observers: dict[str, int] = field(default_factory=dict)
+    """Who suspects any of the subjects, and since when."""
+    late_at: dict[str, int] = field(default_factory=dict)
+    """Who misses heartbeats of any of the subjects, and since when."""
+    trusted_by: dict[str, None] = field(default_factory=dict)
+    """Who has heard any of them again."""
+    evidence: str = ""
+    """The first reason for a suspicion or a removal."""
+    remover: str = ""
+    removed: dict[str, int] = field(default_factory=dict)
+    """Whom the remover took off its list, and when."""
+    claimant: str = ""
+    claim_ended: Literal["", "leads", "abandoned"] = ""
+    lists: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By master, the version and the size of the latest list that came of it."""
+    arrived: dict[str, None] = field(default_factory=dict)
+    """Who was let in."""
+    held_back: dict[str, None] = field(default_factory=dict)
+    target: str = ""
+    """Whose cluster others merge into; the state that the cluster is brought into; what becomes of links; who edits a list."""
+    failure: str = ""
+    """Why it came to nothing."""
+    progress: Progress = field(default_factory=Progress)
+    lost: int = 0
+    """Partitions of which no replica is left."""
+    promoted: int = 0
+    """Partitions that lost their owner, and have a backup in its place."""
+    out_of_step: set[int] = field(default_factory=set)
+    """Partitions with a backup that is not as its owner."""
+    in_step: int = 0
+    refusing: dict[str, None] = field(default_factory=dict)
+    """Who refuses operations, for it sees too few members."""
+    calls: int = 0
+    failed_calls: int = 0
+    offered: int = 0
+    taken: int = 0
+    """Entries that were brought into a merge, and those of them that were taken over."""
+    links: LinkRows = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    """The members at the ends of the links, by their bit in the rows."""
+    again: bool = False
+    """Whether those who start had run before."""
+    since_us: int | None = None
+    """When that began which this episode ends."""
+
+    def growing(self, now_us: int) -> bool:
+        """Whether more is likely to come of it."""
+        return now_us - self.end_us <= GROWING_US * (60 if self.progress.running > 0 else 1)
+
+    def add(self, record: Record, kind: str, *, frequent: bool) -> bool:
+        """Take in a record; whether it is kept."""
+        self.count += 1
+        self.end_us = max(self.end_us, record.at)
+        self.tellers[record.member] = None
+        self.kinds.add(kind)
+        if self.forgets or len(self.records) >= (MOST_FREQUENT if frequent else MOST_TOLD):
+            return False
+        self.records.append(record)
+        return True

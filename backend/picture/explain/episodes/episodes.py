@@ -1,0 +1,103 @@
+"""The fold of records into episodes.
+
+What reads it, a view or a pane, does so::
+
+    episodes = Episodes(name_of)
+    episodes.extend(records)            # in the order of time, again and again: a few microseconds a record
+    for episode in episodes.latest(20): # oldest first; an episode stays the same object while it grows
+        sentence = sentence_of(episode) # `text`, `tone` of `backend.picture.text.fact.Tone`, and `events` (their number)
+
+Each record belongs to exactly one episode. `revision` grows with every record, and `episode.count` with every record of that
+episode, so a painter knows when a line has changed. `episode.at_us` is when it began, `episode.records` are its records.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import EVENT_KINDS, AddressesRemembered, Record, SearchPlanned
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.core.witnessed.events import OwnersTold, ReplicaMigrated
+from quarterdeck.backend.picture.explain.episodes.episode import Episode
+from quarterdeck.backend.picture.explain.episodes.fault_rules import FAULT_RULES
+from quarterdeck.backend.picture.explain.episodes.membership_rules import MEMBERSHIP_RULES
+from quarterdeck.backend.picture.explain.episodes.merge_rules import MERGE_RULES
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, OpenEpisodes
+from quarterdeck.backend.picture.explain.episodes.partition_rules import PARTITION_RULES
+from quarterdeck.backend.picture.explain.episodes.suspicion_rules import SUSPICION_RULES
+from quarterdeck.backend.picture.explain.episodes.witness_rules import WITNESS_RULES
+from quarterdeck.backend.picture.text.event_description import describe_event
+from quarterdeck.backend.picture.text.formatting import NameOf, one_line, with_names
+
+RULES = {**MEMBERSHIP_RULES, **SUSPICION_RULES, **MERGE_RULES, **FAULT_RULES, **PARTITION_RULES, **WITNESS_RULES}
+
+FREQUENT = frozenset(
+    (
+        CallStarted,
+        CallFinished,
+        partition_events.TableChanged,
+        partition_events.PartitionLost,
+        partition_events.MigrationStarted,
+        partition_events.MigrationAccepted,
+        partition_events.MigrationRejected,
+        partition_events.MigrationCopied,
+        partition_events.MigrationCommitting,
+        partition_events.MigrationDecided,
+        partition_events.MigrationFinished,
+        partition_events.CompletedEvicted,
+        ReplicaMigrated,
+    )
+)
+"""Kinds that come by the thousand, and of which none is a decision that a reader waits for."""
+
+BACKGROUND = frozenset((AddressesRemembered, SearchPlanned, OwnersTold))
+"""What a member notes for itself: it belongs to what the member told of last, and never makes an episode if there is one."""
+
+TAGS = {kind: tag for tag, kind in EVENT_KINDS.items()}
+
+
+class Episodes:
+    """The episodes of one run, which grow with its records. `name_of` knows members whose start is not among these."""
+
+    def __init__(self, name_of: NameOf = str) -> None:
+        self._known = OpenEpisodes(name_of)
+        self.revision = 0
+        """How many records were taken in."""
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Take in `records`, which come after all that were taken in before."""
+        known = self._known
+        for record in records:
+            kind = type(record.event)
+            rule = RULES.get(kind)
+            episode = rule(known, record, record.event) if rule is not None else None
+            episode = episode or self._nearest(record, kind)
+            known.keep(episode, record, TAGS.get(kind, ""), frequent=kind in FREQUENT)
+            self.revision += 1
+
+    @property
+    def all(self) -> Sequence[Episode]:
+        """Every episode that is remembered, oldest first."""
+        return self._known.episodes
+
+    def latest(self, most: int) -> list[Episode]:
+        """The last `most` of them, oldest first."""
+        found: deque[Episode] = self._known.episodes
+        return list(islice(found, max(0, len(found) - most), None))
+
+    @property
+    def forgotten(self) -> int:
+        """How many of the oldest are not remembered any more."""
+        return self._known.begun - len(self._known.episodes)
+
+    def _nearest(self, record: Record, kind: type) -> Episode:
+        """Where a record belongs that no rule has a place for."""
+        known = self._known
+        found = known.cause_of(record) or known.touched.get(record.member)
+        if found is not None and (kind in BACKGROUND or record.at - found.end_us <= MOMENT_US):
+            return found
+        told = one_line(with_names(describe_event(record.event, known.label_of), known.label_of))
+        return known.begin("other", record, note=f"{one_line(record.member)} {told}")

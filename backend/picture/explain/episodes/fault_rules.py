@@ -1,0 +1,122 @@
+"""Which episode a record of a fault, of a request or of a setting belongs to: what people do to a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.explain.episodes.episode import Episode
+from quarterdeck.backend.picture.explain.episodes.open_episodes import (
+    FORGIVEN_US,
+    MOMENT_US,
+    OpenEpisodes,
+)
+from quarterdeck.backend.picture.explain.episodes.rule import Rule
+from quarterdeck.backend.picture.text.event_description import condition_text
+
+
+def _killed(known: OpenEpisodes, record: Record, event: events.ProcessKilled) -> Episode:
+    latest = known.latest.get("kill")
+    if latest is not None and record.at - latest.at_us <= MOMENT_US and not latest.lists:
+        known.add_subject(latest, event.target)
+        return latest
+    return known.begin("kill", record, [event.target])
+
+
+def _paused(known: OpenEpisodes, record: Record, event: events.ProcessPaused) -> Episode:
+    return known.begin("pause", record, [event.target])
+
+
+def _resumed(known: OpenEpisodes, record: Record, event: events.ProcessResumed) -> Episode:
+    frozen = known.befalling(event.target)
+    episode = known.begin("resume", record, [event.target])
+    if frozen is not None and frozen.kind == "pause":
+        episode.since_us = frozen.at_us
+    return episode
+
+
+def _link_changed(known: OpenEpisodes, record: Record, event: events.LinkChanged) -> Episode:
+    condition = condition_text(event)
+    episode = known.recent("links", record, MOMENT_US)
+    if episode is None or episode.target != condition:
+        episode = known.begin("links", record)
+        episode.target = condition
+    source, target = (episode.places.setdefault(one, len(episode.places)) for one in (event.source, event.target))
+    episode.links[source] = episode.links.get(source, 0) | 1 << target
+    return episode
+
+
+def _join_list_changed(known: OpenEpisodes, record: Record, event: events.JoinListChanged) -> Episode:
+    key = ("join list", event.author, event.edition, event.addresses)
+    episode = known.named(record, MOMENT_US, *key)
+    if episode is None:
+        episode = known.begin("join-list", record)
+        episode.note = ", ".join(map(known.label_of, event.addresses)) or "nobody"
+        episode.target = known.label_of(event.author)
+        episode.note += f" (edition {event.edition})"
+        known.keyed[key] = episode
+    return episode
+
+
+def _settings_changed(known: OpenEpisodes, record: Record, event: events.SettingsChanged) -> Episode:
+    said = ", ".join(f"{name} {value}" for name, value in sorted(event.properties.items()))
+    return _same_of_many(known, record, "settings", said)
+
+
+def _asked(known: OpenEpisodes, record: Record, event: events.OperatorAsked) -> Episode:
+    said = f"{event.remote}, as {event.role}, asks for {event.command}"
+    episode = _same_of_many(known, record, "request", said)
+    episode.failure = episode.failure or ("" if event.granted else event.reason or "refused")
+    return episode
+
+
+def _same_of_many(known: OpenEpisodes, record: Record, kind: str, said: str) -> Episode:
+    """The same thing told by several members at one time."""
+    key = (kind, said)
+    episode = known.named(record, MOMENT_US, *key)
+    if episode is None:
+        episode = known.begin("settings" if kind == "settings" else "request", record, note=said)
+        known.keyed[key] = episode
+    return episode
+
+
+def _stranger(known: OpenEpisodes, record: Record, event: events.StrangerRefused) -> Episode:
+    key = ("refusal", record.member, event.cause)
+    episode = known.named(record, FORGIVEN_US, *key)
+    if episode is None:
+        episode = known.begin("refusal", record, note=event.reason)
+        known.keyed[key] = episode
+    episode.subjects[event.remote] = None
+    return episode
+
+
+def _unusable(known: OpenEpisodes, record: Record, event: events.AddressUnusable) -> Episode | None:
+    came = known.arriving.get(record.member)
+    if came is not None and came.at_us <= record.at <= came.end_us + MOMENT_US:
+        return came
+    key = ("address", event.address, event.cause)
+    episode = known.named(record, FORGIVEN_US, *key)
+    if episode is None:
+        episode = known.begin("other", record, note=known.words(f"nobody to join at {event.address}: {event.reason}"))
+        known.keyed[key] = episode
+    return episode
+
+
+def _journal(known: OpenEpisodes, record: Record, event: events.JournalChanged) -> Episode:
+    told = f"cannot be written: {event.failure}" if event.failure else "is written again"
+    return known.begin("other", record, note=f"the journal of {event.target} {told}")
+
+
+FAULT_RULES: Mapping[type, Rule] = {
+    events.ProcessKilled: _killed,
+    events.ProcessPaused: _paused,
+    events.ProcessResumed: _resumed,
+    events.LinkChanged: _link_changed,
+    events.JoinListChanged: _join_list_changed,
+    events.SettingsChanged: _settings_changed,
+    events.OperatorAsked: _asked,
+    events.StrangerRefused: _stranger,
+    events.AddressUnusable: _unusable,
+    events.JournalChanged: _journal,
+}

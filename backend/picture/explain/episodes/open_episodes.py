@@ -1,0 +1,175 @@
+"""The episodes of a run, and what is known to find the one that a record belongs to."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.explain.episodes.bounded_map import BoundedMap
+from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
+from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, with_names
+
+MOST_EPISODES = 2_000
+"""So many of the latest are remembered."""
+
+MOST_RECORDS = 50_000
+"""Records that all episodes keep together; the oldest episodes give up theirs first."""
+
+REMEMBERED = 20_000
+"""Records, lists and migrations of which is known where they belong."""
+
+MOMENT_US = 1_000_000
+"""What is done within so much of one another is one thing that was done."""
+
+START_US = 3_000_000
+"""The same for members that start: each takes a while."""
+
+QUIET_US = 10_000_000
+"""An episode of what goes on by itself, such as calls of clients, is over after so long a silence."""
+
+FORGIVEN_US = 60_000_000
+"""A suspicion that nothing came of for so long has nothing to do with one that comes now."""
+
+MOST_LETTERS = 60
+"""A reason that is longer is told in fewer words."""
+
+ListKey = tuple[str, int]
+"""A list: its lineage and version."""
+
+
+class OpenEpisodes:
+    """All episodes that are remembered, oldest first, and the ways to find one."""
+
+    def __init__(self, name_of: NameOf) -> None:
+        self.episodes: deque[Episode] = deque()
+        self.begun = 0
+        """How many episodes there were since the beginning."""
+        self.latest: dict[EpisodeKind, Episode] = {}
+        """The latest of each kind."""
+        self.about: dict[str, list[Episode]] = {}
+        """By member, the episodes that may still be going on and that befall it."""
+        self.watching: dict[str, Episode] = {}
+        """By member, the latest episode in which it missed or suspected somebody."""
+        self.arriving: dict[str, Episode] = {}
+        """By member, the start or the merge with which it came."""
+        self.claims: dict[str, Episode] = {}
+        """By claimant, where its latest claim is told."""
+        self.lives: dict[str, str] = {}
+        """By member, its latest incarnation."""
+        self.touched: dict[str, Episode] = {}
+        """By member, the episode that its latest record belongs to."""
+        self.plans: dict[str, Episode] = {}
+        """By incarnation, the episode of the migrations that it has planned as master."""
+        self.work: dict[str, Episode] = {}
+        """By incarnation, the episode for which it changes the partition table as master."""
+        self.keyed: BoundedMap[tuple[object, ...], Episode] = BoundedMap(REMEMBERED)
+        """Episodes of things that can be named: a list, a migration, a request, a pair of clusters."""
+        self.members_of: BoundedMap[ListKey, frozenset[Address]] = BoundedMap(1_000)
+        """Who is on a list."""
+        self.list_of: dict[str, ListKey] = {}
+        """By member, its latest list."""
+        self._by_record: BoundedMap[tuple[str, int], Episode] = BoundedMap(REMEMBERED)
+        self._labels: dict[Address, str] = {}
+        self._name_of = name_of
+        self._kept = 0
+        self._stripped: deque[Episode] = deque()
+        """Those that still have their records, oldest first."""
+
+    # Names
+
+    def call(self, address: Address, label: str) -> None:
+        """From now on the member at `address` is called `label`."""
+        self._labels[address] = label
+
+    def label_of(self, address: Address) -> str:
+        """What people call the member at `address`."""
+        return self._labels.get(address) or self._name_of(address)
+
+    def evidence(self, event: events.SuspicionRaised | events.MemberRemoved) -> str:
+        """Why somebody is suspected or removed: the member's own words if they are few."""
+        if len(event.reason) <= MOST_LETTERS:
+            return self.words(event.reason)
+        if event.cause == "unknown":
+            return f"{self.words(event.reason)[: MOST_LETTERS - 1]}…"
+        silence = f" for {duration_text(event.silence)}" if event.silence is not None else ""
+        return f"{event.cause.replace('-', ' ')}{silence}"
+
+    def words(self, text: str) -> str:
+        """`text` with names in place of addresses."""
+        return with_names(text, self.label_of)
+
+    # Episodes
+
+    def begin(self, kind: EpisodeKind, record: Record, subjects: Iterable[str] = (), note: str = "") -> Episode:
+        """A new episode, which `record` begins."""
+        self.begun += 1
+        episode = Episode(self.begun, kind, record.at, record.utc, note, record.at, subjects=dict.fromkeys(subjects))
+        self.episodes.append(episode)
+        self._stripped.append(episode)
+        self.latest[kind] = episode
+        for label in episode.subjects:
+            self._concern(label, episode)
+        if len(self.episodes) > MOST_EPISODES:
+            self._let_go(self.episodes.popleft())
+        return episode
+
+    def add_subject(self, episode: Episode, label: str) -> None:
+        """It befalls `label` too."""
+        if label not in episode.subjects:
+            episode.subjects[label] = None
+            self._concern(label, episode)
+
+    def recent(self, kind: EpisodeKind, record: Record, within_us: int) -> Episode | None:
+        """The latest episode of this kind, if it has had a record within so much time."""
+        found = self.latest.get(kind)
+        return found if found is not None and record.at - found.end_us <= within_us else None
+
+    def named(self, record: Record, within_us: int, *key: object) -> Episode | None:
+        """The episode of what is named so, if it has had a record within so much time."""
+        found = self.keyed.get(key)
+        return found if found is not None and record.at - found.end_us <= within_us else None
+
+    def cause_of(self, record: Record) -> Episode | None:
+        """The episode of the record that this one names as its cause."""
+        because: RecordId | None = record.because
+        return self._by_record.get((because.uuid, because.seq)) if because is not None else None
+
+    def befalling(self, label: str, observer: str = "") -> Episode | None:
+        """The latest episode that befalls `label`, and not `observer` too: a split is two episodes, one for each side."""
+        for episode in reversed(self.about.get(label, ())):
+            if observer not in episode.subjects or observer == label:
+                return episode
+        return None
+
+    def forget(self, label: str) -> None:
+        """What befell `label` so far is over for it: it begins anew."""
+        self.about.pop(label, None)
+        self.watching.pop(label, None)
+
+    def keep(self, episode: Episode, record: Record, kind: str, *, frequent: bool) -> None:
+        """`record` belongs to `episode`."""
+        if not frequent:
+            self._by_record[record.uuid, record.seq] = episode
+            self.touched[record.member] = episode
+        self._kept += episode.add(record, kind, frequent=frequent)
+        while self._kept > MOST_RECORDS and len(self._stripped) > 1:
+            self._strip(self._stripped.popleft())
+
+    def _concern(self, label: str, episode: Episode) -> None:
+        found = self.about.setdefault(label, [])
+        found.append(episode)
+        if len(found) > 4:  # both sides of a split, and the fault before
+            del found[0]
+
+    def _strip(self, episode: Episode) -> None:
+        self._kept -= len(episode.records)
+        episode.records.clear()
+        episode.forgets = True
+
+    def _let_go(self, episode: Episode) -> None:
+        if self._stripped and self._stripped[0] is episode:
+            self._strip(self._stripped.popleft())

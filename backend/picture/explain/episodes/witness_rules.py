@@ -1,0 +1,84 @@
+"""Which episode a record belongs to that a witness tells of a member which keeps no journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, ReplicaMigrated
+from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
+from quarterdeck.backend.picture.explain.episodes.rule import Rule
+from quarterdeck.backend.picture.text.witness_event_description import CONNECTIONS, SOURCES
+
+
+def _witnessed(known: OpenEpisodes, record: Record, event: MemberWitnessed) -> Episode | None:
+    label = record.member
+    if known.lives.get(label) == record.uuid:
+        return known.touched.get(label)
+    again = label in known.lives
+    known.lives[label] = record.uuid
+    known.list_of.pop(label, None)
+    known.forget(label)
+    episode = known.arriving.get(label)
+    if episode is None or episode.kind != "merge" or record.at - episode.end_us > QUIET_US:
+        kind: EpisodeKind = "start" if again else "watch"
+        latest = known.recent(kind, record, START_US)
+        episode = latest if latest is not None and latest.again == again else known.begin(kind, record)
+        episode.again, episode.target = again, " and ".join(SOURCES[one] for one in event.sources)
+    episode.subjects[label] = None
+    known.arriving[label] = episode
+    return episode
+
+
+def _connection(known: OpenEpisodes, record: Record, event: ConnectionChanged) -> Episode | None:
+    label = record.member
+    arriving = known.arriving.get(label)
+    if event.state in ("connected", "merging") and arriving is not None and record.at - arriving.end_us <= QUIET_US:
+        return arriving
+    befalling = known.befalling(label)
+    if (
+        befalling is not None
+        and befalling.kind in ("kill", "stop", "pause", "suspicion")
+        and event.state != "connected"
+    ):
+        if record.at - befalling.end_us <= QUIET_US:
+            return befalling
+    episode = known.recent("connection", record, MOMENT_US)
+    if episode is None or episode.target != event.state:
+        episode = known.begin("connection", record)
+        episode.target = event.state
+        reason = f": {event.reason}" if event.reason else ""
+        episode.note = known.words(f"{CONNECTIONS[event.state]}{reason}")
+    known.add_subject(episode, label)
+    return episode
+
+
+def _migrated(known: OpenEpisodes, record: Record, event: ReplicaMigrated) -> Episode:
+    episode = known.work.get(record.uuid)
+    if episode is None or record.at - episode.end_us > QUIET_US:
+        episode = known.recent("table", record, QUIET_US)
+    if episode is None:
+        episode = known.begin("table", record, note="replicas move")
+    progress = episode.progress
+    progress.from_us = record.at - event.took if progress.from_us is None else progress.from_us
+    progress.to_us = record.at
+    progress.begun += 1
+    progress.planned = max(progress.planned, progress.begun, event.planned_count)
+    if event.succeeded:
+        progress.committed += 1
+    else:
+        progress.rolled_back += 1
+    return episode
+
+
+def _owners(known: OpenEpisodes, record: Record, event: OwnersTold) -> Episode | None:
+    return known.touched.get(record.member)
+
+
+WITNESS_RULES: Mapping[type, Rule] = {
+    MemberWitnessed: _witnessed,
+    ConnectionChanged: _connection,
+    ReplicaMigrated: _migrated,
+    OwnersTold: _owners,
+}

@@ -1,0 +1,155 @@
+"""Episodes of demos and of recorded logs, read as a person would tell them; and what must hold of every fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import HeartbeatLate, LinkChanged, MemberStarted, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
+from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.picture.explain.episodes import open_episodes
+from quarterdeck.backend.picture.explain.episodes.decisions import BusySecond, Decisions
+from quarterdeck.backend.picture.explain.episodes.episode import Episode
+from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
+from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
+from quarterdeck.backend.picture.text.event_description import clock_text, describe_record
+from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.simulation.simulated_driver import simulate
+from quarterdeck.backend.training import demos
+from tests.picture.played_scenarios import MemoryJournal
+
+SCRIPTS = Path(demos.__file__).parent / "scripts"
+LOGS = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
+
+
+@cache
+def records_of_demo(name: str) -> tuple[Record, ...]:
+    journal = MemoryJournal()
+    simulate(load_scenario(SCRIPTS / f"{name}.yaml"), seed=1, journal=journal)
+    return tuple(journal.records)
+
+
+def told(episodes: Iterable[Episode]) -> str:
+    """What a reader sees: when, what, and of how many events."""
+    said = [(one, sentence_of(one)) for one in episodes]
+    return "\n".join(f"{clock_text(one.at_us)}  {s.text}  ({s.events}, {s.tone})" for one, s in said)
+
+
+def folded(records: Sequence[Record]) -> Episodes:
+    episodes = Episodes()
+    episodes.extend(records)
+    return episodes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "first-cluster", "heal", "join-storm", "kill-during-migration", "lost-partition", "master-dies-mid-commit",
+        "mastership-claim", "migration", "minimum-cluster-size", "partial-racks", "pause-like-death", "ring", "split",
+    ],
+)  # fmt: skip
+def test_a_demo_as_a_person_would_tell_it(name: str, snapshot: SnapshotAssertion) -> None:
+    episodes = folded(records_of_demo(name))
+    assert sum(one.count for one in episodes.all) == len(records_of_demo(name))
+    assert told(episodes.all) == snapshot
+
+
+@pytest.mark.parametrize("run", ["split-and-merge", "restarts"])
+def test_members_that_are_known_from_their_logs(run: str, snapshot: SnapshotAssertion) -> None:
+    records = sorted(read_logs([LOGS / run]).records, key=lambda one: one.at)
+    assert told(folded(records).all) == snapshot
+
+
+def test_record_by_record_is_the_same_as_all_at_once_and_a_line_grows() -> None:
+    records = records_of_demo("first-cluster")
+    growing, lines = Episodes(), []
+    for record in records:
+        growing.extend([record])
+        line = sentence_of(growing.latest(1)[0]).text
+        if not lines or lines[-1] != line:
+            lines.append(line)
+    assert told(growing.all) == told(folded(records).all)
+    kill = [line for line in lines if line.startswith("kill athens")]
+    assert kill[0] == "kill athens"
+    assert kill[-1] == "kill athens: suspected by 3 in 303 ms, byzantium leads v5 of 3"
+
+
+def of_cluster(seq: int, at: int, event: object, member: str = "dev", uuid: str = "dev") -> Record:
+    return Record("r", member, uuid, seq, at, at, event)  # type: ignore[arg-type]
+
+
+def test_members_that_miss_the_other_half_are_two_lines() -> None:
+    labels = [f"n{place}" for place in range(60)]
+    addresses = {label: Address(f"h:{5701 + place}") for place, label in enumerate(labels)}
+    records = [
+        of_cluster(1, 0, MemberStarted(addresses[one], False, ()), one, f"u-{one}") for one in labels
+    ]  # their names are known
+    halves = labels[:30], labels[30:]
+    records += [
+        of_cluster(2, 100, LinkChanged(one, other, "blackhole")) for one in halves[0] for other in halves[1]
+    ] + [of_cluster(2, 100, LinkChanged(other, one, "blackhole")) for one in halves[0] for other in halves[1]]
+    for mine, theirs in (halves, halves[::-1]):
+        for one in mine:
+            for other in theirs:
+                late = HeartbeatLate(addresses[other], f"u-{other}", 3, 4, False)
+                records.append(of_cluster(3, 200, late, one, f"u-{one}"))
+    lines = [sentence_of(one).text for one in folded(records).all]
+    assert lines == [
+        "start n0, n1, n2, n3, n4, n5 and 54 more",
+        "cut {n0, n1, n2, n3, n4, n5 and 24 more} | {n30, n31, n32, n33, n34, n35 and 24 more}: 1800 links",
+        "no heartbeat from n30, n31, n32, n33, n34, n35 and 24 more at n0, n1, n2, n3, n4, n5 and 24 more",
+        "no heartbeat from n0, n1, n2, n3, n4, n5 and 24 more at n30, n31, n32, n33, n34, n35 and 24 more",
+    ]
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_episodes, "MOST_EPISODES", 10)
+    monkeypatch.setattr(open_episodes, "MOST_RECORDS", 5)
+    records = [of_cluster(number, 2_000_000 * number, ProcessKilled(f"n{number}")) for number in range(1, 31)]
+    episodes = folded(records)
+    assert len(episodes.all) == 10
+    assert episodes.forgotten == 20
+    assert sum(len(one.records) for one in episodes.all) == 5
+    assert sentence_of(episodes.latest(1)[0]).text == "kill n30"
+
+
+def test_a_witness_tells_of_members_that_keep_no_journal() -> None:
+    addresses = Address("h:1"), Address("h:2")
+    moved = ReplicaMigrated(3, 0, addresses[0], addresses[1], True, 2_000, 2, 1)
+    records = [
+        of_cluster(1, 0, MemberWitnessed(("client-protocol",), ("owners",)), "m1", "u1"),
+        of_cluster(1, 10, MemberWitnessed(("client-protocol",), ("owners",)), "m2", "u2"),
+        of_cluster(2, 20_000_000, moved, "m1", "u1"),
+        of_cluster(3, 20_001_000, msgspec.structs.replace(moved, done_count=2), "m1", "u1"),
+        of_cluster(2, 40_000_000, ConnectionChanged("gone", "connection refused"), "m2", "u2"),
+    ]
+    assert [sentence_of(one).text for one in folded(records).all] == [
+        "watch m1, m2 by what it tells its clients",
+        "replicas move: 2 migrations in 3 ms",
+        "m2 cannot be reached: connection refused",
+    ]
+
+
+def test_decisions_and_a_line_a_second_for_what_comes_by_the_thousand() -> None:
+    records = records_of_demo("migration")
+    lines = list(Decisions().lines(records))
+    busy = [one for one in lines if isinstance(one, BusySecond)]
+    seconds = [one.at_us // 1_000_000 for one in busy]
+    assert len(seconds) == len(set(seconds))
+    assert sum(one.committed for one in busy) == sum(
+        isinstance(one.event, MigrationDecided) and one.event.committed for one in records
+    )
+    assert sum(one.begun for one in busy) == sum(isinstance(one.event, MigrationStarted) for one in records)
+    kept = [describe_record(one) for one in lines if isinstance(one, Record)]
+    assert any("is killed" in one for one in kept)
+    assert not any("as source" in one for one in kept)
+    assert len(kept) < 100 < len(records)
+    assert busy[0].text == "3 migrations begun, 3 done, 36 B, 16 calls of clients"
