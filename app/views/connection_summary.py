@@ -31,11 +31,12 @@ class ConnectionSummary:
                 marks[label] = "not reached"
         return marks
 
-    def badges(self) -> list[TableCell]:
-        """Where this is, and whether anything can be changed from here; nothing for a cluster on this machine."""
+    def badges(self, *, live: bool) -> list[TableCell]:
+        """Where this is, and whether anything can be changed from here; the past can not."""
+        writable = self._cluster.writable and live
         if self._remote is None:
-            return []
-        right = "RW read and write" if self._cluster.writable else "RO read-only"
+            return [TableCell("RW" if writable else "RO", "strong")]
+        right = "RW read and write" if writable else "RO read-only"
         return [TableCell(one_line(self._remote.environment), "warning"), TableCell(right, "strong")]
 
     def problems(self) -> list[TableCell]:

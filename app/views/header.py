@@ -7,7 +7,7 @@ from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.connection_summary import ConnectionSummary
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.migration_board import progress_text
+from quarterdeck.backend.picture.boards.migration_board import lost_text, progress_text
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import TableCell
 
@@ -18,33 +18,45 @@ def header_parts(session: Session, connections: ConnectionSummary, view: ViewNam
     """What the first line says now."""
     cluster, picture = session.cluster, session.picture
     running = sum(belief.running for belief in picture.members.values())
-    badges = connections.badges()
-    masters, lost = picture.masters(), picture.history.lost_count
+    masters = picture.masters()
     named = ", ".join(one_line(label) for label in masters[:MASTERS_NAMED])
     named += ", …" if len(masters) > MASTERS_NAMED else ""
     broken = len(session.violations)
     return [
         TableCell(one_line(cluster.name), "strong"),
-        TableCell("COPY", "warning") if cluster.source == "copy" else TableCell(cluster.source, "faint"),
+        _source_cell(session),
         *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
-        *(badges or [TableCell("RW" if cluster.writable else "RO", "strong")]),
         TableCell(moment_text(session), "warning"),
+        *connections.badges(live=session.live),
         TableCell(f"members {running}/{len(cluster.labels)}"),
         TableCell(
             f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
         ),
         *connections.problems(),
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
-        TableCell(f"∅ {counted(lost, 'partition')} lost" if lost else "", "bad"),
+        TableCell(lost_text(picture), "bad"),
         TableCell(_journal_text(session), "bad"),
         TableCell(progress_text(picture)),
     ]
 
 
+def _source_cell(session: Session) -> TableCell:
+    """What kind of cluster this is. What is past of a live one is not live."""
+    source = session.cluster.source
+    if source == "copy":
+        return TableCell("COPY", "warning")
+    return TableCell(source if session.live or source != "live" else "", "faint")
+
+
 def _journal_text(session: Session) -> str:
     """Whose journal cannot be written, and why; empty when every one can."""
+    picture = session.picture
+    if picture.journal_failure:
+        return f"✕ no journal: {one_line(picture.journal_failure)}"
     failing = {
-        belief.label: belief.journal_failure for belief in session.picture.members.values() if belief.journal_failure
+        one.label: one.journal_failure
+        for one in picture.members.values()
+        if one.journal_failure and one.reached and one.status not in ("stopped", "killed")
     }
     if not failing:
         return ""

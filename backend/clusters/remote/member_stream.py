@@ -17,6 +17,7 @@ from websockets.exceptions import WebSocketException
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.witnessed.events import ConnectionState
 from quarterdeck.backend.member_api.answers import ROOT, Gap, Hello, Records, StreamMessage
 from quarterdeck.backend.member_api.beliefs import ThisMember
 
@@ -77,7 +78,7 @@ class StreamObserver(Protocol):
     def connected(self, stream: MemberStream) -> None:
         """The history is complete; the records that follow happen now."""
 
-    def lost(self, stream: MemberStream, why: str) -> None:
+    def lost(self, stream: MemberStream, state: ConnectionState, why: str) -> None:
         """The member is not reached. The stream tries again by itself."""
 
 
@@ -112,10 +113,11 @@ class MemberStream:
                 if not await self._once():
                     return
             except RequestRefused as refusal:
-                self._observer.lost(self, error_text(refusal))
+                self._observer.lost(self, "refused", error_text(refusal))
                 pause = self._timings.after_refusal if refusal.status in REFUSED_STATUSES else 0.0
             except (CommandRefused, WebSocketException, OSError) as problem:  # TimeoutError is an OSError
-                self._observer.lost(self, error_text(problem))
+                state: ConnectionState = "silent" if isinstance(problem, TimeoutError) else "gone"
+                self._observer.lost(self, state, error_text(problem))
             await asyncio.sleep(pause or self._backoff.next())
 
     async def _once(self) -> bool:

@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, TypeVar
+from uuid import uuid4
 
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact
 from quarterdeck.backend.clusters.limits import NOT_REMOTE
@@ -33,6 +34,7 @@ from quarterdeck.backend.core.commands.commands import CallMap, Command, Command
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, ConnectionState
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.member_api.beliefs import ThisMember
 
@@ -124,6 +126,7 @@ class RemoteCluster:
         self._lock = threading.Lock()
         """Guards the merge and the table of who is followed, which both threads look into."""
         self._merge = RecordMerge()
+        self._own_uuid, self._own_records = uuid4().hex, 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._background = BackgroundLoop("remote cluster")
         self._background.start(lambda: self._begin(seeds))
@@ -233,7 +236,7 @@ class RemoteCluster:
             await stream.follow()
         except Exception as failure:  # noqa: BLE001 - the others go on, and whoever watches sees that this one does not
             _LOG.exception("%s is not followed any more", stream.url)
-            self.lost(stream, f"it is not followed any more, for this program failed: {failure!r}")
+            self.lost(stream, "gone", f"it is not followed any more, for this program failed: {failure!r}")
 
     async def _poll_for_members(self) -> None:
         """Members may know of others that are on no list: of the other half of what was one cluster, for instance."""
@@ -323,16 +326,36 @@ class RemoteCluster:
         followed = self._followed[stream.url]
         with self._lock:
             self._merge.end_history(stream.url)
+            if followed.contact == "stale":
+                self._record_connection(followed, ConnectionChanged("connected"))
             followed.contact, followed.since_us, followed.why = "connected", _utc_us(), ""
         if not self.started.done():
             self.started.set_result(None)
 
-    def lost(self, stream: MemberStream, why: str) -> None:
+    def lost(self, stream: MemberStream, state: ConnectionState, why: str) -> None:
         """The member is not reached; the stream tries again."""
         followed = self._followed[stream.url]
         with self._lock:
             self._merge.end_history(stream.url)
+            if followed.facts and followed.contact != "stale":
+                self._record_connection(followed, ConnectionChanged(state, why))
             followed.contact, followed.why = ("stale" if followed.facts else "connecting"), why
+
+    def _record_connection(self, followed: _FollowedMember, event: ConnectionChanged) -> None:
+        """What this watcher has found out about a member, among what the member says; numbered as what a watcher records."""
+        assert followed.facts is not None
+        self._own_records += 1
+        utc_us = _utc_us() + self._ahead_us
+        record = Record(
+            followed.facts.run,
+            followed.label,
+            self._own_uuid,
+            self._own_records,
+            self._member_us(utc_us),
+            utc_us,
+            event,
+        )
+        self._merge.add(followed.url, record, _utc_us())
 
     # Names and clocks
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from threading import Lock
 
-from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.events import FORM, Event, JournalChanged, Record
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.member_log import log_record
 from quarterdeck.backend.live.member.run_clock import RunClock
@@ -24,6 +25,11 @@ class RunRecorder:
         self._legacy_lists = legacy_lists
         self._own_seq = 0
         self._records: deque[Record] = deque()
+        self._lock = Lock()
+        if journal is not None:
+            journal.on_change = lambda condition: self.record(
+                JournalChanged(self._name, condition.failure, condition.lost)
+            )
 
     def append(self, record: Record) -> None:
         """A member made an event."""
@@ -33,11 +39,12 @@ class RunRecorder:
             self._journal.append(record)
 
     def record(self, event: Event) -> None:
-        """Record what the operator or the network did, under the name of the cluster."""
-        self._own_seq += 1
-        at = self._clock.now_us()
-        utc = self._clock.utc_origin_us + at
-        self.append(Record(self._run, self._name, self._run, self._own_seq, at, utc, event, form=FORM))
+        """Record what the operator, the network or the disk did, under the name of the cluster. From any thread."""
+        with self._lock:
+            self._own_seq += 1
+            at = self._clock.now_us()
+            utc = self._clock.utc_origin_us + at
+            self.append(Record(self._run, self._name, self._run, self._own_seq, at, utc, event, form=FORM))
 
     def drain(self) -> list[Record]:
         """The records since the last call, oldest first. For one reader, in any thread."""

@@ -104,7 +104,7 @@ def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
     state = state_word(belief)
     version = f"v{belief.version}" if belief.version else ""
     master = one_line(picture.label_of(belief.master)) if belief.master else ""
-    greyed = belief.status in ("paused", "stopped", "killed")
+    greyed = belief.status in ("paused", "stopped", "killed") or not belief.reached
     differs = differs_from_master(picture, belief)
     table = table_text(belief, "t") or ("none" if differs else "")
     table = f"{DISSENT_GLYPH} {table}" if differs else table
@@ -136,7 +136,7 @@ def state_word(belief: Belief) -> str:
     if belief.status == "joining":
         return "merging" if belief.merging else "held back" if belief.delay else "joining"
     if not belief.running:
-        return belief.status
+        return belief.status if belief.status != "member" else "not reached"
     return "claiming" if belief.claiming else "merging" if belief.merging else ""
 
 

@@ -134,8 +134,8 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
         for text, tone in led_by(picture, master, now_us)
     ]
     history = picture.history
-    if history.lost_count:
-        heads.append(Head(f"∅ {counted(history.lost_count, 'partition')} lost with all replicas", "bad"))
+    if losses := lost_text(picture):
+        heads.append(Head(f"{losses} with all replicas", "bad"))
     if history.failed:
         failed = history.failed[-1]
         told = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
@@ -182,6 +182,19 @@ def led_by(picture: Picture, master: Belief, now_us: int) -> list[Head]:
         copies = f"{counted(leading.moves, 'replica')} to copy, {leading.lower_bound} places to fill at least"
         heads.append(Head(f"latest plan, {copies}: {why}", "plain"))
     return heads
+
+
+def lost_text(picture: Picture) -> str:
+    """What has lost partitions for good, with its side where there are several; empty when nobody lives with a loss."""
+    sides = picture.losses.standing(picture.members.values())
+    several = len(picture.masters()) > 1
+    texts = (
+        counted(len(one.partitions), "partition")
+        + " lost"
+        + (f" on the side of {one_line(one.side)}" if several else "")
+        for one in sides
+    )
+    return "".join(f"∅ {text}" if not place else f", {text}" for place, text in enumerate(texts))
 
 
 def progress_text(picture: Picture) -> str:

@@ -215,8 +215,13 @@ class Belief:
 
     @property
     def running(self) -> bool:
-        """Whether the member takes part: it has joined and is neither frozen nor gone."""
-        return self.status == "member"
+        """Whether the member takes part, as far as is known: it has joined, and is neither frozen nor gone nor out of reach."""
+        return self.status == "member" and self.reached
+
+    @property
+    def reached(self) -> bool:
+        """Whether what is told of it is news. What a member out of reach believed last may be over."""
+        return self.connection is None or self.connection.state == "connected"
 
     @property
     def is_master(self) -> bool:

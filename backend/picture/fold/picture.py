@@ -14,9 +14,11 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.witnessed.events import Aspect
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
 from quarterdeck.backend.picture.fold.belief import Belief, Silence, Status, Suspicion
 from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
+from quarterdeck.backend.picture.fold.losses import Losses
 from quarterdeck.backend.picture.fold.migrations import HISTORY_KINDS, MigrationHistory
 from quarterdeck.backend.picture.fold.partitions import PARTITION_FOLDS, settle_leading
 from quarterdeck.backend.picture.fold.witness import WITNESS_FOLDS, inherit_witness
@@ -42,6 +44,10 @@ class Picture:
         """Time of the latest record, microseconds on the run's clock."""
         self.history = MigrationHistory()
         """How migrations ended; it outlives the masters that led them."""
+        self.journal_failure = ""
+        """Why the one journal of all members cannot be written; empty as long as it can, or each has one of its own."""
+        self.losses = Losses()
+        """Partitions of which no replica is left, by who has lost them."""
         self._writer = object()
         """Marks the beliefs that this picture may change; all others that it shows are shared with copies."""
         self._links_shared = False
@@ -62,6 +68,7 @@ class Picture:
         self._writer = object()  # from now on neither of them changes what both show
         twin.members, twin.links, twin.at, twin.history = self.members.copy(), self.links, self.at, self.history.fork()
         self._links_shared = twin._links_shared = True
+        twin.losses, twin.journal_failure = self.losses.copy(), self.journal_failure
         twin._labels, twin._past_lives, twin._contents = (
             self._labels.copy(),
             self._past_lives.copy(),
@@ -89,6 +96,9 @@ class Picture:
             belief.at = record.at
             if isinstance(event, events.ListInstalled):
                 self._install(belief, event, record.at)
+            elif isinstance(event, PartitionLost):
+                if event.lost_backups >= ALL_LOST:
+                    self.losses.take(belief.lineage, event.partition)
             elif kind in FOLDS:  # the rest is told in the event tail and changes no belief
                 FOLDS[kind](belief, event, record.at)
 
@@ -149,6 +159,8 @@ class Picture:
         belief = self._belief_to_change(event.target)
         if belief is not None:
             belief.journal_failure = event.failure
+        else:  # that of a whole cluster
+            self.journal_failure = event.failure
 
     def _only_told(self, event: events.StrangerRefused | events.OperatorAsked) -> None:
         """Told in the event tail; changes no belief, and the label it is recorded under may be no member's."""
@@ -185,6 +197,8 @@ class Picture:
         belief = self.members.get(record.member)
         if belief is not None and belief.uuid == record.uuid:
             return belief if belief.writer is self._writer else self._belief_to_change(record.member)
+        if isinstance(record.event, ConnectionChanged):  # a process is reached in whichever incarnation it is
+            return self._belief_to_change(record.member)
         if record.uuid in self._past_lives:
             return None
         return self._begin_life(record, None)
@@ -210,6 +224,8 @@ class Picture:
             belief.silences = {who: since for who, since in belief.silences.items() if who in still_there}
         if not belief.address:
             self._learn_address(belief, event.members)
+        if belief.lineage != event.lineage:
+            self.losses.follow(belief.lineage, event.lineage, self.members.values())
         belief.version, belief.lineage, belief.master = event.version, event.lineage, event.master
         belief.list_since_us = at
         if belief.members != event.members:

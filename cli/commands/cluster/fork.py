@@ -40,6 +40,7 @@ def fork(
     """
     from quarterdeck.backend.clusters.simulated.copied_run import write_copy
     from quarterdeck.backend.core.commands.commands import CommandRefused
+    from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 
     if out.exists():
         raise CommandFailed(ExitCode.BAD_INPUT, f"--out {out}: is there already; name a new folder")
@@ -56,7 +57,8 @@ def fork(
         records += drained(cluster)
     finally:
         cluster.close()
-    records = [one for one in records if one.at <= snapshot.at_us]
+    own = (one for one in records if not isinstance(one.event, ConnectionChanged))  # that is ours, and of this minute
+    records = [one for one in own if one.at <= snapshot.at_us]
     run = write_past(out, f"{cluster.name}-copy", records)
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
         write_copy(out, snapshot)

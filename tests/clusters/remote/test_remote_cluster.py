@@ -29,6 +29,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.clusters.remote.fake_members import FakeMember, form, serving
 from tests.waiting import wait_until
@@ -47,8 +48,10 @@ def watching(*urls: str, **options: Any) -> Iterator[tuple[RemoteCluster, list[R
 
 
 def pump(cluster: RemoteCluster, into: list[Record], until: int) -> None:
+    """What members record; what the watcher adds is left out."""
+
     def enough() -> bool:
-        into.extend(cluster.drain())
+        into.extend(record for record in cluster.drain() if not isinstance(record.event, ConnectionChanged))
         return len(into) >= until
 
     wait_until(enough)
@@ -111,6 +114,27 @@ def test_a_silent_member_is_stale_since_it_was_heard_and_comes_back_without_loss
         assert (records[-1].member, records[-1].seq) == ("byzantium", 3)
         wait_until(lambda: contact(cluster, "byzantium") == "connected")
         assert cluster.connection_status()["byzantium"].incomplete == ""
+
+
+def test_who_is_out_of_reach_does_not_take_part_until_it_is_heard_again(cities: tuple[FakeMember, ...]) -> None:
+    athens, byzantium, _ = cities
+    picture = Picture()
+
+    def running() -> list[str]:
+        for record in cluster.drain():
+            picture.apply(record)
+        return sorted(label for label, belief in picture.members.items() if belief.running)
+
+    with watching(athens.url) as (cluster, _):
+        wait_until(lambda: running() == ["athens", "byzantium", "cyrene"])
+        wait_until(lambda: contact(cluster, "byzantium") == "connected")
+        byzantium.vanish()
+        wait_until(lambda: running() == ["athens", "cyrene"])
+        told = picture.members["byzantium"].connection
+        assert told is not None and told.state == "gone" and told.reason
+        assert 0 <= cluster.now_us() - told.since_us < 60_000_000
+        byzantium.serve()
+        wait_until(lambda: running() == ["athens", "byzantium", "cyrene"])
 
 
 def test_half_the_members_are_out_of_reach_from_the_start(cities: tuple[FakeMember, ...]) -> None:

@@ -1,0 +1,55 @@
+"""Which partitions were lost with all their replicas, by the lineage that lost them.
+
+Both halves of a split judge for themselves: what one lost may be well in the other one. So a loss belongs to a lineage. It goes
+over to the lineage that follows when a member goes on under a new master, and ends with the last one who holds such a list: a
+member that merges begins a new incarnation with the data of the cluster that it joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from quarterdeck.backend.picture.fold.belief import Belief
+
+
+class Loss(NamedTuple):
+    """What one side has lost for good: the partitions, by number."""
+
+    lineage: str
+    side: str
+    """The label of its master; of the first who holds such a list while nobody leads it."""
+    partitions: frozenset[int]
+
+
+class Losses:
+    """The losses of a run so far."""
+
+    def __init__(self) -> None:
+        self._lost: dict[str, frozenset[int]] = {}
+
+    def copy(self) -> Losses:
+        """The same, to go its own way from here."""
+        twin = Losses()
+        twin._lost = self._lost.copy()
+        return twin
+
+    def take(self, lineage: str, partition: int) -> None:
+        """A master of this lineage found nobody with a replica of the partition."""
+        self._lost[lineage] = self._lost.get(lineage, frozenset()) | {partition}
+
+    def follow(self, before: str, lineage: str, members: Iterable[Belief]) -> None:
+        """A member that held a list of the lineage `before` installs one of `lineage`, before which nobody else had."""
+        if before in self._lost and all(belief.lineage != lineage for belief in members):
+            self._lost[lineage] = self._lost[before]
+
+    def standing(self, members: Iterable[Belief]) -> tuple[Loss, ...]:
+        """The losses that `members` live with; a lineage that nobody leads counts only as long as nobody leads at all."""
+        if not self._lost:
+            return ()
+        living = [belief for belief in members if belief.status in ("member", "paused")]
+        leading = [belief for belief in living if belief.is_master]
+        sides = {belief.lineage: belief.label for belief in reversed(leading or living)}
+        return tuple(
+            Loss(lineage, label, self._lost[lineage]) for lineage, label in sides.items() if lineage in self._lost
+        )

@@ -1,0 +1,92 @@
+"""The first line says what is so now, and of whom: it never counts whom nobody hears, and keeps no trouble that is over."""
+
+from __future__ import annotations
+
+from quarterdeck.app.session import Session
+from quarterdeck.app.views.connection_summary import ConnectionSummary
+from quarterdeck.app.views.header import header_parts
+from quarterdeck.backend.core.events import JournalChanged, MemberStarted, ProcessKilled
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
+from tests.app.fakes.fake_cluster import FakeCluster
+
+CITIES = ("athens", "byzantium", "cyrene")
+
+
+def header(session: Session) -> str:
+    session.poll()
+    parts = header_parts(session, ConnectionSummary(session.cluster), "beliefs")
+    return "  ".join(part.text for part in parts if part.text)
+
+
+def test_who_is_not_reached_counts_neither_as_running_nor_as_master() -> None:
+    cluster = FakeCluster(CITIES)
+    cluster.form()
+    session = Session(cluster)
+    assert "members 3/3  master athens" in header(session)
+    cluster.happen("cyrene", ConnectionChanged("gone", "connection refused"))
+    assert "members 2/3  master athens" in header(session)
+    cluster.happen("athens", ConnectionChanged("gone", "connection refused"))
+    cluster.install("byzantium", 4, ["byzantium"], lineage="L2")
+    assert "members 1/3  master byzantium" in header(session)
+    cluster.happen("byzantium", ConnectionChanged("silent"))
+    assert "members 0/3  master none" in header(session)
+    cluster.happen("athens", ConnectionChanged("connected"))
+    assert "members 1/3  master athens" in header(session)
+
+
+def test_a_loss_is_told_with_its_side_and_ends_with_it() -> None:
+    cluster = FakeCluster(CITIES)
+    cluster.form()
+    session = Session(cluster)
+    cluster.split(["athens", "byzantium"], ["cyrene"])
+    for partition in (1, 2, 3):
+        cluster.happen("cyrene", PartitionLost(partition, ALL_LOST))
+    cluster.happen("cyrene", PartitionLost(3, ALL_LOST))
+    assert "∅ 3 partitions lost on the side of cyrene" in header(session)
+    cluster.happen("cyrene", MemberStarted(cluster.address("cyrene"), False, (), merged_from="cyrene-life-1"), life=2)
+    assert "lost" not in header(session)
+    cluster.install("cyrene", 8, CITIES, life=2)
+    assert "lost" not in header(session)
+
+
+def test_a_loss_goes_over_to_who_leads_next() -> None:
+    cluster = FakeCluster(CITIES)
+    cluster.form()
+    session = Session(cluster)
+    cluster.happen("athens", PartitionLost(7, ALL_LOST))
+    assert header(session).endswith("∅ 1 partition lost")
+    cluster.happen("dev", ProcessKilled("athens"))
+    assert "∅ 1 partition lost" in header(session)
+    for label in ("byzantium", "cyrene"):
+        cluster.install(label, 4, ["byzantium", "cyrene"], lineage="L2")
+    assert header(session).endswith("∅ 1 partition lost")
+
+
+def test_a_side_that_lost_nothing_does_not_take_over_a_loss_with_a_list() -> None:
+    cluster = FakeCluster(CITIES)
+    cluster.form()
+    session = Session(cluster)
+    cluster.install("cyrene", 4, ["cyrene"], lineage="L2")
+    cluster.happen("cyrene", PartitionLost(7, ALL_LOST))
+    cluster.install("cyrene", 5, CITIES)
+    assert "lost" not in header(session)
+
+
+def test_a_failing_journal_is_told_while_it_lasts() -> None:
+    cluster = FakeCluster(CITIES, source="live")
+    cluster.form()
+    session = Session(cluster)
+    cluster.happen("dev", JournalChanged("dev", "No space left on device", 0))
+    assert "✕ no journal: No space left on device" in header(session)
+    cluster.happen("dev", JournalChanged("dev", "", 3))
+    assert "journal" not in header(session)
+
+
+def test_the_past_is_neither_live_nor_to_be_changed() -> None:
+    cluster = FakeCluster(CITIES, source="live")
+    cluster.form()
+    session = Session(cluster)
+    assert header(session).startswith("dev  live  RW  members 3/3")
+    session.playhead.go(300_000)
+    assert header(session).startswith("dev  ‖ past 0.300 of 0.6 s  RO  members 0/3")
