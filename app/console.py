@@ -26,6 +26,8 @@ from quarterdeck.app.commands.palette import ActionsProvider, Palette
 from quarterdeck.app.commands.requests import CallKey, Requests
 from quarterdeck.app.console_interface import DeferredHandlers, Handler
 from quarterdeck.app.console_state import ConsoleState
+from quarterdeck.app.handlers.faults import undo
+from quarterdeck.app.handlers.leaving import leave
 from quarterdeck.app.handlers.members import MemberHandlers
 from quarterdeck.app.handlers.tables import TableHandlers
 from quarterdeck.app.session import Session
@@ -102,13 +104,14 @@ class Console(App[None]):
             **DeferredHandlers(OUTPUT_ACTIONS, self._output_handlers).handlers,
             **DeferredHandlers((action.id for action in time_actions.ACTIONS), self._time_handlers).handlers,
             **{action.id: partial(self._open, cast(ViewName, action.id)) for action in VIEW_ACTIONS},
+            "fault-undo": lambda text: undo(self, self.session, text),
             "filter": lambda text: self._filter(text),
             "prompt": lambda _: self.type_line(""),
             "help": lambda _: self._help(),
             "cluster": lambda text: self._switch_cluster(text),
             "theme": lambda text: self._set_theme(text),
-            "back": lambda _: self.back(),
-            "quit": lambda text: self._quit(),
+            "back": lambda _: self._go_back(),
+            "quit": lambda _: leave(self, self._tabs),
         }
 
     def get_driver_class(self) -> type[Driver]:
@@ -155,6 +158,11 @@ class Console(App[None]):
     @property
     def tabs(self) -> Sequence[TableCell]:
         return self._tabs.cells if len(self._tabs) > 1 else ()
+
+    @property
+    def has_way_back(self) -> bool:
+        tab = self._tabs.current
+        return len(tab.stack) > 1 or (tab.origin is not None and tab.origin in self._tabs)
 
     def on_mount(self) -> None:
         self.push_screen(self.beliefs)
@@ -268,6 +276,9 @@ class Console(App[None]):
             self.goto(action.views[0])
             self.top.call_after_refresh(self.action_act, action_id, text)  # a view knows nothing before it is painted
             return
+        if action_id == "back" and self.top.clear_filter():
+            self.show_message("the filter is taken away")
+            return
         handler = self.top.handlers.get(action_id) or self._handlers.get(action_id)
         if handler is None:
             self.show_message(f"{action.title} has no meaning here", error=True)
@@ -283,9 +294,6 @@ class Console(App[None]):
             self.show_message(str(problem), error=True)
             return
         if isinstance(parsed, ConsoleRequest):
-            if parsed.word == "quit":
-                self.exit()
-                return
             self.action_act(parsed.action_id, self._argument_of(parsed))
         else:
             action, _ = self._word(line)
@@ -402,11 +410,15 @@ class Console(App[None]):
 
         self.push_screen(HelpScreen(self.top.view, allowed=self.allowed, configured_keys=self._keys))
 
-    def _quit(self) -> None:
-        if len(self._tabs.current.stack) > 1:
+    def _go_back(self) -> None:
+        if self.has_way_back:
             self.back()
         else:
-            self.exit()
+            self.show_message("this is the first view; Q leaves the console")
+
+    async def action_quit(self) -> None:
+        """What the terminal's own key for leaving does."""
+        leave(self, self._tabs)
 
     # Ends of commands, in whatever thread
 

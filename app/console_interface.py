@@ -32,6 +32,11 @@ class ConsoleInterface(Protocol):
         ...
 
     @property
+    def has_way_back(self) -> bool:
+        """Whether there is a view below the one in sight, or a cluster that this one is a copy of."""
+        ...
+
+    @property
     def scores(self) -> ScoreBook:
         """What was learnt with the demos so far."""
         ...

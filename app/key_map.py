@@ -18,10 +18,11 @@ from quarterdeck.app.actions.registry import ACTIONS, available_actions
 ConfiguredKeys = Mapping[str, str]
 """By the id of the action: its keys as Textual names them, separated by commas; empty for none."""
 
+USEFUL = ("detail", "cut", "heal", "kill", "stop", "start", "pause", "fault-undo", "filter", "demos")
+"""What most people want in most views, by id, in this order; in the footer it stands behind what a view itself can do."""
+
 FOOTER_LAST = ("Data", "Cluster")
 """Groups whose hints come last: a narrow terminal shows only the beginning of the footer."""
-
-FOOTER_FIRST = ("Console",)
 
 TAKEN_ELSEWHERE = {
     **dict.fromkeys(("up", "down", "left", "right", "home", "end", "pageup", "pagedown"), "moves the cursor"),
@@ -217,11 +218,13 @@ def _is_new(action: Action, key: str, configured: ConfiguredKeys) -> bool:
     return action.id in configured and key not in keys_for(action)
 
 
-def _place_in_footer(action: Action) -> int:
-    """How to leave and to get help come first, then what the view itself can do."""
-    if action.group in FOOTER_FIRST:
-        return 0
-    return 1 if action.views else 3 if action.group in FOOTER_LAST else 2
+def _place_in_footer(action: Action) -> tuple[int, int]:
+    """The most useful first: what the view itself can do, then what is useful everywhere, then the rest."""
+    if action.views:
+        return 0, 0
+    if action.id in USEFUL:
+        return 1, USEFUL.index(action.id)
+    return (3 if action.group in FOOTER_LAST else 2), 0
 
 
 def _split(text: str) -> list[str]:

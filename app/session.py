@@ -92,6 +92,11 @@ class Session:
         return self._head if self.playhead.live else self.tape.picture_at(self.playhead.shown_us)
 
     @property
+    def running(self) -> int:
+        """How many members run, by the newest of it."""
+        return sum(belief.running for belief in self._head.members.values())
+
+    @property
     def live(self) -> bool:
         """Whether what is shown is the newest there is."""
         return self.playhead.live

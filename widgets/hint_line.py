@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -29,23 +29,24 @@ class Hint(NamedTuple):
 
 
 class HintLine(Widget):
-    """Shows as many hints as fit, from the first on. A click on one does what its key does."""
+    """Shows as many hints as fit whole, from the first on, and some behind them in any case. A click does what its key does."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"hint-line--key", "hint-line--word"}
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._hints: tuple[Hint, ...] = ()
+        self._kept: tuple[Hint, ...] = ()
 
     @property
     def text(self) -> str:
         """All of it, also what does not fit."""
-        return GAP.join(f"{hint.key}{GAP}{hint.word}" for hint in self._hints)
+        return GAP.join(f"{hint.key}{GAP}{hint.word}" for hint in (*self._hints, *self._kept))
 
-    def show(self, hints: Sequence[Hint]) -> None:
-        """Show `hints`; costs a comparison when they are those that were shown before."""
-        if tuple(hints) != self._hints:
-            self._hints = tuple(hints)
+    def show(self, hints: Sequence[Hint], kept: Sequence[Hint] = ()) -> None:
+        """Show `hints`, and `kept` behind them, for which others make room. Costs a comparison when nothing is new."""
+        if (tuple(hints), tuple(kept)) != (self._hints, self._kept):
+            self._hints, self._kept = tuple(hints), tuple(kept)
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -53,17 +54,30 @@ class HintLine(Widget):
         segments = []
         if y == 0:
             key, word = (plain + self._part(part) for part in ("hint-line--key", "hint-line--word"))
-            for hint in self._hints:
+            for hint in self._placed():
                 segments += [Segment(f"{hint.key}{GAP}", key), Segment(f"{hint.word}{GAP}", word)]
         return Strip(segments).crop_extend(0, self.size.width, plain)
 
     def on_click(self, event: events.Click) -> None:
         left = event.x
-        for hint in self._hints:
+        for hint in self._placed():
             left -= hint.width
             if left < 0:
                 self.app.simulate_key(hint.name)
                 return
+
+    def _placed(self) -> Iterator[Hint]:
+        """The hints that fit, from left to right: the gap behind the last one may be missing."""
+        kept = list(self._kept)
+        while kept and sum(hint.width for hint in kept) > self.size.width + len(GAP):
+            kept.pop(0)
+        room = self.size.width + len(GAP) - sum(hint.width for hint in kept)
+        for hint in self._hints:
+            room -= hint.width
+            if room < 0:
+                break
+            yield hint
+        yield from kept
 
     def _part(self, name: str) -> Style:
         return self.get_component_rich_style(name, partial=True)

@@ -18,6 +18,7 @@ MEMBER_VIEWS: tuple[ViewName, ...] = (
     "members",
     "suspicions",
     "partitions",
+    "migrations",
     "network",
     "join-lists",
     "member",
@@ -82,6 +83,8 @@ class Action:
     """Not bound, not offered and refused on a read-only cluster."""
     shown: bool = True
     """Whether the footer hints at it."""
+    short: str = ""
+    """Of a view: its name where there is little room."""
     cli: str = ""
     """The command line that shows or does the same, without ``quarterdeck`` and without how to reach the cluster; empty when only
     the console does this, or when the line depends on what is selected."""

@@ -38,9 +38,9 @@ ACTIONS: tuple[Action, ...] = (
         "screenshot", "screenshot", "Save the screen as an SVG file.",
         "ctrl+s", "^s", "View", one_word("screenshot", "file", "[FILE]", "save the screen, as .svg or .txt"), shown=False,
     ),
-    Action("prompt", "type", "Type a command.", "colon", ":", "Console"),
+    Action("prompt", "command", "Type a command.", "colon", ":", "Console"),
     Action(
-        "help", "help", "Show every key and command.",
+        "help", "keys", "Show every key and command.",
         "question_mark", "?", "Console", one_word("help", "nothing", "", "show every key and command"),
     ),
     Action(
@@ -61,9 +61,16 @@ ACTIONS: tuple[Action, ...] = (
         "theme", "theme", "Type the theme to paint in.",
         "", "", "Console", one_word("theme", "theme", "NAME", "paint in another theme"), shown=False,
     ),
-    Action("back", "back", "Close this view and go back to the one before.", "escape", "esc", "Console", shown=False),
     Action(
-        "quit", "quit", "Go back; on the first view, leave the console.",
-        "q", "q", "Console", one_word("quit", "nothing", "", "leave the console"),
+        "back", "back", "Go one level back: take the filter away, then close what is open in the view, then the view.",
+        "q,escape", "q", "Console",
+    ),
+    Action(
+        "quit", "quit", "Leave the console; asks first where members would end with it.",
+        "Q", "Q", "Console",
+        (
+            CommandWord("quit", "nothing", "quit", "leave the console"),
+            CommandWord("q", "nothing", "q", "leave the console"),
+        ),
     ),
 )  # fmt: skip

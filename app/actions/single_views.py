@@ -47,9 +47,9 @@ FAULT_ACTIONS: tuple[Action, ...] = (
         views=("network",), shown=False,
     ),
     Action(
-        "fault-undo", "undo", "Undo the fault under the cursor of the list of faults.",
+        "fault-undo", "undo", "Undo the latest fault; in the network view, the one under the cursor of the list of faults.",
         "U", "U", "Faults", one_word("undo", "text", "[NUMBER]", "undo a fault; the latest has number 1"),
-        views=("network",), needs=frozenset({"heal", "heal-link", "resume", "start"}), needs_write=True,
+        needs=frozenset({"heal", "heal-link", "resume", "start"}), needs_write=True,
     ),
     Action(
         "network-layout", "drawing", "Show the drawing and the matrix, the matrix alone, or the drawing alone.",
@@ -95,11 +95,11 @@ PARTITION_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "map-trouble", "next trouble", "Go to the next partition with something wrong.",
-        "u", "u", "Partitions", views=("partitions",),
+        "n", "n N", "Partitions", views=("partitions",),
     ),
     Action(
         "map-trouble-before", "trouble before", "Go to the partition before with something wrong.",
-        "U", "U", "Partitions", views=("partitions",), shown=False,
+        "N", "N", "Partitions", views=("partitions",), shown=False,
     ),
     Action(
         "map-partition", "partition", "Go to a partition.",

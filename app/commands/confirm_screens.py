@@ -42,6 +42,11 @@ class ConfirmDialog(ModalScreen[bool]):
             with Horizontal(id="confirm-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button(self._verb, id="confirm", variant="error", compact=True)
+            yield Static(self.keys_text(), id="confirm-keys", markup=False)
+
+    def keys_text(self) -> str:
+        """The keys of the dialog, in words."""
+        raise NotImplementedError
 
     def _typed(self) -> ComposeResult:
         """What has to be typed first: nothing."""
@@ -55,12 +60,19 @@ class ConfirmDialog(ModalScreen[bool]):
 
 
 class ConfirmScreen(ConfirmDialog):
-    """Ends with True only when the button is pressed that names what is done."""
+    """Ends with True only when the button is pressed that names what is done, or `y`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "confirm", "Yes"),
         Binding("escape,n,q", "cancel", "Cancel"),
         Binding("left,right", "app.focus_next", "Other", show=False),
     ]
+
+    def keys_text(self) -> str:
+        return f"y {self._verb.lower()}   n cancel   ← → choose, enter does what is chosen"
+
+    def action_confirm(self) -> None:
+        self.dismiss(True)
 
     def on_mount(self) -> None:
         self.query_one("#cancel", Button).focus()
@@ -75,6 +87,9 @@ class ConfirmTypedScreen(ConfirmDialog):
         """`name` is what has to be typed."""
         super().__init__(question, consequences, verb, lines)
         self._wanted = one_line(name)
+
+    def keys_text(self) -> str:
+        return f"enter {self._verb.lower()}, once the name stands there   esc cancel"
 
     def _typed(self) -> ComposeResult:
         yield Static(f"Type the name of the cluster, {self._wanted}, to go on:", id="confirm-asked", markup=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
-from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.connection_summary import ConnectionSummary
 from quarterdeck.backend.core.properties import SECOND_US
@@ -63,14 +62,6 @@ def _journal_text(session: Session) -> str:
     first, reason = next(iter(failing.items()))
     more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
     return f"✕ no journal of {one_line(first)}{more}: {one_line(reason)}"
-
-
-def view_cells(in_sight: ViewName) -> list[TableCell]:
-    """The names of the views, each after the key that opens it."""
-    return [
-        TableCell(f"{action.key_display} {action.title}", "strong" if action.id == in_sight else "faint")
-        for action in VIEW_ACTIONS
-    ]
 
 
 def moment_text(session: Session) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
@@ -10,11 +11,15 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName, WordKind
+from quarterdeck.app.actions.registry import action_called
+from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
+from quarterdeck.app.footer import KEPT, KEPT_AT_HOME, works
+from quarterdeck.app.key_map import keys_for
 from quarterdeck.app.session import Session
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.connection_summary import ConnectionSummary
-from quarterdeck.app.views.header import header_parts, view_cells
+from quarterdeck.app.views.header import header_parts
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
@@ -23,6 +28,14 @@ from quarterdeck.widgets.hint_line import Hint, HintLine
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.prompt import Prompt
 from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.view_bar import BarView, ViewBar
+
+ACT = re.compile(r"app\.act\('([a-z-]+)'\)")
+"""What a binding of an action does, as `app.key_map` writes it."""
+
+VIEWS = tuple(
+    BarView(action.key_display, keys_for(action)[0], action.id, action.title, action.short) for action in VIEW_ACTIONS
+)
 
 ROWS_FOR_VIEWS = 30
 """On a screen of fewer rows there is no line with the names of the views."""
@@ -45,13 +58,15 @@ class ViewScreen(Screen[None]):
         self.connections = ConnectionSummary(session.cluster)
         self.header = StatusLine(id="header")
         self.tabs_line = StatusLine(id="tabs")
-        self.views_line = StatusLine(id="views")
+        self.views_line = ViewBar(VIEWS, self.view, id="views")
         self.below = StatusLine(id="below", most_lines=2, shrinks=False)
         self.message = StatusLine(id="message", most_lines=3)
         self.hints = HintLine(id="hints")
         self.prompt = Prompt(console.complete, console.history, id="prompt")
         self.handlers: dict[str, Handler] = {}
         self._painted_second = -1
+        self._hints: tuple[tuple[str, Hint], ...] = ()
+        """What may be hinted at, by the id of the action: all keys that are bound."""
 
     def compose(self) -> ComposeResult:
         yield self.tabs_line
@@ -125,6 +140,17 @@ class ViewScreen(Screen[None]):
         keys = table.selection or ((table.cursor_key,) if table.cursor_key is not None else ())
         return [sort_filter.row(key) for key in keys]
 
+    def works(self, action_id: str) -> bool:
+        """Whether an action that this view knows can do something now; the footer leaves out what cannot."""
+        return True
+
+    def clear_filter(self) -> bool:
+        """Take the filter away; whether there was one."""
+        if not self.filter_text:
+            return False
+        self.filter_by("")
+        return True
+
     def date_by(self, clock: Clock) -> None:
         """Date events by this clock; for views that show events."""
 
@@ -176,10 +202,9 @@ class ViewScreen(Screen[None]):
     # Events
 
     def on_mount(self) -> None:
-        self.bindings_updated_signal.subscribe(self, lambda _: self._show_hints())
-        self._show_hints()
+        self.bindings_updated_signal.subscribe(self, lambda _: self._find_hints())
         self.below.display = False
-        self.views_line.show(view_cells(self.view))
+        self._find_hints()
         self.repaint()
         if not self.prompt.sign:  # else somebody types already
             self.focus_body()
@@ -205,16 +230,32 @@ class ViewScreen(Screen[None]):
         self.console.answered(message.sign, message.text)
 
     def _say_below(self) -> None:
+        self._show_hints()
         parts = self.sentence()
         self.below.show(parts)
         if self.below.display != bool(parts):
             self.below.display = bool(parts)
 
-    def _show_hints(self) -> None:
+    def _find_hints(self) -> None:
         """Each action that is bound here and now, and hinted at, with its keys."""
-        shown: dict[str, Hint] = {}
+        found: dict[str, Hint] = {}
         for _, binding, enabled, _ in self.active_bindings.values():
-            if binding.show and enabled and not binding.system and binding.action not in shown:
-                key = self.app.get_key_display(binding)
-                shown[binding.action] = Hint(key, binding.description, binding.key)
-        self.hints.show(tuple(shown.values()))
+            called = ACT.fullmatch(binding.action)
+            if binding.show and enabled and called and called[1] not in found:
+                found[called[1]] = Hint(self.app.get_key_display(binding), binding.description, binding.key)
+        self._hints = tuple(found.items())
+        self._show_hints()
+
+    def _show_hints(self) -> None:
+        """Of what is bound, what does something now."""
+        targets = self.targets()
+        kept = KEPT if self.console.has_way_back else KEPT_AT_HOME
+        asides = {*KEPT, *KEPT_AT_HOME}
+        self.hints.show(
+            [
+                hint
+                for one, hint in self._hints
+                if one not in asides and self.works(one) and works(action_called(one), self.session, targets)
+            ],
+            [hint for name in kept for one, hint in self._hints if one == name],
+        )

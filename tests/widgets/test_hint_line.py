@@ -30,14 +30,15 @@ class Hinting(App[None]):
         self.noted.append(what)
 
 
-def test_hints_are_shown_as_they_are_and_cut_at_the_right() -> None:
+def test_hints_are_shown_whole_or_not_at_all_and_some_in_any_case() -> None:
     async def scenario() -> None:
         app = Hinting()
         async with app.run_test(size=(20, 2)) as pilot:
-            app.line.show(HINTS)
-            await pilot.pause()
-            assert screen_text(app).splitlines()[0] == "x stop ^k kill [b] ["
-            assert app.line.text == "x stop ^k kill [b] [/x]"
+            for kept, shown in ((), "x stop ^k kill"), ((Hint("?", "keys", "x"),), "x stop ? keys"):
+                app.line.show(HINTS, kept)
+                await pilot.pause()
+                assert screen_text(app).splitlines()[0] == shown
+            assert app.line.text == "x stop ^k kill [b] [/x] ? keys"
 
     asyncio.run(scenario())
 

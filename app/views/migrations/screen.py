@@ -40,6 +40,15 @@ class MigrationsScreen(ViewScreen):
     def table(self) -> LineTable:
         return self.board
 
+    def targets(self) -> tuple[str, ...]:
+        """The member that the migration under the cursor goes to."""
+        row = self._model.row(self.board.cursor_key)
+        return (row.destination,) if row is not None and row.destination in self.session.cluster.labels else ()
+
+    @property
+    def member_under_cursor(self) -> str:
+        return next(iter(self.targets()), "")
+
     def paint(self) -> None:
         picture = self.session.picture
         board = migration_board(picture, self.session.now_us())

@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.handlers.faults import NothingToUndo, undo_commands
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, undo_text
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
@@ -361,18 +362,20 @@ class NetworkScreen(ViewScreen):
         self.console.request("fault-build", self._plan.commands)
 
     def _undo(self, text: str) -> None:
-        faults = self._ledger.faults()
-        if not faults:
-            self.console.show_message("no fault is in force", error=True)
-        elif not text:
-            fault = self._fault_model.fault(self.faults.cursor_key) or faults[0]
-            self.console.request("fault-undo", fault.undo)
-        elif not text.isdecimal() or not 1 <= int(text) <= len(faults):
-            self.console.show_message(
-                f"there is no fault {text!r}; there are {len(faults)}, the latest has number 1", error=True
-            )
-        else:
-            self.console.request("fault-undo", faults[int(text) - 1].undo)
+        chosen = self._fault_model.fault(self.faults.cursor_key)
+        try:
+            self.console.request("fault-undo", undo_commands(self._ledger.faults(), text, chosen))
+        except NothingToUndo as problem:
+            self.console.show_message(str(problem), error=True)
+
+    def works(self, action_id: str) -> bool:
+        match action_id:
+            case "fault-build" | "fault-clear":
+                return self._plan is not None
+            case "fault-undo":
+                return bool(self._fault_model.keys)
+            case _:
+                return super().works(action_id)
 
     def _set_layout(self, text: str) -> None:
         if text and text not in LAYOUTS:

@@ -239,5 +239,6 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "cluster": ("cluster nowhere", says("there is no cluster 'nowhere'")),
     "close": ("close", says("what the console was opened on")),
     "theme": ("theme plaid", says("plaid")),
+    "q": ("q", says("the console would end here")),
     "quit": ("quit", lambda driver: not driver.app.is_running or driver.app._exit),
 }

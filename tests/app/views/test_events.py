@@ -191,6 +191,7 @@ class Jumps:
     def __init__(self, jumps: list[tuple[str, int | None]]) -> None:
         self._jumps = jumps
         self.tabs = ()
+        self.has_way_back = True
 
     def goto(self, view: str, *, member: str = "", at_us: int | None = None) -> None:
         self._jumps.append((view, at_us))

@@ -63,7 +63,7 @@ def test_before_there_are_partitions() -> None:
 
     async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
         assert "no partitions yet; they are arranged at the first use of data" in screen_text(app)
-        await pilot.press("u", "z", "t", "down", "space", "tab", "space", "slash", "g", "enter")
+        await pilot.press("n", "z", "t", "down", "space", "tab", "space", "slash", "g", "enter")
         await settle(pilot)
         cluster.change_table("athens", 1, {number: ["athens", "byzantium"] for number in range(271)}, "arranged")
         await settle(pilot)
@@ -150,7 +150,7 @@ def test_what_would_be_lost() -> None:
 def test_from_trouble_to_trouble() -> None:
     async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
         found = []
-        for key in ("u", "u", "u", "U", "U"):
+        for key in ("n", "n", "n", "N", "N"):
             await pilot.press(key)
             found.append((screen.map.partition, screen.map.index))
         assert found == [(7, 0), (9, 2), (7, 0), (9, 2), (7, 0)]

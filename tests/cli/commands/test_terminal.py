@@ -119,7 +119,7 @@ def test_console_opens_and_quits_wherever_stderr_goes(tmp_path: Path) -> None:
     narration = tmp_path / "narration.txt"
     with console(tmp_path, shell=f'exec "$0" "$@" 2>{narration}') as terminal:
         terminal.read_until(b"byzantium")
-        os.write(terminal.end, b"q")
+        os.write(terminal.end, b"Qy")
         terminal.read_until(b"\x1b[?1049l")
         assert terminal.child.wait(30) == 0
         terminal.assert_as_it_was()

@@ -135,6 +135,7 @@ def test_themes_and_writing_when_asked(tmp_path: Path) -> None:
 def test_the_page_tells_when_the_console_has_ended(tmp_path: Path) -> None:
     with looking(tmp_path) as (_, page):
         assert page.evaluate("getComputedStyle(document.querySelector('.ended')).display") == "none"
-        page.press("q")
+        page.press("Q")
+        page.press("y")
         wait_until(lambda: "-closed" in page.evaluate("document.body.className"), poll_seconds=0.1)
         assert page.evaluate("getComputedStyle(document.querySelector('.ended')).display") == "block"

@@ -1,0 +1,130 @@
+"""The footer has what does something here and now; leaving asks where members would end."""
+
+from __future__ import annotations
+
+from quarterdeck.app.commands.confirm_screens import ConfirmScreen
+from quarterdeck.app.console import Console
+from quarterdeck.backend.core.commands.commands import HealLink
+from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
+from tests.app.fakes.console_driver import FIVE, ConsoleDriver, formed, run, run_async
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import screen_text, settle
+
+
+def footer(app: Console) -> str:
+    return screen_text(app).splitlines()[-1]
+
+
+def test_what_cannot_be_done_now_is_not_in_the_footer() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            assert "K kill" in footer(app) and "s start" not in footer(app) and "h heal" not in footer(app)
+            cluster.happen("dev", ProcessKilled("n1"))
+            cluster.happen("dev", LinkChanged("n2", "n3", blocked="blackhole"))
+            await settle(pilot)
+            assert "K kill" not in footer(app) and "s start" in footer(app)
+            assert "h heal" in footer(app) and "U undo" in footer(app)
+            await pilot.press("j")
+            await settle(pilot)
+            assert "K kill" in footer(app) and "s start" not in footer(app)
+            app.session.playhead.go(1)
+            await settle(pilot)
+            assert "kill" not in footer(app) and "heal" not in footer(app)
+
+    run_async(scenario())
+
+
+def test_the_footer_is_whole_at_any_width_and_always_says_how_to_go_on() -> None:
+    async def scenario() -> None:
+        app = Console(formed())
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            whole = {(hint.key, hint.word) for hint in (*app.top.hints._hints, *app.top.hints._kept)}
+            for width in (140, 101, 80, 63, 40):
+                await pilot.resize_terminal(width, 24)
+                await pilot.pause()
+                placed = list(app.top.hints._placed())
+                assert {(hint.key, hint.word) for hint in placed} <= whole
+                assert footer(app) == " ".join(f"{hint.key} {hint.word}" for hint in placed)
+                assert footer(app).endswith(": command ? keys Q quit")
+
+    run_async(scenario())
+
+
+def test_kill_works_in_the_view_of_migrations_where_a_member_is_under_the_cursor() -> None:
+    async def talk(driver: ConsoleDriver) -> None:
+        await driver.open("migrations")
+        label = driver.app.top.targets()[0]
+        assert "K kill" in footer(driver.app)
+        await driver.press("K")
+        assert isinstance(driver.app.screen, ConfirmScreen) and label in screen_text(driver.app)
+        await driver.press("n")
+        driver.app.session.playhead.go(1)
+        driver.app.top.repaint()
+        await driver.idle()
+        assert "kill" not in footer(driver.app)
+
+    run(talk)
+
+
+def test_u_undoes_the_latest_fault_in_any_view() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            await pilot.press("U")
+            assert "no fault is in force" in app.top.message.text
+            for one, other in (("n2", "n3"), ("n3", "n2")):
+                cluster.happen("dev", LinkChanged(one, other, blocked="blackhole"), after_us=0)
+            await settle(pilot)
+            for view in ("1", "8", "4"):
+                cluster.commands.clear()
+                await pilot.press(view, "U")
+                await pilot.pause()
+                if isinstance(app.screen, ConfirmScreen):
+                    await pilot.press("y")
+                    await pilot.pause()
+                assert [type(one) for one in cluster.commands] == [HealLink], view
+
+    run_async(scenario())
+
+
+def test_leaving_a_live_cluster_asks_and_q_goes_one_level_back() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster(FIVE, source="live")
+        cluster.form()
+        app = Console(cluster)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            await pilot.press("q")
+            assert "Q leaves the console" in app.top.message.text and app.is_running
+            await pilot.press("8", "slash", *"n1", "enter", "q")
+            assert app.top.view == "events" and not app.top.filter_text
+            await pilot.press("q")
+            assert app.top.view == "beliefs"
+            for leave in (["Q"], ["colon", "q", "enter"], ["ctrl+q"]):
+                await pilot.press(*leave)
+                await pilot.pause()
+                assert isinstance(app.screen, ConfirmScreen) and "dev: 5 members" in screen_text(app)
+                await pilot.press("n")
+                await pilot.pause()
+                assert app.screen is app.top and app.is_running
+            await pilot.press("Q", "y")
+        assert not app.is_running
+
+    run_async(scenario())
+
+
+def test_nothing_is_asked_where_nobody_ends() -> None:
+    async def scenario() -> None:
+        app = Console(formed())
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            await pilot.press("Q")
+        assert not app.is_running
+
+    run_async(scenario())
