@@ -106,7 +106,7 @@ class IncarnationState:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.reuse_count = 1
-        """The how-manieth incarnation under its uuid this is."""
+        """The number of this incarnation among those with its uuid, from 1."""
         self.master: Address | None = None
         self._members: tuple[Member, ...] = ()
         self._version_of_list: tuple[str, int] | None = None

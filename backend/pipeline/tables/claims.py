@@ -23,7 +23,7 @@ CLAIMS = schema(
     RUN,
     INCARNATION_UUID,
     MEMBER,
-    ("claim", NUMBER, "the how-manieth claim of this incarnation"),
+    ("claim", NUMBER, "the number of the claim within its incarnation, from 1"),
     ("started_at", NUMBER, "microseconds on the run's clock"),
     ("ended_at", NUMBER, "when it was finished or given up; null where the journal does not tell"),
     ("version", NUMBER, "version of the list that it was based on"),
