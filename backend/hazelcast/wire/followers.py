@@ -9,41 +9,150 @@ It is as free of sockets and clocks as `Follower`, and is driven in the same way
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
+from uuid import UUID
 
-from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.hazelcast.wire.follower import Connection, Follower, Output
+from quarterdeck.backend.core.address import Address, port_of
+from quarterdeck.backend.hazelcast.wire.follower import Connection, Ending, Follower, Output
+from quarterdeck.backend.hazelcast.wire.member_config import BadConfiguration, addresses_of, read_join_configuration
+from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView
+from quarterdeck.backend.hazelcast.wire.observations import Answered, ConnectionTold, Heard, NotFollowed, Renamed
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+
+MOST_TURNED_DOWN = 1_000
+"""Of so many addresses that are not followed it is remembered that this has been said."""
 
 
 class Followers:
     """One follower for each address that was ever found, up to a limit."""
 
-    by_address: Mapping[Address, Follower]
-    """By the name that the member gives itself."""
-    deadline_us: int
-
     def __init__(self, settings: WatchSettings, random: Random, now_us: int) -> None:
-        raise NotImplementedError
+        self._settings = settings
+        self._random = random
+        self._client_uuid = str(UUID(int=random.getrandbits(128), version=4))
+        self._by_name: dict[Address, Follower] = {}
+        self._by_endpoint: dict[Address, Follower] = {}
+        self._aliases: set[Address] = set()
+        """Addresses that lead to a member who is followed at another one."""
+        self._turned_down: set[Address] = set()
+        inside = {outer: inner for inner, outer in settings.address_map.items()}
+        for endpoint in settings.addresses:
+            self._follow(now_us, inside.get(endpoint, endpoint), pinned=endpoint in inside)
+
+    @property
+    def by_address(self) -> Mapping[Address, Follower]:
+        """Who is followed, by the name that the member gives itself."""
+        return self._by_name
+
+    @property
+    def deadline_us(self) -> int:
+        """When `tick` has to be called, at the latest."""
+        return min(follower.deadline_us for follower in self._by_endpoint.values())
 
     def tick(self, now_us: int) -> list[Output]:
         """Hand the time to all followers whose deadline has come."""
-        raise NotImplementedError
+        late = [follower for follower in self._by_endpoint.values() if follower.deadline_us <= now_us]
+        return [output for follower in late for output in self._react(now_us, follower, follower.tick(now_us))]
 
     def opened(self, now_us: int, connection: Connection) -> list[Output]:
         """See `Follower.opened`."""
-        raise NotImplementedError
+        follower = self._by_endpoint.get(connection.endpoint)
+        return [] if follower is None else self._react(now_us, follower, follower.opened(now_us, connection))
 
     def received(self, now_us: int, connection: Connection, data: bytes) -> list[Output]:
         """See `Follower.received`. New addresses in what was told are followed from now on."""
-        raise NotImplementedError
+        follower = self._by_endpoint.get(connection.endpoint)
+        return [] if follower is None else self._react(now_us, follower, follower.received(now_us, connection, data))
 
-    def closed(self, now_us: int, connection: Connection, reason: str, *, refused: bool = False) -> list[Output]:
+    def closed(self, now_us: int, connection: Connection, reason: str, ending: Ending = "closed") -> list[Output]:
         """See `Follower.closed`."""
-        raise NotImplementedError
+        follower = self._by_endpoint.get(connection.endpoint)
+        return (
+            []
+            if follower is None
+            else self._react(now_us, follower, follower.closed(now_us, connection, reason, ending))
+        )
 
     def ask(self, now_us: int, address: Address, request: Question | Command, ticket: int) -> list[Output]:
         """Ask the member of that name. `Answered` follows, whatever happens; at once with `None` when it is not connected."""
-        raise NotImplementedError
+        follower = self._by_name.get(address)
+        if follower is None:
+            return [Answered(now_us, address, ticket, None)]
+        return self._react(now_us, follower, follower.ask(now_us, request, ticket))
+
+    def _react(self, now_us: int, follower: Follower, outputs: Iterable[Output]) -> list[Output]:
+        """What a follower's outputs mean for the others: new addresses, another name, another master."""
+        reacted: list[Output] = []
+        for output in outputs:
+            reacted.append(output)
+            match output:
+                case Renamed(dialled=dialled):
+                    reacted += self._rename(now_us, follower)
+                    if dialled in self._aliases:
+                        break  # somebody else follows that member: what it said first is heard there
+                case ConnectionTold(state="gone" | "merging" | "refused"):
+                    reacted += follower.listen_to_migrations(now_us, False)
+                case Heard(message=MembersView() as view):
+                    reacted += self._take_view(now_us, follower, view)
+                case Heard(message=MemberConfig(xml)):
+                    reacted += self._take_join_list(now_us, follower, xml)
+                case _:
+                    pass
+        return reacted
+
+    def _take_view(self, now_us: int, follower: Follower, view: MembersView) -> list[Output]:
+        outputs: list[Output] = []
+        for member in view.members:
+            outputs += self._follow(now_us, member.address, pinned=True)
+        leads = view.master is not None and view.master.uuid == follower.member_uuid
+        return [*outputs, *follower.listen_to_migrations(now_us, leads)]
+
+    def _take_join_list(self, now_us: int, follower: Follower, xml: str) -> list[Output]:
+        try:
+            join = read_join_configuration(xml)
+        except BadConfiguration:
+            return []
+        named = join.listed if join.tcp_ip else ()
+        addresses = [address for text in named for address in addresses_of(text, port_of(follower.address))]
+        return [output for address in addresses for output in self._follow(now_us, address, pinned=False)]
+
+    def _follow(self, now_us: int, name: Address, *, pinned: bool) -> list[Output]:
+        """Follow an address from now on, unless it is already."""
+        endpoint = self._settings.address_map.get(name, name)
+        if name in self._by_name or endpoint in self._by_endpoint or name in self._aliases or name in self._turned_down:
+            return []
+        most = self._settings.most_followed
+        if len(self._by_name) >= most:
+            if len(self._turned_down) < MOST_TURNED_DOWN:
+                self._turned_down.add(name)
+                return [NotFollowed(now_us, name, most)]
+            return []
+        mapped = name in self._settings.address_map
+        follower = Follower(
+            name, endpoint, self._settings, self._client_uuid, self._random, now_us, pinned=pinned or mapped
+        )
+        self._by_name[name] = self._by_endpoint[endpoint] = follower
+        return []
+
+    def _rename(self, now_us: int, follower: Follower) -> list[Output]:
+        """The member that a follower has met names itself otherwise. Of two followers of one member the connected one stays."""
+        before = [name for name, one in self._by_name.items() if one is follower]
+        for name in before:
+            del self._by_name[name]
+        outputs: list[Output] = []
+        other = self._by_name.get(follower.address)
+        if other is not None and other.state == "connected":
+            self._aliases.add(follower.endpoint)
+            del self._by_endpoint[follower.endpoint]
+            outputs += follower.give_up(now_us)
+        else:
+            if other is not None:
+                del self._by_endpoint[other.endpoint]
+                outputs += other.give_up(now_us)
+            self._by_name[follower.address] = follower
+        for name in before:
+            if name != follower.endpoint:  # whom it met here before may live at its own address
+                outputs += self._follow(now_us, name, pinned=True)
+        return outputs

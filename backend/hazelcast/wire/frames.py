@@ -126,10 +126,13 @@ class MessageReader:
         if not first.flags & END_FRAGMENT:
             return []
         del self._fragments[number]
-        self._fragments_bytes = sum(
-            HEAD.size + len(frame.payload) for rest in self._fragments.values() for frame in rest
-        )
+        self._fragments_bytes = sum(size_of(rest) for rest in self._fragments.values())
         return [tuple(whole)]
+
+
+def size_of(frames: Iterable[Frame]) -> int:
+    """How many bytes frames take."""
+    return sum(HEAD.size + len(frame.payload) for frame in frames)
 
 
 def encode_frames(frames: Sequence[Frame]) -> bytes:

@@ -10,6 +10,8 @@ from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly
 
 SECOND_US = 1_000_000
 
+WATCHED_METRICS = frozenset(("partitions", "cluster", "cluster.clock", "memory", "runtime", "os", "gc"))
+
 DEFAULT_PORT = 5701
 """Where members listen unless they are told otherwise."""
 
@@ -35,16 +37,20 @@ class Pace:
     state_us: int = SECOND_US // 2
     """The state of the cluster: the answer is the sign of life that the member gives."""
     metrics_us: int = 5 * SECOND_US
-    config_us: int = 60 * SECOND_US
+    config_us: int = 30 * SECOND_US
     silent_after_us: int = 2 * SECOND_US
     """A member that owes an answer for so long is silent."""
     redial_after_us: int = 15 * SECOND_US
     """A silent member's connection is made anew after so long: a path that was cut does not tell when it is whole again."""
+    first_answer_us: int = 6 * SECOND_US
+    """A member's first answers may take longer: a Java that has just begun is slow."""
     dial_us: int = 5 * SECOND_US
     """How long making a connection may take."""
     first_wait_us: int = SECOND_US // 4
     """The wait before the second attempt; it doubles up to `longest_wait_us`, each shortened by chance by up to half."""
     longest_wait_us: int = 5 * SECOND_US
+    merging_wait_us: int = SECOND_US // 2
+    """The wait while a member is not ready."""
     refused_wait_us: int = 15 * SECOND_US
     """The wait after having been turned away."""
     bytes_per_second: int = 2_000
@@ -65,6 +71,8 @@ class WatchSettings:
     address_map: dict[Address, Address] = field(default_factory=dict)
     """From the address that a member names itself by to the one where it is reached from here."""
     most_followed: int = 200
+    metrics: frozenset[str] = WATCHED_METRICS
+    """The prefixes of the metrics that are kept of what a member sends."""
     client_name: str = "quarterdeck"
     client_version: str = "1.0"
     pace: Pace = field(default_factory=Pace)

@@ -1,0 +1,239 @@
+"""Watching members that are none, over sockets: what is heard, what becomes of connections, who is asked what."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
+from quarterdeck.backend.hazelcast.wire.messages import (
+    ClusterMetadata,
+    Done,
+    MembersView,
+    Metrics,
+    MigrationState,
+    PartitionsView,
+    ReplicaMigrationEvent,
+)
+from quarterdeck.backend.hazelcast.wire.observations import NotTold
+from quarterdeck.backend.hazelcast.wire.requests import (
+    AddMigrationListener,
+    ChangeClusterState,
+    GetClusterMetadata,
+    Ping,
+    RemoveMigrationListener,
+    ShutDownMember,
+    Token,
+    UserAndPassword,
+)
+from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from tests.hazelcast.wire.fake_member import DENIED, NOT_READY, FakeMember, agree, start_cluster, uuid_of
+from tests.hazelcast.wire.watching import QUICK, in_a_loop, watching
+
+
+def settings_for(*members: FakeMember, cluster_name: str = "dev") -> WatchSettings:
+    """A watch that begins at these members."""
+    return WatchSettings(tuple(member.listens_at for member in members), cluster_name=cluster_name, pace=QUICK)
+
+
+@in_a_loop
+async def test_all_members_of_the_list_are_followed_from_one() -> None:
+    members = await start_cluster(3)
+    async with watching(settings_for(members[1])) as watched:
+        await watched.until(lambda: all(len(watched.messages(member.address)) >= 5 for member in members))
+        for member in members:
+            told = watched.messages(member.address)
+            assert member.members in told
+            assert member.partitions in told
+            assert member.state in told
+            assert any(isinstance(message, Metrics) for message in told)
+            assert watched.states(member.address) == ["connected"]
+    for member in members:
+        await member.stop()
+
+
+@in_a_loop
+async def test_members_of_the_join_list_are_followed_though_they_are_on_no_list() -> None:
+    here, there = FakeMember(uuid_of(1)), FakeMember(uuid_of(2))
+    await there.start()
+    await here.start()
+    here.join_list = (here.address, there.address)
+    async with watching(settings_for(here)) as watched:
+        await watched.until(lambda: there.members in watched.messages(there.address))
+    await here.stop()
+    await there.stop()
+
+
+@in_a_loop
+async def test_migrations_are_heard_of_the_master_alone_and_of_each_half_its_own() -> None:
+    members = await start_cluster(3)
+    first, second, third = members
+    event = ReplicaMigrationEvent(3, 1, None, uuid_of(2), True, 7, MigrationState(0, 2, 1, 7))
+    async with watching(settings_for(first)) as watched:
+        await watched.until(lambda: AddMigrationListener() in first.asked and len(watched.messages(third.address)) > 4)
+        assert AddMigrationListener() not in [*second.asked, *third.asked]
+        first.tell(event)
+        await watched.until(lambda: event in watched.messages(first.address))
+
+        agree([first], 2)
+        agree([second, third], 2)
+        await watched.until(lambda: AddMigrationListener() in second.asked)
+        second.tell(event)
+        await watched.until(lambda: event in watched.messages(second.address))
+
+        agree([first, second, third], 3)
+        await watched.until(lambda: any(isinstance(request, RemoveMigrationListener) for request in second.asked))
+        assert AddMigrationListener() not in third.asked
+    for member in members:
+        await member.stop()
+
+
+@in_a_loop
+async def test_a_merging_member_says_that_it_is_not_ready_and_is_a_new_incarnation_then() -> None:
+    member = FakeMember(uuid_of(1))
+    await member.start()
+    async with watching(settings_for(member)) as watched:
+        await watched.until(lambda: watched.states(member.address) == ["connected"])
+        member.answers[type(member.asked[0])] = NOT_READY
+        member.hang_up()
+        await watched.until(lambda: watched.states(member.address)[-1] == "merging")
+        assert watched.reason(member.address) == "Hazelcast instance is not ready yet!"
+        member.uuid = uuid_of(2)
+        member.answers.clear()
+        await watched.until(lambda: watched.states(member.address)[-1] == "connected")
+        assert watched.watch.followed[member.address].member_uuid == uuid_of(2)
+        assert watched.states(member.address) == ["connected", "gone", "merging", "connected"]
+    await member.stop()
+
+
+@in_a_loop
+async def test_a_frozen_member_is_silent_and_goes_on_with_its_old_list() -> None:
+    member = FakeMember()
+    await member.start()
+    async with watching(settings_for(member)) as watched:
+        await watched.until(lambda: len(watched.messages(member.address)) > 4)
+        member.silent = True
+        await watched.until(lambda: watched.states(member.address)[-1] == "silent")
+        follower = watched.watch.followed[member.address]
+        assert follower.since_us <= watched.heard[-1].at_us - QUICK.silent_after_us
+        before = member.connections
+        await watched.until(lambda: member.connections == before, 1)
+        member.silent = False
+        await watched.until(lambda: watched.states(member.address)[-1] == "connected")
+        assert watched.states(member.address) == ["connected", "silent", "connected"]
+    await member.stop()
+
+
+@in_a_loop
+async def test_a_member_that_vanishes_is_gone_and_dialled_until_it_is_back() -> None:
+    member = FakeMember(uuid_of(1))
+    await member.start()
+    async with watching(settings_for(member)) as watched:
+        await watched.until(lambda: watched.states(member.address) == ["connected"])
+        await member.stop()
+        await watched.until(lambda: watched.states(member.address)[-1] == "gone")
+        again = FakeMember(uuid_of(2))
+        await again.start(int(member.address.rpartition(":")[2]))
+        await watched.until(lambda: watched.states(member.address)[-1] == "connected")
+        await again.stop()
+
+
+@in_a_loop
+async def test_what_a_member_does_not_tell_is_told_as_such_while_views_still_come() -> None:
+    member = FakeMember()
+    member.answers[GetClusterMetadata] = DENIED
+    await member.start()
+    async with watching(settings_for(member)) as watched:
+        await watched.until(lambda: Ping() in member.asked)
+        (untold,) = [one for one in watched.heard if isinstance(one, NotTold)]
+        assert (untold.topic, untold.address) == ("cluster-state", member.address)
+        assert "not trusted" in untold.reason
+        view = MembersView(2, (member.on_list(),))
+        member.tell(view)
+        await watched.until(lambda: view in watched.messages(member.address))
+        assert member.asked.count(GetClusterMetadata()) == 1
+        member.silent = True  # a ping shows silence as well
+        await watched.until(lambda: watched.states(member.address)[-1] == "silent")
+    await member.stop()
+
+
+@in_a_loop
+async def test_an_operator_is_answered_or_told_that_no_answer_comes() -> None:
+    member = FakeMember()
+    await member.start()
+    async with watching(settings_for(member)) as watched:
+        await watched.until(lambda: watched.states(member.address) == ["connected"])
+        assert await watched.watch.ask(member.address, ChangeClusterState("FROZEN")) == Done()
+        state = await watched.watch.ask(member.address, GetClusterMetadata())
+        assert isinstance(state, ClusterMetadata)
+        assert state.state == "FROZEN"
+        member.answers[ShutDownMember] = None
+        asking = asyncio.create_task(watched.watch.ask(member.address, ShutDownMember()))
+        await watched.until(lambda: ShutDownMember() in member.asked)
+        await member.stop()
+        with pytest.raises(NoAnswer, match="has not answered"):
+            await asking
+        await watched.until(lambda: watched.states(member.address)[-1] == "gone")
+        with pytest.raises(NoAnswer):
+            await watched.watch.ask(member.address, Ping())
+        with pytest.raises(NoAnswer):
+            await watched.watch.ask(Address("10.0.0.1:5701"), Ping())
+
+
+@in_a_loop
+async def test_a_member_behind_another_address_is_followed_once_under_its_own_name() -> None:
+    member = FakeMember()
+    member.address = Address("10.0.0.7:5701")
+    await member.start()
+    localhost = Address(f"localhost:{member.listens_at.rpartition(':')[2]}")
+    async with watching(WatchSettings((member.listens_at, localhost), pace=QUICK)) as watched:
+        await watched.until(lambda: list(watched.watch.followed) == [member.address] and member.connections == 2)
+        await watched.until(lambda: len(member.guests) == 1 and len(watched.messages(member.address)) > 5)
+        assert watched.states(member.address) == ["connected"]
+    await member.stop()
+
+
+@in_a_loop
+async def test_an_address_map_leads_to_members_behind_nat() -> None:
+    members = await start_cluster(2)
+    mapping = {}
+    for number, member in enumerate(members):
+        member.address = Address(f"10.0.0.{number}:5701")
+        mapping[member.address] = member.listens_at
+    agree(members)
+    settings = WatchSettings((members[0].listens_at,), address_map=mapping, pace=QUICK)
+    async with watching(settings) as watched:
+        await watched.until(lambda: all(watched.messages(member.address) for member in members))
+        assert sorted(watched.watch.followed) == ["10.0.0.0:5701", "10.0.0.1:5701"]
+        members[1].address = Address("10.0.0.9:5701")  # another member answers where this one should
+        members[1].hang_up()
+        await watched.until(lambda: watched.states(Address("10.0.0.1:5701"))[-1] == "refused")
+        assert "10.0.0.9:5701 answers at 127.0.0.1" in watched.reason(Address("10.0.0.1:5701"))
+    for member in members:
+        await member.stop()
+
+
+@pytest.mark.parametrize("credentials", [UserAndPassword("ann", "secret"), Token(b"\x01secret")])
+@in_a_loop
+async def test_credentials_are_shown_and_wrong_ones_turned_away(credentials: UserAndPassword | Token) -> None:
+    member = FakeMember(credentials=credentials)
+    await member.start()
+    right = WatchSettings((member.address,), credentials=credentials, pace=QUICK)
+    async with watching(right) as watched:
+        await watched.until(lambda: watched.states(member.address) == ["connected"])
+    async with watching(settings_for(member)) as watched:
+        await watched.until(lambda: watched.states(member.address) == ["refused"])
+        assert "user and password do not fit" in watched.reason(member.address)
+    await member.stop()
+
+
+@in_a_loop
+async def test_the_table_of_the_first_member_is_told_as_it_stands() -> None:
+    (member,) = await start_cluster(1)
+    async with watching(settings_for(member)) as watched:
+        await watched.until(lambda: any(isinstance(one, PartitionsView) for one in watched.messages(member.address)))
+        (view,) = [one for one in watched.messages(member.address) if isinstance(one, PartitionsView)]
+        assert [view.owner_of(partition) for partition in (0, 5, 6, -1)] == [member.uuid, member.uuid, None, None]
+    await member.stop()
