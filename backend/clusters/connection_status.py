@@ -20,6 +20,8 @@ class ConnectionStatus:
     """On the run's clock: since when it is connected, or when it was last heard (never: since it is looked for)."""
     why: str = ""
     """Why it is not connected."""
+    refused: bool = False
+    """It does answer, but turns us away."""
     incomplete: str = ""
     """What is missing of its history; empty when nothing is."""
 

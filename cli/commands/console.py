@@ -155,6 +155,7 @@ def open_running_cluster(connection: Connection, *, write: bool, theme: str | No
     looks = console_settings(theme)
     cluster = connection.open(write=write)
     try:
+        connection.meet(cluster)
         run_console(
             cluster,
             cluster.started,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 
 CONNECT_TIMEOUT_SECONDS = 10.0
+MEETING_POLL_SECONDS = 0.01
 
 PASSWORD_VARIABLE = "QUARTERDECK_PASSWORD"
 TOKEN_VARIABLE = "QUARTERDECK_TOKEN"
@@ -78,6 +80,16 @@ class Connection:
                 write=write,
                 records=records,
             )
+
+    def meet(self, cluster: RemoteCluster) -> None:
+        """Return when a member says who it is, or none has said anything yet. Raises `CommandFailed` when all have failed."""
+        until = time.monotonic() + CONNECT_TIMEOUT_SECONDS
+        while not cluster.met and time.monotonic() < until:
+            status = cluster.connection_status().values()
+            if all(one.why for one in status):
+                code = ExitCode.REFUSED if all(one.refused for one in status) else ExitCode.UNREACHABLE
+                raise CommandFailed(code, "; ".join(one.why for one in status))
+            time.sleep(MEETING_POLL_SECONDS)
 
     def wait_for(self, cluster: RemoteCluster) -> None:
         """Return when a member is reached. Raises `CommandFailed` when that does not happen in a while."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from quarterdeck.backend.clusters.remote.access import Access
+from quarterdeck.backend.clusters.remote.connection_failures import NOT_OURS, connection_failure_text
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
 from quarterdeck.backend.member_api.beliefs import ThisMember
@@ -106,9 +107,9 @@ class MemberClient:
         except (httpx.ReadError, httpx.RemoteProtocolError) as cut:
             if request.may_end:
                 return b"{}"
-            raise Unreachable(f"{url}: {_reason(cut)}") from cut
+            raise Unreachable(f"{url}: {connection_failure_text(cut)}") from cut
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            raise Unreachable(f"{url}: {_reason(problem)}") from problem
+            raise Unreachable(f"{url}: {connection_failure_text(problem)}") from problem
         if answer.is_success:
             return answer.content
         raise _refusal(url, answer)
@@ -119,6 +120,8 @@ def decoded(decoder: Decoder[Decoded], content: bytes | str, url: str) -> Decode
     try:
         return decoder.decode(content)
     except msgspec.DecodeError as problem:
+        if content.lstrip()[:1] not in (b"{", b"[", "{", "["):
+            raise BadResponse(f"{url}: {NOT_OURS}") from problem
         raise BadResponse(f"{url} does not speak the language of this version: {problem}") from problem
 
 
@@ -126,6 +129,8 @@ def _refusal(url: str, answer: httpx.Response) -> CommandRefused:
     try:
         told = msgspec.json.decode(answer.content, type=Fail)
     except msgspec.DecodeError:
+        if answer.status_code == httpx.codes.NOT_FOUND or answer.is_redirect:
+            return BadResponse(f"{url}: {NOT_OURS}")
         told = Fail(f"{answer.status_code} {answer.reason_phrase}")
     text = one_line("; ".join(filter(None, (told.message, told.hint))))  # it may be anybody who answers
     status = answer.status_code
@@ -136,10 +141,3 @@ def _refusal(url: str, answer: httpx.Response) -> CommandRefused:
     if answer.is_server_error and status not in (httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
         return BadResponse(f"{url} failed with {status}: {text}")
     return RequestRefused(status, text)
-
-
-def _reason(problem: Exception) -> str:
-    """In words: several kinds of failure have no text of their own."""
-    if isinstance(problem, httpx.TimeoutException):
-        return "no answer in time"
-    return str(problem) or type(problem).__name__

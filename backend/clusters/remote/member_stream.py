@@ -12,8 +12,9 @@ from typing import NamedTuple, NoReturn, Protocol
 
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from quarterdeck.backend.clusters.remote.connection_failures import connection_failure_text
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
@@ -206,4 +207,8 @@ def error_text(problem: Exception) -> str:
     """What is wrong, in one line."""
     if isinstance(problem, TimeoutError) and not str(problem):
         return "it gives no sign of life"
+    if isinstance(problem, ConnectionClosed):
+        return "the connection broke"
+    if isinstance(problem, OSError):
+        return connection_failure_text(problem)
     return " ".join(str(problem).split()) or type(problem).__name__

@@ -62,6 +62,7 @@ class _FollowedMember:
     contact: Contact = "connecting"
     heard_us: int = 0
     why: str = ""
+    refused: bool = False
     incomplete: str = ""
     facts: ThisMember | None = None
     label: str = ""
@@ -142,6 +143,11 @@ class RemoteCluster:
         """Labels of all members that were ever met; then the addresses of those that were not reached yet."""
         return self._labels
 
+    @property
+    def met(self) -> bool:
+        """Whether any member has said who it is."""
+        return bool(self._addresses_by_label)
+
     def now_us(self) -> int:
         return self._on_our_clock(_utc_us())
 
@@ -159,6 +165,7 @@ class RemoteCluster:
                     contact=one.contact,
                     since_us=self._on_our_clock(one.heard_us if one.contact == "stale" else one.since_us),
                     why=one.why,
+                    refused=one.refused,
                     incomplete=one.incomplete,
                 )
                 for one in self._followed.values()
@@ -329,6 +336,7 @@ class RemoteCluster:
             if followed.contact == "stale":
                 self._record_connection(followed, ConnectionChanged("connected"))
             followed.contact, followed.since_us, followed.why = "connected", _utc_us(), ""
+            followed.refused = False
         if not self.started.done():
             self.started.set_result(None)
 
@@ -340,6 +348,7 @@ class RemoteCluster:
             if followed.facts and followed.contact != "stale":
                 self._record_connection(followed, ConnectionChanged(state, why))
             followed.contact, followed.why = ("stale" if followed.facts else "connecting"), why
+            followed.refused = state == "refused"
 
     def _record_connection(self, followed: _FollowedMember, event: ConnectionChanged) -> None:
         """What this watcher has found out about a member, among what the member says; numbered as what a watcher records."""

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -84,9 +85,9 @@ class Terminal:
 
 @contextmanager
 def console(
-    folder: Path, program: str = RUN, *, shell: str = 'exec "$0" "$@"', size: tuple[int, int] = (40, 120)
+    folder: Path, program: str = RUN, *options: str, shell: str = 'exec "$0" "$@"', size: tuple[int, int] = (40, 120)
 ) -> Iterator[Terminal]:
-    """A console with two members of its own, in a terminal of its own, as a shell starts it."""
+    """A console, by default with two members of its own, in a terminal of its own, as a shell starts it."""
     end, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
@@ -94,7 +95,7 @@ def console(
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     child = subprocess.Popen(
-        ["/bin/sh", "-c", shell, sys.executable, "-c", program, "console", "--members", "2"],
+        ["/bin/sh", "-c", shell, sys.executable, "-c", program, "console", *(options or ("--members", "2"))],
         stdin=side,
         stdout=side,
         stderr=side,
@@ -164,3 +165,12 @@ def test_it_ends_with_its_terminal(tmp_path: Path, shell: str) -> None:
         terminal.hang_up()
         assert terminal.child.wait(30) == 128 + signal.SIGHUP
     assert_journal_sealed(tmp_path)
+
+
+def test_a_url_at_which_nobody_is_takes_one_line_and_no_screen(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with console(tmp_path, RUN, "--connect", url) as terminal:
+        terminal.read_until(b"\n")
+        assert terminal.child.wait(30) == 3
+    assert terminal.shown.decode() == f"quarterdeck: {url}: connection refused: nobody listens there\r\n"
