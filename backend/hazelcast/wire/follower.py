@@ -16,9 +16,10 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.hazelcast.wire.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.backoff import Backoff
-from quarterdeck.backend.hazelcast.wire.frames import PREAMBLE, BadBytes, Frames, Limits, MessageReader, size_of
+from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
+from quarterdeck.backend.hazelcast.wire.codec.frames import PREAMBLE, BadBytes, Frames, Limits, MessageReader, size_of
+from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ErrorAnswer, Message
 from quarterdeck.backend.hazelcast.wire.observations import (
     Answered,
@@ -28,7 +29,6 @@ from quarterdeck.backend.hazelcast.wire.observations import (
     Observation,
     Renamed,
 )
-from quarterdeck.backend.hazelcast.wire.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.requests import Authenticate, Command, Question
 from quarterdeck.backend.hazelcast.wire.session import Session
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings

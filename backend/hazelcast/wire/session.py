@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     Done,
@@ -21,7 +22,6 @@ from quarterdeck.backend.hazelcast.wire.messages import (
 )
 from quarterdeck.backend.hazelcast.wire.observations import Answered, Heard, NotTold, Observation
 from quarterdeck.backend.hazelcast.wire.questions import TOPICS, Asked, Questions
-from quarterdeck.backend.hazelcast.wire.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.requests import (
     AddClusterViewListener,
     AddMigrationListener,

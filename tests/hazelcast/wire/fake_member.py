@@ -14,9 +14,17 @@ from ssl import SSLContext
 from uuid import UUID
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.hazelcast.wire.answer_codec import answer_frames
-from quarterdeck.backend.hazelcast.wire.event_codec import event_frames
-from quarterdeck.backend.hazelcast.wire.frames import PREAMBLE, BadBytes, Frames, Limits, MessageReader, encode_frames
+from quarterdeck.backend.hazelcast.wire.codec.answer_codec import answer_frames
+from quarterdeck.backend.hazelcast.wire.codec.event_codec import event_frames
+from quarterdeck.backend.hazelcast.wire.codec.frames import (
+    PREAMBLE,
+    BadBytes,
+    Frames,
+    Limits,
+    MessageReader,
+    encode_frames,
+)
+from quarterdeck.backend.hazelcast.wire.codec.request_codec import decode_request, number_of
 from quarterdeck.backend.hazelcast.wire.messages import (
     Answer,
     Authenticated,
@@ -39,7 +47,6 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     TimedMemberState,
     ViewMember,
 )
-from quarterdeck.backend.hazelcast.wire.request_codec import decode_request, number_of
 from quarterdeck.backend.hazelcast.wire.requests import (
     AddClusterViewListener,
     AddMigrationListener,

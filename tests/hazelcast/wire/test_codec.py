@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.hazelcast.wire import messages, metrics_blob, requests
-from quarterdeck.backend.hazelcast.wire.answer_codec import answer_frames, decode_message
-from quarterdeck.backend.hazelcast.wire.event_codec import event_frames
-from quarterdeck.backend.hazelcast.wire.fields import NULL, structure_frames, text_frame
-from quarterdeck.backend.hazelcast.wire.frames import (
+from quarterdeck.backend.hazelcast.wire import messages, requests
+from quarterdeck.backend.hazelcast.wire.codec import metrics_blob
+from quarterdeck.backend.hazelcast.wire.codec.answer_codec import answer_frames, decode_message
+from quarterdeck.backend.hazelcast.wire.codec.event_codec import event_frames
+from quarterdeck.backend.hazelcast.wire.codec.fields import NULL, structure_frames, text_frame
+from quarterdeck.backend.hazelcast.wire.codec.frames import (
     HEAD,
     UNFRAGMENTED,
     BadBytes,
@@ -25,7 +26,7 @@ from quarterdeck.backend.hazelcast.wire.frames import (
     encode_fragments,
     encode_frames,
 )
-from quarterdeck.backend.hazelcast.wire.request_codec import decode_request, encode_request, number_of
+from quarterdeck.backend.hazelcast.wire.codec.request_codec import decode_request, encode_request, number_of
 
 INT = st.integers(-(2**31), 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1)

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from struct import Struct as Layout
 
-from quarterdeck.backend.hazelcast.wire.fields import (
+from quarterdeck.backend.hazelcast.wire.codec.fields import (
     BOOL,
     INT,
     LONG,
@@ -20,7 +20,7 @@ from quarterdeck.backend.hazelcast.wire.fields import (
     texts_frames,
     uuid_text,
 )
-from quarterdeck.backend.hazelcast.wire.frames import IS_EVENT, BadBytes, Frame, Frames
+from quarterdeck.backend.hazelcast.wire.codec.frames import IS_EVENT, BadBytes, Frame, Frames
 from quarterdeck.backend.hazelcast.wire.messages import (
     Event,
     MembersView,

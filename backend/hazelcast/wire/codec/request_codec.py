@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
 from quarterdeck.backend.hazelcast.wire import requests
-from quarterdeck.backend.hazelcast.wire.fields import (
+from quarterdeck.backend.hazelcast.wire.codec.fields import (
     BOOL,
     BYTE,
     INT,
@@ -25,7 +25,7 @@ from quarterdeck.backend.hazelcast.wire.fields import (
     structure_frames,
     text_frame,
 )
-from quarterdeck.backend.hazelcast.wire.frames import BadBytes, Frame, Frames, encode_frames
+from quarterdeck.backend.hazelcast.wire.codec.frames import BadBytes, Frame, Frames, encode_frames
 from quarterdeck.backend.hazelcast.wire.requests import Authenticate, NameOnly, Request, Token, UserAndPassword
 
 REQUEST_HEAD = Layout("<iqi")

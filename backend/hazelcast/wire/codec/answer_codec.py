@@ -6,8 +6,8 @@ from collections.abc import Callable
 from struct import Struct as Layout
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.hazelcast.wire.event_codec import EVENT_DECODERS, EVENT_HEAD
-from quarterdeck.backend.hazelcast.wire.fields import (
+from quarterdeck.backend.hazelcast.wire.codec.event_codec import EVENT_DECODERS, EVENT_HEAD
+from quarterdeck.backend.hazelcast.wire.codec.fields import (
     BOOL,
     BYTE,
     INT,
@@ -21,7 +21,8 @@ from quarterdeck.backend.hazelcast.wire.fields import (
     text_frame,
     texts_frames,
 )
-from quarterdeck.backend.hazelcast.wire.frames import IS_EVENT, BadBytes, Frame, Frames
+from quarterdeck.backend.hazelcast.wire.codec.frames import IS_EVENT, BadBytes, Frame, Frames
+from quarterdeck.backend.hazelcast.wire.codec.metrics_blob import decode_metric_set, encode_metric_set
 from quarterdeck.backend.hazelcast.wire.messages import (
     AUTHENTICATION_STATUSES,
     Answer,
@@ -39,7 +40,6 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ToldState,
     UnknownMessage,
 )
-from quarterdeck.backend.hazelcast.wire.metrics_blob import decode_metric_set, encode_metric_set
 
 ANSWER_HEAD = Layout("<iqb")
 """Type, correlation, how many backups acknowledge."""

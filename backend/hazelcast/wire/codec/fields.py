@@ -11,7 +11,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_address, port_of
-from quarterdeck.backend.hazelcast.wire.frames import (
+from quarterdeck.backend.hazelcast.wire.codec.frames import (
     BEGIN_STRUCTURE,
     END_STRUCTURE,
     IS_NULL,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from struct import Struct as Layout
 
-from quarterdeck.backend.hazelcast.wire.frames import BadBytes
+from quarterdeck.backend.hazelcast.wire.codec.frames import BadBytes
 from quarterdeck.backend.hazelcast.wire.messages import MetricSample, MetricSet, MetricValue
 
 HEAD = Layout(">Hi")
