@@ -10,7 +10,6 @@ from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.handlers.faults import NothingToUndo, undo_commands
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, undo_text
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
@@ -28,6 +27,7 @@ from quarterdeck.backend.picture.network.network_board import (
     planned_links,
     zones_of,
 )
+from quarterdeck.backend.picture.network.undoing import NothingToUndo, undo_commands
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.picture.what_if.fault_presets import (
