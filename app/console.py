@@ -35,7 +35,7 @@ from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.app.tabs import HOME, Tab, Tabs
 from quarterdeck.app.terminal import driver_for
 from quarterdeck.app.themes.registry import THEMES, NoSuchTheme, theme_called
-from quarterdeck.app.views.beliefs.screen import BeliefsScreen
+from quarterdeck.app.views.overview.screen import OverviewScreen
 from quarterdeck.app.views.registry import view_class
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
@@ -146,9 +146,9 @@ class Console(App[None]):
         return self.session.picture
 
     @property
-    def beliefs(self) -> BeliefsScreen:
+    def home(self) -> OverviewScreen:
         """The first view of the current session."""
-        return cast(BeliefsScreen, self._tabs.view(self._tabs.current, HOME))
+        return cast(OverviewScreen, self._tabs.view(self._tabs.current, HOME))
 
     @property
     def top(self) -> ViewScreen:
@@ -165,7 +165,7 @@ class Console(App[None]):
         return len(tab.stack) > 1 or (tab.origin is not None and tab.origin in self._tabs)
 
     def on_mount(self) -> None:
-        self.push_screen(self.beliefs)
+        self.push_screen(self.home)
         self.set_interval(CLOCK_SECONDS, self._tick)
         for tab in self._tabs:
             self._report_failed_start(tab)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.boards.member_order import members_by_age
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.playhead import Playhead
@@ -95,6 +96,11 @@ class Session:
     def running(self) -> int:
         """How many members run, by the newest of it."""
         return sum(belief.running for belief in self._head.members.values())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of all members in the order of age, which is that of all tables."""
+        return members_by_age(self.picture, self.cluster.labels)
 
     @property
     def live(self) -> bool:

@@ -15,7 +15,7 @@ from quarterdeck.backend.clusters.connection_status import ConnectionStatusSourc
 from quarterdeck.backend.picture.text.formatting import age_text, one_line
 from quarterdeck.widgets.line_table import TableCell
 
-HOME: ViewName = "beliefs"
+HOME: ViewName = "overview"
 
 
 class Tab:

@@ -116,8 +116,10 @@ class LineTable(ScrollView, can_focus=True):
             super().__init__()
             self.sender = sender
 
-    def __init__(self, model: TableModel, *, id: str | None = None) -> None:
+    def __init__(self, model: TableModel, *, empty: str = "", id: str | None = None) -> None:
+        """`empty` is what is said when there are no rows."""
         super().__init__(id=id)
+        self._empty = empty
         self._model = model
         self._keys: tuple[str, ...] = ()
         self._place: dict[str, int] = {}
@@ -178,7 +180,8 @@ class LineTable(ScrollView, can_focus=True):
             return self._paint_header(width)
         place = self.scroll_offset.y + y - 1
         if place >= len(self._keys):
-            return Strip.blank(width, self._style("plain"))
+            said = " " * MARKER_WIDTH + self._empty if y == 1 and not self._keys else ""
+            return Strip([Segment(said, self._style("faint"))]).crop_extend(0, width, self._style("plain"))
         return self._paint_row(place, width)
 
     def notify_style_update(self) -> None:

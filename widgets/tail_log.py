@@ -76,10 +76,13 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         title: str,
         capacity: int = CAPACITY,
         cursor: bool = False,
+        headed: bool = True,
         matcher_of: Callable[[str], Callable[[Entry], bool]] | None = None,
         id: str | None = None,
     ) -> None:
         """`line_of` turns an entry into its line; it must give the same line each time.
+
+        One that is not `headed` leaves it to others to show its `title_text`.
 
         `matcher_of` reads a filter: what it gives tells whether an entry matches. Without it a filter is a text that a line has
         to hold, whatever its case.
@@ -89,6 +92,8 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         self._matcher_of = matcher_of or self._holding
         self._heading = title
         self._has_cursor = cursor
+        self._head = int(headed)
+        """Lines above the first entry."""
         self._ring: deque[Entry] = deque(maxlen=capacity)
         self._shown: deque[Entry] = self._ring
         self._shown_ever = 0
@@ -227,12 +232,12 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         width, height = self.size
-        if y == 0:
+        if y < self._head:
             return Strip([Segment(set_cell_size(self.title_text, width), self._style("title"))], width)
         bottom = self._shown_ever if self._following else self._bottom
         first_kept = self._first_kept
-        top = max(first_kept, bottom - (height - 1))
-        number = top + y - 1
+        top = max(first_kept, bottom - (height - self._head))
+        number = top + y - self._head
         if number >= bottom:
             return Strip.blank(width, self._style("plain"))
         entry = self._shown[number - first_kept]
@@ -265,8 +270,8 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         bottom = self._shown_ever if self._following else self._bottom
-        number = max(self._first_kept, bottom - (self.size.height - 1)) + event.y - 1
-        if self._has_cursor and event.y >= 1 and number < bottom:
+        number = max(self._first_kept, bottom - (self.size.height - self._head)) + event.y - self._head
+        if self._has_cursor and event.y >= self._head and number < bottom:
             self._point(number)
 
     def action_scroll_lines(self, lines: int) -> None:
@@ -351,7 +356,7 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
 
     @property
     def _room(self) -> int:
-        return max(1, self.size.height - 1)
+        return max(1, self.size.height - self._head)
 
     def _lowest_bottom(self) -> int:
         """The least `_bottom` that fills the view with what is kept."""

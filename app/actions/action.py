@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 ViewName = Literal[
-    "beliefs", "members", "suspicions", "partitions", "migrations", "network", "join-lists", "events", "time", "audit",
-    "demos", "member",
+    "overview", "beliefs", "members", "suspicions", "partitions", "migrations", "network", "join-lists", "events", "time",
+    "audit", "demos", "member",
 ]  # fmt: skip
 """The screens. `member` is the one that looks into a single member; it is opened from the others."""
 
 VIEW_NAMES: tuple[ViewName, ...] = get_args(ViewName)
 
 MEMBER_VIEWS: tuple[ViewName, ...] = (
+    "overview",
     "beliefs",
     "members",
     "suspicions",

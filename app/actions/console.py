@@ -5,7 +5,16 @@ from __future__ import annotations
 from quarterdeck.app.actions.action import Action, CommandWord, one_word
 
 ACTIONS: tuple[Action, ...] = (
-    Action("follow", "follow", "Follow the events, or pause them.", "f", "f", "View", views=("beliefs",), shown=False),
+    Action("follow", "follow", "Follow the events, or pause them.", "f", "f", "View", views=("overview",), shown=False),
+    Action(
+        "open-pane", "open", "Open the view that has all of the pane with the focus.",
+        "enter", "enter", "View", one_word("open", "nothing", "", "open the view that has all of the pane"), views=("overview",),
+    ),
+    Action(
+        "enlarge-pane", "enlarge", "Give the pane with the focus all the room, or take it back.",
+        "plus", "+", "View", one_word("enlarge", "nothing", "", "give the pane all the room, or take it back"),
+        views=("overview",),
+    ),
     Action(
         "filter", "filter", "Show only the rows, or events, that hold a text.",
         "slash", "/", "View", one_word("filter", "text", "[TEXT]", "show only what holds the text; none shows all"),

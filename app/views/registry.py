@@ -11,6 +11,7 @@ from quarterdeck.app.key_map import bindings_of
 from quarterdeck.app.views.view_screen import ViewScreen
 
 CLASSES: dict[ViewName, tuple[str, str]] = {
+    "overview": ("quarterdeck.app.views.overview.screen", "OverviewScreen"),
     "beliefs": ("quarterdeck.app.views.beliefs.screen", "BeliefsScreen"),
     "members": ("quarterdeck.app.views.members.screen", "MembersScreen"),
     "suspicions": ("quarterdeck.app.views.suspicions.screen", "SuspicionsScreen"),

@@ -32,7 +32,7 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
             await settle(pilot)
             await pilot.press("2")
             before = {
-                view: len(list(app._tabs.view(app._tabs.current, view).rows())) for view in ("beliefs", "members")
+                view: len(list(app._tabs.view(app._tabs.current, view).rows())) for view in ("overview", "members")
             }
             assert before["members"] == 3
 
@@ -46,13 +46,13 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
                 await settle(pilot)
                 text = screen_text(app)
                 assert "⊘ 3 members not reached" in text, view
-                if view in ("beliefs", "members", "suspicions", "network", "join-lists"):
+                if view in ("overview", "members", "suspicions", "network", "join-lists"):
                     assert all(one.label in text for one in cities), view
                 if view in before:
                     assert len(list(app.top.rows())) == before[view]
                 if view == "member":
                     assert "last heard" in text and "what follows is what it believed then" in text
-                while app.top.view != "beliefs":
+                while app.top.view != "overview":
                     app.back()
 
             for city in cities:

@@ -31,12 +31,12 @@ def test_refusals_and_failures_are_one_error_line() -> None:
             cluster.refuse("n1 runs [b]already[/b]\nindeed")
             await pilot.press("s")
             await pilot.pause()
-            assert "start n1 is refused: n1 runs [b]already[/b]" in app.beliefs.message.text
-            assert "\n" not in app.beliefs.message.text
+            assert "start n1 is refused: n1 runs [b]already[/b]" in app.home.message.text
+            assert "\n" not in app.home.message.text
             cluster.refusal = RuntimeError("cable gone")
             await pilot.press("s")
             await pilot.pause()
-            assert "start n1 failed: RuntimeError: cable gone" in app.beliefs.message.text
+            assert "start n1 failed: RuntimeError: cable gone" in app.home.message.text
 
     run_async(scenario())
 
@@ -49,18 +49,18 @@ def test_a_slow_cluster_keeps_nobody_waiting_and_answers_from_its_own_thread() -
         async with app.run_test() as pilot:
             await settle(pilot)
             await pilot.press("x")
-            assert app.beliefs.message.text == "stop n1 …"
+            assert app.home.message.text == "stop n1 …"
             await pilot.press("j")
-            assert app.beliefs.table.cursor_key == "n2"
+            assert app.home.table.cursor_key == "n2"
             answering = threading.Thread(target=cluster.unanswered[0].set_result, args=(None,))
             answering.start()
             answering.join()
             await pilot.pause()
-            assert app.beliefs.message.text == "done: stop n1"
+            assert app.home.message.text == "done: stop n1"
             await pilot.press("x")
             cluster.unanswered[1].cancel()
             await pilot.pause()
-            assert "failed" in app.beliefs.message.text
+            assert "failed" in app.home.message.text
 
     run_async(scenario())
 
@@ -77,26 +77,26 @@ def test_the_answer_of_a_call_is_told_when_it_comes_and_only_of_calls_made_here(
             await settle(pilot)
             await type_line(pilot, "get m k n2")
             await settle(pilot)
-            assert app.beliefs.message.text == "get m k n2 …"
+            assert app.home.message.text == "get m k n2 …"
             answer("n3", "k", "of another member")
             answer("n2", "other", "of another key")
             await settle(pilot)
-            assert app.beliefs.message.text == "get m k n2 …"
+            assert app.home.message.text == "get m k n2 …"
             answer("n2", "k", "[b]v[/b]\x1b")
             await settle(pilot)
-            assert app.beliefs.message.text == "n2: get m k: '[b]v[/b]\\x1b' (p3, 1.5 ms)"
+            assert app.home.message.text == "n2: get m k: '[b]v[/b]\\x1b' (p3, 1.5 ms)"
             answer("n2", "k", "somebody else's")
             await type_line(pilot, "get m k n2")
             answer("n2", "k", "", f"{cluster.address('n4')} left")
             await settle(pilot)
-            assert app.beliefs.message.text == "✕ error  n2: get m k failed: n4 left; it may have been done"
+            assert app.home.message.text == "✕ error  n2: get m k failed: n4 left; it may have been done"
             cluster.refuse("n2 is paused; resume it first")
             await type_line(pilot, "get m k n2")
             await pilot.pause()
-            assert "get m k n2 is refused: n2 is paused" in app.beliefs.message.text
+            assert "get m k n2 is refused: n2 is paused" in app.home.message.text
             answer("n2", "k", "of nobody here")
             await settle(pilot)
-            assert "is refused" in app.beliefs.message.text
+            assert "is refused" in app.home.message.text
 
     run_async(scenario())
 
@@ -125,7 +125,7 @@ def test_screenshot_is_an_svg_file(tmp_path: Path) -> None:
             app._execute_line(f"screenshot {tmp_path / 'one.svg'}")
             assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<svg")
             app._execute_line(f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
-            assert "there is no folder" in app.beliefs.message.text
+            assert "there is no folder" in app.home.message.text
 
     run_async(scenario())
 

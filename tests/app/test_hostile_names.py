@@ -94,13 +94,13 @@ def test_in_every_view_and_with_every_member_under_the_cursor(size: tuple[int, i
             for view in VIEW_NAMES:
                 app.goto(view, member=HOSTILE[0] if view == "member" else "")
                 text = await look(pilot)
-                for name in HOSTILE if view in ("beliefs", *MEMBERS_LISTED) else ():
+                for name in HOSTILE if view in ("overview", *MEMBERS_LISTED) else ():
                     app.top.point_at(name)
                     await pilot.pause()
                     only_text(screen_text(app))
                 if view not in ("audit", "demos", "time", "migrations", "partitions"):
                     assert "[/]x" in text, view
-                while app.top.view != "beliefs":
+                while app.top.view != "overview":
                     app.back()
 
     asyncio.run(scenario())
@@ -143,7 +143,7 @@ def test_in_questions_help_palette_and_prompt() -> None:
         async with app.run_test(size=(120, 40)) as pilot:
             await settle(pilot)
             for name in HOSTILE:
-                app.beliefs.table.point_at(name)
+                app.home.table.point_at(name)
                 app.action_act("kill")
                 await look(pilot)
                 assert isinstance(app.screen, ConfirmScreen)

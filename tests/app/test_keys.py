@@ -97,12 +97,12 @@ async def begin_anew(app: Console, pilot: Pilot[None]) -> None:
         await pilot.pause()
     if app.top.prompt.sign:
         app.top.prompt.dismiss()
-    while app.top is not app.beliefs:
+    while app.top is not app.home:
         app.back()
         await pilot.pause()
-    if app.beliefs.table.selection:
-        app.beliefs.table.action_select_none()
-    app.beliefs.point_at("n1")
+    if app.home.table.selection:
+        app.home.table.action_select_none()
+    app.home.point_at("n1")
 
 
 def test_pause_key_resumes_a_frozen_member() -> None:
@@ -128,7 +128,7 @@ def test_keys_typed_fast_behind_the_colon_are_words_and_no_actions() -> None:
                 app.post_message(Key(key, letter))
             await settle(pilot)
             assert cluster.commands == [] and app.is_running
-            assert app.beliefs.prompt.query_one("#prompt-input", Input).value == "sxhpq"
+            assert app.home.prompt.query_one("#prompt-input", Input).value == "sxhpq"
             await pilot.press("escape")
             for key, letter in (("colon", ":"), ("h", "h"), ("e", "e"), ("a", "a"), ("tab", None), ("enter", None)):
                 app.post_message(Key(key, letter))
@@ -162,8 +162,8 @@ def test_read_only_binds_offers_and_obeys_nothing_that_changes_the_cluster() -> 
             await settle(pilot)
             await pilot.press("s", "x", "K", "X", "p", "c", "l", "h")
             await type_line(pilot, "heal")
-            assert "read-only" in app.beliefs.message.text
-            assert app.screen is app.beliefs and not cluster.commands
+            assert "read-only" in app.home.message.text
+            assert app.screen is app.home and not cluster.commands
             text = screen_text(app)
             assert " RO" in text and "kill" not in text.splitlines()[-1]
             await pilot.press("question_mark")

@@ -35,7 +35,7 @@ def test_typed_commands_and_their_errors() -> None:
             await type_line(pilot, "duplicate n1 n2 1")
             assert cluster.commands.pop() == DuplicateOnLink(("n1",), ("n2",), 1.0)
             await type_line(pilot, "stop n9")
-            assert "there is no member 'n9'" in app.beliefs.message.text
+            assert "there is no member 'n9'" in app.home.message.text
             assert len(cluster.commands) == 2
             await type_line(pilot, "kill n2")
             assert isinstance(app.screen, ConfirmScreen)
@@ -43,7 +43,7 @@ def test_typed_commands_and_their_errors() -> None:
             await type_line(pilot, "help")
             assert isinstance(app.screen, HelpScreen)
             await pilot.press("q")
-            assert app.screen is app.beliefs
+            assert app.screen is app.home
             await type_line(pilot, "quit")
             assert not app.is_running or app._exit
 
@@ -80,8 +80,8 @@ def test_the_prompt_may_be_asked_before_it_is_there(monkeypatch: pytest.MonkeyPa
 
         def push_and_type(screen: object) -> None:
             push_screen(screen)  # type: ignore[call-overload]
-            app.beliefs.prompt.ask(":", "stop ")
-            app.beliefs.prompt.type_in("n")
+            app.home.prompt.ask(":", "stop ")
+            app.home.prompt.type_in("n")
 
         monkeypatch.setattr(app, "push_screen", push_and_type)
         async with app.run_test(size=(80, 24)) as pilot:

@@ -22,7 +22,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
 )
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.widgets.line_table import Column, TableCell
+from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, TableCell
 
 TONE_OF: dict[BeliefState, str] = {
     "member": "good",
@@ -35,8 +35,12 @@ TONE_OF: dict[BeliefState, str] = {
 
 PLAIN_WIDTH = len("✕ removed") + 1
 SUSPECTED_WIDTH = len("? suspected") + 1
+LONGEST_NAME_OVER_GLYPH = 10
+"""Where there is room for glyphs only, so much of a name stands above them."""
 LONGEST_NAME = 22
 """Longer labels are cut short in columns; the fixed columns have to leave room for the rest."""
+FACTS_WIDTH = 34
+"""Cells that what an observer says of itself usually takes."""
 
 
 class ObserverRow(NamedTuple):
@@ -77,15 +81,23 @@ TABLE_COLUMN: ColumnOf[ObserverRow] = ColumnOf(
 """It is there once there are partition tables."""
 
 
+WITH_WORDS_ONLY = ("master", "table")
+"""Columns that are left out where there is no room for words; a glyph tells the master as well."""
+
+
 class BeliefMatrixModel(MatrixModel[ObserverRow]):
-    """Rows are observers, columns are members, both in the order of their labels."""
+    """Rows are observers, columns are members, both in the order of the labels that it is given.
+
+    Cells have a glyph and a word; after `fit` to a room that is too small for the words, glyphs alone.
+    """
 
     def __init__(self, picture: Picture) -> None:
         super().__init__(COLUMNS, self._member_cells, tone=lambda row: row.tone, outlier=lambda row: row.dissents)
         self._picture = picture
         self._marks: Mapping[str, str] = {}
         self._ever_suspected: set[str] = set()
-        self._laid_out: tuple[tuple[str, ...], int] = ((), 0)
+        self._laid_out: tuple[tuple[str, ...], int, bool] = ((), 0, False)
+        self._glyphs_only = self._with_tables = False
         self.summary: BeliefSummary = summarize_beliefs(picture)
 
     def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str]) -> None:
@@ -97,15 +109,27 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
         for belief in picture.members.values():
             if belief.suspicions:
                 self._ever_suspected.update(picture.label_of(address) for address in belief.suspicions)
-        if (keys, len(self._ever_suspected)) != self._laid_out:
-            self._laid_out = (tuple(keys), len(self._ever_suspected))
+        laid_out = (tuple(keys), len(self._ever_suspected), self._glyphs_only)
+        if laid_out != self._laid_out:
+            self._laid_out = laid_out
             self.show_members({label: self._member_column(label) for label in keys})
             self.widen("observer", map(one_line, keys), LONGEST_NAME)
         self._widen_facts()
 
+    def fit(self, width: int) -> None:
+        """Leave the words and the column of masters out when there is no room for them in so many cells."""
+        words = MARKER_WIDTH + FACTS_WIDTH + len(self.keys) * SUSPECTED_WIDTH
+        if self._glyphs_only != (words > width):
+            self._glyphs_only = words > width
+            self._declare()
+
     def sentence(self, key: str) -> str:
         """In what the list of this observer is another one than most hold; empty when it is not."""
         return how_it_differs(self._picture, self.summary, key)
+
+    def _declare(self) -> None:
+        columns = (*COLUMNS, TABLE_COLUMN) if self._with_tables else COLUMNS
+        self.declare(column for column in columns if column.title not in WITH_WORDS_ONLY or not self._glyphs_only)
 
     def _observer(self, key: str) -> ObserverRow:
         facts, mark = observer_facts(self._picture, key), self._marks.get(key, "")
@@ -116,10 +140,14 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
     def _member_cells(self, row: ObserverRow, labels: Sequence[str]) -> Iterator[TableCell]:
         for label in labels:
             seen = cell(self._picture, row.key, label)
-            yield TableCell(seen.text, "faint" if row.greyed else TONE_OF[seen.word])
+            yield TableCell(
+                seen.glyph if self._glyphs_only else seen.text, "faint" if row.greyed else TONE_OF[seen.word]
+            )
 
     def _member_column(self, label: str) -> Column:
         title = one_line(label)
+        if self._glyphs_only:
+            return Column(title, min(cell_len(title), LONGEST_NAME_OVER_GLYPH) + 1)
         least = SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH
         return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, least))
 
@@ -135,6 +163,7 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
         self.widen("list", (self._observer(label).list_text for label in self._marks))
         tables = [belief.table.version for belief in beliefs if belief.table is not None]
         if tables:
-            if self.fixed_columns == len(COLUMNS):
-                self.declare((*COLUMNS, TABLE_COLUMN))
+            if not self._with_tables:
+                self._with_tables = True
+                self._declare()
             self.widen("table", [f"{DISSENT_GLYPH} t{max(tables)}"])

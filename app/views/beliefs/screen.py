@@ -1,29 +1,32 @@
-"""The first view: what every member believes, side by side, and what happens, line by line."""
+"""What every member believes, side by side; below it the member under the cursor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from textual.containers import Vertical
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.events.tones import tone_of
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
-from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.text.event_description import describe_record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.member_detail import member_detail
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
-from quarterdeck.widgets.tail_log import TailLine, TailLog
 
+ROWS_FOR_DETAIL = 36
 MASTERS_QUOTED = 2
 """How many masters are quoted on why they do not merge; each of them takes a line or two."""
 
 
 class BeliefsScreen(ViewScreen):
-    """The home of a session. A filter at the prompt is for the events; those of other views are for their tables."""
+    """The matrix, and where there is room all that is known of the observer under the cursor."""
 
     view = "beliefs"
 
@@ -31,20 +34,18 @@ class BeliefsScreen(ViewScreen):
         super().__init__(session, console)
         self._matrix = BeliefMatrixModel(session.picture)
         self._marks: dict[str, str] = {}
-        self._epoch = session.epoch
+        self._detailed: object = None
         self.verdict = StatusLine(id="verdict", most_lines=3)
         self.apart = tuple(
             StatusLine(id=f"apart-{place}", classes="apart", most_lines=2) for place in range(MASTERS_QUOTED)
         )
-        self.matrix = LineTable(SortFilterModel(self._matrix), id="matrix")
-        self.tail: TailLog[Record] = TailLog(self._line_of, title="events", id="tail")
-        self.handlers["follow"] = lambda _: self.tail.set_following(not self.tail.following)
+        self.matrix = LineTable(SortFilterModel(self._matrix), id="beliefs-matrix")
+        self.detail = FactSheet(id="beliefs-detail")
 
     def body(self) -> Iterable[Widget]:
         yield self.verdict
         yield from self.apart
-        yield self.matrix
-        yield self.tail
+        yield Vertical(self.matrix, self.detail, id="beliefs-body")
 
     @property
     def table(self) -> LineTable:
@@ -53,33 +54,22 @@ class BeliefsScreen(ViewScreen):
     def targets(self) -> tuple[str, ...]:
         return self.matrix.selection or ((self.matrix.cursor_key,) if self.matrix.cursor_key is not None else ())
 
-    def filter_by(self, text: str) -> None:
-        self.tail.set_filter(text)
-
-    @property
-    def filter_text(self) -> str:
-        return self.tail.filter_text
-
-    def take(self, records: Sequence[Record]) -> None:
-        self.tail.extend(records)
-
     def tick(self, *, news: bool) -> None:
         """Besides records, other members and news that have become older are news."""
-        cluster = self.session.cluster
-        moved = tuple(cluster.labels) != tuple(self._matrix.keys) or self.connections.marks() != self._marks
+        labels = self.session.labels
+        moved = labels != tuple(self._matrix.keys) or self.connections.marks() != self._marks
         super().tick(news=news or moved)
 
     def paint(self) -> None:
-        if self._epoch != self.session.epoch:
-            self._epoch = self.session.epoch
-            self.tail.restart(self.session.recent)
         self._marks = self.connections.marks()
-        self._matrix.update(self.session.picture, self.session.cluster.labels, self._marks)
+        self._matrix.update(self.session.picture, self.session.labels, self._marks)
         summary = self._matrix.summary
         agreed = not summary.dissenters
         self.verdict.show([TableCell("=" if agreed else "≠", "good" if agreed else "warning"), *self._verdict_parts()])
         self._show_apart(summary.apart)
         self.matrix.show()
+        self.set_class(self.app.size.height >= ROWS_FOR_DETAIL, "-detailed")
+        self._show_detail()
 
     def sentence(self) -> Sequence[TableCell]:
         """How the observer under the cursor differs, when it does."""
@@ -108,5 +98,16 @@ class BeliefsScreen(ViewScreen):
             if line.display != wanted:
                 line.display = wanted
 
-    def _line_of(self, record: Record) -> TailLine:
-        return TailLine(describe_record(record, self.session.picture.label_of), tone_of(record.event))
+    def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        super().on_line_table_moved(event)
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        """All that is known of the observer under the cursor, at most once a second."""
+        label, now_us = self.matrix.cursor_key, self.session.now_us()
+        about = (label, now_us // SECOND_US, self.session.epoch)
+        if label is None or about == self._detailed or not self.has_class("-detailed"):
+            return
+        self._detailed = about
+        facts = member_detail(self.session.picture, label, now_us, recent=self.session.recent)
+        self.detail.show((Fact("observer", one_line(label), "strong"), *self.connections.facts(label), *facts))

@@ -182,7 +182,7 @@ class DemosScreen(ViewScreen):
                 TableCell("live" if demo_cluster.seed is None else f"simulated, seed {demo_cluster.seed}", "faint"),
             ]
         )
-        self._matrix.update(self.session.picture, cluster.labels, {})
+        self._matrix.update(self.session.picture, self.session.labels, {})
         summary = self._matrix.summary
         agreed = not summary.dissenters
         self.verdict.show(

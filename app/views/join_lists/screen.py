@@ -100,7 +100,7 @@ class JoinListsScreen(ViewScreen):
         self.pairs.show()
         self._explain()
         self._show_spread()
-        self._lists.update(picture, session.cluster.labels)
+        self._lists.update(picture, session.labels)
         self.lists.show()
 
     def sentence(self) -> Sequence[TableCell]:

@@ -76,7 +76,7 @@ class MemberScreen(ViewScreen):
             self.console.back()
 
     def _other(self, members: int) -> None:
-        labels = list(self.session.cluster.labels)
+        labels = list(self.session.labels)
         if labels:
             place = labels.index(self.label) if self.label in labels else 0
             self.console.goto("member", member=labels[max(0, min(place + members, len(labels) - 1))])

@@ -101,7 +101,7 @@ COLUMNS: tuple[ColumnOf[BoardRow], ...] = (
 
 
 class MemberModel(BoardModel[BoardRow]):
-    """Rows are members in order of first appearance. While nobody is late or suspected, rows outlive an update."""
+    """Rows are members in the order of the labels that it is given. While nobody is late or suspected, rows outlive an update."""
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, fixed=1, tone=lambda row: row.tone, outlier=lambda row: row.left_us is not None)
@@ -117,7 +117,7 @@ class MemberModel(BoardModel[BoardRow]):
         """Show these members. `marks` says whose news are old, and how old."""
         self._picture, self._now_us = picture, now_us
         self._observers = heartbeat_observers(picture)
-        keys = self.keys if len(labels) == len(self.keys) else tuple(labels)
+        keys = self.keys if tuple(labels) == self.keys else tuple(labels)
         if keys is not self.keys:
             self._places = {label: place for place, label in enumerate(keys)}
             self.widen("member", map(one_line, keys), LONGEST_NAME)

@@ -45,7 +45,7 @@ class MembersScreen(ViewScreen):
 
     def paint(self) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
-        self._model.update(picture, self.session.cluster.labels, self.connections.marks(), now_us)
+        self._model.update(picture, self.session.labels, self.connections.marks(), now_us)
         second = now_us // SECOND_US
         if len(picture.members) <= COUNTED_AT_ONCE or second != self._counted_second:
             self._counted_second = second

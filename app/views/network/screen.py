@@ -148,7 +148,7 @@ class NetworkScreen(ViewScreen):
         self._count()
         faults = self._ledger.faults()
         self._show_title(len(faults))
-        labels = session.cluster.labels
+        labels = session.labels
         self._lay_out(len(labels))
         if self.matrix.display:
             self._links.update(picture, labels, self._words, self._sides)
@@ -217,7 +217,7 @@ class NetworkScreen(ViewScreen):
         if not self.topology.display:
             return
         plan = planned_links(self._plan.commands) if self._plan is not None else frozenset()
-        labels = self.session.cluster.labels
+        labels = self.session.labels
         if len(labels) <= MOST_DRAWN:
             shown = drawing(
                 self.session.picture, labels, sides=self._sides, selected=self.matrix.selection, planned=plan

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.boards.member_order import members_by_age
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
@@ -71,7 +72,7 @@ def summarize_suspicions(picture: Picture, *, everybody: bool) -> SuspicionSumma
     mutual = _mutual_pairs(picture, suspicious) if raised <= MUTUALS_COUNTED else None
     labels = {picture.label_of(address) for address in suspected}
     observers = {belief.label for belief in suspicious}
-    order = list(picture.members) + [label for label in sorted(labels) if label not in picture.members]
+    order = members_by_age(picture, (*picture.members, *sorted(labels)))
     return SuspicionSummary(
         observers=tuple(order if everybody else (label for label in order if label in observers)),
         suspects=tuple(order if everybody else (label for label in order if label in labels)),

@@ -63,10 +63,10 @@ class ConsoleDriver:
         if self.app.top.prompt.sign:
             self.app.top.prompt.dismiss()
         self.app.session.playhead.follow()
-        while self.app.top.view not in ("beliefs", view):
+        while self.app.top.view not in ("overview", view):
             self.app.back()  # what is open in the view itself
             await self.idle()
-        self.app.beliefs.table.point_at("byzantium")
+        self.app.home.table.point_at("byzantium")
         self.app.goto(view, member="byzantium" if view in MEMBERS_LISTED else "")
         await self.idle()
         self.app.top.message.show(())

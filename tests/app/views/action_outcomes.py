@@ -72,7 +72,7 @@ OUTCOMES: dict[str, Outcome] = {
     "kill": asks(core.KillMember),
     "stop-all": asks(core.StopMember),
     "pause": asks(core.PauseMember),
-    "detail": either(opens("member"), opens("beliefs")),
+    "detail": either(opens("member"), opens("overview")),
     "next-member": lambda driver: driver.app.top.targets() == ("cyrene",),
     "previous-member": lambda driver: driver.app.top.targets() == ("athens",),
     "list-text": lambda driver: any("Members [" in row["fact"] for row in driver.app.top.rows()),
@@ -152,7 +152,9 @@ OUTCOMES: dict[str, Outcome] = {
     "demo-free": NO_LESSON,
     "demo-restart": NO_LESSON,
     **{view: opens(view) for view in VIEW_NAMES if view != "member"},
-    "follow": lambda driver: not driver.app.beliefs.tail.following,
+    "open-pane": opens("beliefs"),
+    "enlarge-pane": lambda driver: driver.app.home._enlarged == "lists",
+    "follow": lambda driver: not driver.app.home.happened.tail.following,
     "filter": types("/"),
     "sort": SORTED,
     "reverse": lambda driver: driver.app.top.sort_filter is None or driver.app.top.sort_filter.table_settings.reverse,
@@ -166,7 +168,7 @@ OUTCOMES: dict[str, Outcome] = {
     "cli": covers(CommandLinesScreen),
     "cluster": STILL,
     "theme": types(":theme "),
-    "back": either(opens("beliefs"), events(lambda view: not view.pane.display)),
+    "back": either(opens("overview"), events(lambda view: not view.pane.display)),
     "quit": says("the console would end here"),
 }
 

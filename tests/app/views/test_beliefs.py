@@ -90,10 +90,10 @@ def test_filter_follow_and_pause_of_the_tail() -> None:
             await settle(pilot)
             await pilot.press("slash", *"silence", "enter")
             await settle(pilot)
-            assert app.beliefs.tail.title_text == "events  ▼ follow  /silence  1 of 11"
+            assert app.home.happened.tail.title_text == "events  ▼ follow  /silence  1 of 11"
             assert "installs list" not in screen_text(app) and "silence [x]" in screen_text(app)
             await pilot.press("slash", "escape")
-            assert app.beliefs.tail.filter_text == ""
+            assert app.home.happened.tail.filter_text == ""
             await pilot.press("f")
             cluster.suspect("n3", "n4")
             await settle(pilot)
@@ -102,9 +102,9 @@ def test_filter_follow_and_pause_of_the_tail() -> None:
             await settle(pilot)
             assert "suspects n4" in screen_text(app)
             await pilot.press("tab", "k")
-            assert not app.beliefs.tail.following
+            assert not app.home.happened.tail.following
             await pilot.press("j")
-            assert app.beliefs.tail.following
+            assert app.home.happened.tail.following
 
     run_async(scenario())
 
@@ -118,7 +118,7 @@ def test_members_that_appear_later_get_row_and_column() -> None:
             await pilot.press("j", "j")
             cluster.labels = ("n0", *FIVE)
             await settle(pilot)
-            assert app.beliefs.table.cursor_key == "n3"
+            assert app.home.table.cursor_key == "n3"
             assert "not up" in screen_text(app)
 
     run_async(scenario())

@@ -71,7 +71,7 @@ def test_the_list_shows_every_demo_and_what_it_is_for() -> None:
         assert "explicit suspicion" in text  # the goal of the first one, below the list
         await pilot.press("escape")
         await pilot.pause()
-        assert app.top.view == "beliefs"
+        assert app.top.view == "overview"
 
     in_console(scenario)
 
@@ -161,7 +161,7 @@ def test_free_play_and_the_way_back() -> None:
         assert tutor.phase == phase
         await pilot.press("1")
         await pilot.pause()
-        assert app.top.view == "beliefs"
+        assert app.top.view == "overview"
         await pilot.press("D")
         await pilot.pause()
         await pilot.press("P")

@@ -75,7 +75,7 @@ def test_every_action_does_what_it_says_in_every_view_that_knows_it(
             await yes(driver)
             fits = OUTCOMES[action.id]
             if action.id == view:  # the key of a view that is in sight closes it
-                fits = opens("beliefs")
+                fits = opens("overview")
             assert fits(driver), (
                 view,
                 action.id,
@@ -124,7 +124,7 @@ def test_every_word_has_a_line_and_no_line_is_left_over() -> None:
 
 
 @pytest.mark.long  # what the words do is tried by every action, and what they mean by tests of the grammar
-@pytest.mark.parametrize("view", ["beliefs", "migrations", "audit", "member"])
+@pytest.mark.parametrize("view", ["overview", "migrations", "audit", "member"])
 def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
     async def talk(driver: ConsoleDriver) -> None:
         for word in sorted(command_words(EVERYTHING), key="quit".__eq__):
@@ -134,7 +134,7 @@ def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
             await driver.idle()
             await yes(driver)
             if word == view:
-                fits = opens("beliefs")
+                fits = opens("overview")
             assert fits(driver), (view, line, driver.said, driver.typed, driver.app.top.view, driver.cluster.commands)
 
     run(talk)
@@ -193,10 +193,10 @@ def test_each_view_opens_by_digit_by_name_and_from_the_palette_and_escape_goes_b
         offered = {action.id for action in palette._actions()}
         for view, key in DIGITS.items():
             assert view in offered
-            if view == "beliefs":
+            if view == "overview":
                 continue
             for way in ("digit", "name", "palette"):
-                await driver.open("beliefs")
+                await driver.open("overview")
                 if way == "digit":
                     await driver.press(key)
                 elif way == "name":
@@ -206,7 +206,7 @@ def test_each_view_opens_by_digit_by_name_and_from_the_palette_and_escape_goes_b
                 await driver.idle()
                 assert app.top.view == view and app.screen is app.top, (view, way)
                 await driver.press("escape", "escape")  # the first one may be for what is open or selected in the view
-                assert app.top.view == "beliefs", (view, way)
+                assert app.top.view == "overview", (view, way)
 
     run(talk)
 
@@ -250,7 +250,7 @@ def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: Path) -
         assert driver.typed == "/zzz"
         if view not in ("member", "time"):
             assert app.top.filter_text == "zzz"
-        if app.top.sort_filter is not None and view not in ("beliefs", "partitions"):
+        if app.top.sort_filter is not None and view not in ("overview", "partitions"):
             assert not app.top.sort_filter.keys
         await driver.press("escape")
         await settle(driver.pilot)
@@ -265,7 +265,7 @@ def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: Path) -
             app.action_act("columns", f"hide {sort_filter.titles[-1]}")
             await driver.idle()
             assert all(sort_filter.titles[-1] not in row for row in app.top.rows()) or view in (
-                "beliefs",
+                "overview",
                 "partitions",
                 "events",
             )
@@ -283,5 +283,5 @@ def test_keys_that_were_changed_are_the_keys_that_work() -> None:
     """The registry's own tests see to clashes; here, that a view is bound anew."""
     changed: dict[str, str] = {"network": "f6", "kill": ""}
     assert [keys_for(action_called(one), changed) for one in changed] == [("f6",), ()]
-    bound = keys_of("beliefs", allowed=EVERYTHING, configured=changed)
+    bound = keys_of("overview", allowed=EVERYTHING, configured=changed)
     assert bound["f6"].id == "network" and "6" not in bound and "K" not in bound

@@ -43,7 +43,7 @@ def test_one_member_in_detail_stays_up_to_date() -> None:
             await settle(pilot)
             assert cluster.commands == [ResumeMember("n3")] and "done: resume n3" in screen_text(app)
             await pilot.press("q")
-            assert app.screen is app.beliefs and app.beliefs.table.cursor_key == "n3"
+            assert app.screen is app.home and app.home.table.cursor_key == "n3"
             await type_line(pilot, "look n5")
             assert isinstance(app.screen, MemberScreen) and app.screen.label == "n5"
             await pilot.press("e")

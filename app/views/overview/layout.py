@@ -1,0 +1,65 @@
+"""Where the panes of the overview stand, by the room that there is and the number of members."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+PaneName = Literal["lists", "suspicions", "tables", "migrations", "happened", "detail"]
+
+PANES: tuple[PaneName, ...] = ("lists", "suspicions", "tables", "migrations", "happened", "detail")
+"""In the order in which tab goes through them."""
+
+Shape = Literal["lines", "two", "two-with-detail", "three"]
+"""All below each other, most of them a line each; two side by side; the same with the detail beside what happened; three."""
+
+TWO_FROM = (110, 26)
+"""Columns and rows from which two panes stand side by side."""
+DETAIL_FROM = (150, 38)
+THREE_FROM = (220, 50)
+FRAME = 3
+"""Lines of a pane that are no rows: upper edge, heading of the columns, lower edge."""
+LEAST_ROWS = 2
+"""Rows of a table that is not folded, at least."""
+LEAST_HAPPENED = 4
+
+
+class Arrangement(NamedTuple):
+    """`rows` are heights of the lines of panes, from the top; 0 is all that is left."""
+
+    shape: Shape
+    rows: tuple[int, ...]
+    folded: frozenset[PaneName] = frozenset()
+    """Panes of which only the edge is shown."""
+    hidden: frozenset[PaneName] = frozenset()
+
+
+def arrange(width: int, height: int, members: int, enlarged: PaneName | None = None) -> Arrangement:
+    """The arrangement for so much room; an `enlarged` pane has all of it."""
+    if enlarged is not None:
+        return Arrangement("lines", (0,), hidden=frozenset(PANES) - {enlarged})
+    wanted = members + FRAME
+    if _fits(width, height, THREE_FROM):
+        return Arrangement("three", (_shared(wanted, height, 2), 0))
+    if _fits(width, height, DETAIL_FROM):
+        row = _shared(wanted, height, 3)
+        return Arrangement("two-with-detail", (row, row, 0))
+    if _fits(width, height, TWO_FROM):
+        row = _shared(wanted, height, 3)
+        return Arrangement("two", (row, row, 0), hidden=frozenset({"detail"}))
+    single: tuple[PaneName, ...] = ("suspicions", "tables", "migrations")
+    left = height - len(single)
+    if left < FRAME + LEAST_ROWS + 1:
+        return Arrangement("lines", (0, 1, 1, 1), frozenset(single), frozenset({"happened", "detail"}))
+    lists = max(FRAME + LEAST_ROWS, min(wanted, left - LEAST_HAPPENED))
+    if left - lists < LEAST_HAPPENED:
+        return Arrangement("lines", (0, 1, 1, 1, 1), frozenset({*single, "happened"}), frozenset({"detail"}))
+    return Arrangement("lines", (lists, 1, 1, 1, 0), frozenset(single), frozenset({"detail"}))
+
+
+def _fits(width: int, height: int, least: tuple[int, int]) -> bool:
+    return width >= least[0] and height >= least[1]
+
+
+def _shared(wanted: int, height: int, rows: int) -> int:
+    """What a row of panes takes of the height, so that each of the `rows` has its part."""
+    return max(FRAME + LEAST_ROWS, min(wanted, height // rows))

@@ -1,0 +1,283 @@
+"""The first view: all that streams at one glance, in panes, each of which opens the view that has the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from textual.containers import Container
+from textual.events import DescendantFocus
+from textual.widget import Widget
+
+from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.actions.registry import action_called
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.session import Session
+from quarterdeck.app.views.overview.happened_pane import HappenedPane
+from quarterdeck.app.views.overview.layout import PANES, Arrangement, PaneName, arrange
+from quarterdeck.app.views.overview.panes import (
+    DetailPane,
+    ListsPane,
+    MigrationsPane,
+    OverviewPane,
+    SuspicionsPane,
+    TablesPane,
+)
+from quarterdeck.app.views.sort_filter_model import SortFilterModel
+from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.overview.activity import Activity
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.pane import Pane
+from quarterdeck.widgets.status_line import StatusLine
+
+ROWS_FOR_VERDICT = 16
+ROWS_FOR_ACTIVITY = 45
+COLUMNS_FOR_ACTIVITY = 130
+
+MANY_MEMBERS = 50
+"""With more members only the matrix and what happened are looked at in every tick, the other panes twice a second."""
+SELDOM_US = SECOND_US // 2
+
+
+class OverviewScreen(ViewScreen):
+    """The home of a session. A filter is for what happened; actions are for the member under the cursor of the focused pane."""
+
+    view = "overview"
+
+    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._epoch = session.epoch
+        self._marks: Mapping[str, str] = {}
+        self._labels: tuple[str, ...] = ()
+        self._arranged: Arrangement | None = None
+        self._enlarged: PaneName | None = None
+        self._seldom_painted = -1
+        self._activity = Activity()
+        self._pointed: PaneName = "lists"
+        """The pane that has the focus, or had it last, of those whose rows have a detail."""
+        self.verdict = StatusLine(id="verdict", most_lines=2)
+        self.pulses = StatusLine(id="pulses")
+        self.lists = ListsPane(session, self._key_of("beliefs"))
+        self.happened = HappenedPane(session, self._key_of("events"))
+        self.detail = DetailPane(session, self._key_of("member"))
+        self.panes: dict[PaneName, OverviewPane] = {
+            "lists": self.lists,
+            "suspicions": SuspicionsPane(session, self._key_of("suspicions")),
+            "tables": TablesPane(session, self._key_of("partitions")),
+            "migrations": MigrationsPane(session, self._key_of("migrations")),
+            "happened": self.happened,
+            "detail": self.detail,
+        }
+        self.overview = Container(*(self.panes[name] for name in PANES), id="overview")
+        self.handlers |= {
+            "open-pane": lambda _: self._open(self._focused),
+            "enlarge-pane": lambda _: self._enlarge(),
+            "follow": lambda _: self.happened.tail.set_following(not self.happened.tail.following),
+            "back": lambda _: self._back(),
+        }
+
+    def body(self) -> Iterable[Widget]:
+        yield self.verdict
+        yield self.pulses
+        yield self.overview
+
+    @property
+    def table(self) -> LineTable:
+        """That of the focused pane; the matrix when it has none."""
+        table = self.panes[self._pointed].table
+        return table if table is not None else self.matrix
+
+    @property
+    def matrix(self) -> LineTable:
+        """Who holds whom for a member."""
+        assert self.lists.table is not None
+        return self.lists.table
+
+    @property
+    def sort_filter(self) -> SortFilterModel | None:
+        model = self.table.model
+        return model if isinstance(model, SortFilterModel) else None
+
+    @property
+    def focused_first(self) -> Widget:
+        return self.matrix
+
+    def targets(self) -> tuple[str, ...]:
+        selected = self.table.selection if self._pointed != "suspicions" else ()
+        under = self.member_under_cursor
+        return selected or ((under,) if under else ())
+
+    @property
+    def member_under_cursor(self) -> str:
+        return self.panes[self._pointed].member
+
+    def point_at(self, label: str) -> None:
+        self.matrix.point_at(label)
+
+    def filter_by(self, text: str) -> None:
+        self.happened.tail.set_filter(text)
+        self.happened.say()
+
+    @property
+    def filter_text(self) -> str:
+        return self.happened.tail.filter_text
+
+    def sentence(self) -> Sequence[TableCell]:
+        """How the observer under the cursor differs, when it does."""
+        told = self.lists.model.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
+        return [TableCell("≠", "warning"), TableCell(told)] if told else ()
+
+    def take(self, records: Sequence[Record]) -> None:
+        self._activity.take(records)
+        for pane in self.panes.values():
+            pane.take(records)
+
+    def tick(self, *, news: bool) -> None:
+        """Besides records, other members and news that have become older are news; and lanes go on."""
+        moved = self.session.labels != self._labels or self.connections.marks() != self._marks
+        super().tick(news=news or moved)
+
+    def paint(self) -> None:
+        if self._epoch != self.session.epoch:
+            self._epoch = self.session.epoch
+            recent = self.session.recent
+            self._activity.restart(recent)
+            for pane in self.panes.values():
+                pane.restart(recent)
+        self._labels, self._marks = self.session.labels, self.connections.marks()
+        self._arrange()
+        self.lists.paint(self._labels, self._marks)
+        self.happened.paint(self._labels, self._marks)
+        if self._due():
+            for name, pane in self.panes.items():
+                if pane.display and name not in ("lists", "happened"):
+                    pane.paint(self._labels, self._marks)
+            self._say_activity()
+            self._say_detail()
+        self._say_verdict()
+
+    # Events
+
+    def on_resize(self) -> None:
+        if self.is_mounted:
+            self.call_after_refresh(self.repaint)
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        pane = self._focused
+        if pane.pane_name not in ("happened", "detail"):
+            self._pointed = pane.pane_name
+            self._say_detail()
+            self._say_below()
+
+    def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        super().on_line_table_moved(event)
+        self._say_detail()
+
+    def on_pane_chosen(self, message: Pane.Chosen) -> None:
+        if isinstance(message.pane, OverviewPane):
+            self._open(message.pane)
+
+    # What keys do
+
+    @property
+    def _focused(self) -> OverviewPane:
+        """The pane that has the focus; that of the lists when none has."""
+        return next((pane for pane in self.panes.values() if pane.has_focus_within), self.lists)
+
+    def _open(self, pane: OverviewPane) -> None:
+        """The view that has all of it, at the row under the cursor."""
+        self.console.goto(pane.view, member=pane.member or self.member_under_cursor)
+
+    def _enlarge(self) -> None:
+        """Give the focused pane all the room, or take it back."""
+        focused = self._focused
+        self._enlarged = focused.pane_name if self._enlarged is None else None
+        self._arrange()
+        focused.focus_inside()
+        self.repaint()
+
+    def _back(self) -> None:
+        if self._enlarged is not None:
+            self._enlarge()
+        else:
+            self.console.back()
+
+    # Painting
+
+    def _due(self) -> bool:
+        """Whether the panes that cost most in a great cluster are to be painted now."""
+        part = self.session.now_us() // SELDOM_US
+        if len(self._labels) <= MANY_MEMBERS or part != self._seldom_painted:
+            self._seldom_painted = part
+            return True
+        return False
+
+    def _arrange(self) -> None:
+        """Put the panes where they belong for the room that there is."""
+        width, height = self.app.size
+        self.verdict.display = height >= ROWS_FOR_VERDICT
+        self.pulses.display = height >= ROWS_FOR_ACTIVITY and width >= COLUMNS_FOR_ACTIVITY
+        room = self.overview.size
+        if not room.height:
+            return
+        wanted = arrange(room.width, room.height, len(self._labels), self._enlarged)
+        if wanted == self._arranged:
+            return
+        self._arranged = wanted
+        grid = wanted.shape != "lines"
+        styles = self.overview.styles
+        styles.layout = "grid" if grid else "vertical"
+        if grid:
+            styles.grid_size_columns = 3 if wanted.shape == "three" else 2
+            styles.grid_rows = " ".join(map(_height, wanted.rows))
+        heights = iter(wanted.rows)
+        for name, pane in self.panes.items():
+            pane.display = name not in wanted.hidden
+            pane.fold(name in wanted.folded)
+            if pane.display:
+                pane.styles.height = "1fr" if grid else _height(next(heights))
+        self.happened.styles.column_span = 2 if wanted.shape == "two" else 1
+
+    def _say_verdict(self) -> None:
+        """Whether all agree, and what is wrong with the links."""
+        links = self.session.picture.links.values()
+        cut = sum(bool(link.blocked) for link in links)
+        worse = len(links) - cut
+        summary = self.lists.model.summary
+        agreed = not summary.dissenters
+        self.verdict.show(
+            [
+                TableCell("=" if agreed else "≠", "good" if agreed else "warning"),
+                TableCell(f"~ {worse} one-way links slow or lossy" if worse else "", "warning"),
+                TableCell(f"✂ {cut} one-way links cut" if cut else "", "bad"),
+                TableCell(summary.sentence, "plain" if agreed else "warning"),
+                *(cell for told in summary.apart for cell in (TableCell("∦", "warning"), TableCell(told))),
+            ]
+        )
+
+    def _say_activity(self) -> None:
+        if self.pulses.display:
+            self.pulses.show(
+                [
+                    TableCell(f"{pulse.title} {pulse.bars} {pulse.rate}/s", pulse.tone)
+                    for pulse in self._activity.pulses(self.session.now_us())
+                ]
+            )
+
+    def _say_detail(self) -> None:
+        if self.detail.display:
+            self.detail.say(self.member_under_cursor, tuple(self.connections.facts(self.member_under_cursor)))
+
+    def _key_of(self, view: ViewName) -> str:
+        """The key that opens a view, as it is bound."""
+        wanted = "detail" if view == "member" else view
+        for binding in self.BINDINGS:
+            if not isinstance(binding, tuple) and binding.action == f"app.act('{wanted}')":
+                return binding.key_display or ""
+        return action_called(wanted).key_display
+
+
+def _height(cells: int) -> str:
+    """So many cells, or for 0 whatever is left, as style sheets write it."""
+    return str(cells) if cells else "1fr"

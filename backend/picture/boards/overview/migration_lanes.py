@@ -1,0 +1,184 @@
+"""What every member gives away and takes in by migrations, as lanes over the last seconds.
+
+A lane is counted from records, not from a picture: a picture only remembers the latest migrations.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import (
+    MigrationCopied,
+    MigrationDecided,
+    MigrationStarted,
+    TableRecovered,
+)
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.overview.bars import bars
+from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.formatting import age_text, bytes_text, one_line
+
+SLOT_US = SECOND_US // 2
+"""What one bar stands for."""
+SLOTS = 12
+WINDOW_S = SLOTS * SLOT_US / SECOND_US
+
+
+class Ends(NamedTuple):
+    """Whose copy of a partition goes to whom."""
+
+    giver: Address
+    taker: Address
+
+
+@dataclass(slots=True)
+class Slot:
+    """What happened in one stretch of time, by member."""
+
+    number: int
+    given: dict[Address, int] = field(default_factory=dict)
+    taken: dict[Address, int] = field(default_factory=dict)
+    given_bytes: dict[Address, int] = field(default_factory=dict)
+    taken_bytes: dict[Address, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What one member gave away, or took in, in the window; texts are empty when that is nothing."""
+
+    count: int
+    lane: str
+    rate: str
+    """Migrations a second."""
+    copied: str
+    """Bytes a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRow:
+    """The two lanes of one member."""
+
+    label: str
+    given: Lane
+    taken: Lane
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything moved in the window."""
+        return bool(self.given.count or self.taken.count)
+
+
+class MigrationLanes:
+    """Counts the migrations that were committed, by half seconds."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, Ends] = {}
+        self._slots: deque[Slot] = deque(maxlen=SLOTS + 1)
+        """The latest last; stretches in which nothing happened have none."""
+
+    def restart(self, records: Iterable[Record]) -> None:
+        """Count `records` instead of all that was counted."""
+        self._begun.clear()
+        self._slots.clear()
+        self.take(records)
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Count these too; in order of time."""
+        for record in records:
+            match record.event:
+                case MigrationStarted() as begun:
+                    self._begin(begun)
+                case MigrationCopied(migration_id, _, _, size, _):
+                    ends = self._begun.get(migration_id)
+                    if ends is not None:
+                        slot = self._slot(record.at)
+                        slot.given_bytes[ends.giver] = slot.given_bytes.get(ends.giver, 0) + size
+                        slot.taken_bytes[ends.taker] = slot.taken_bytes.get(ends.taker, 0) + size
+                case MigrationDecided(migration_id, _, committed):
+                    self._end(migration_id, record.at, committed)
+                case TableRecovered(_, _, committed_ids, rolled_back_ids):
+                    for migration_id in (*committed_ids, *rolled_back_ids):
+                        self._end(migration_id, record.at, migration_id in committed_ids)
+                case _:
+                    pass
+
+    def rows(self, picture: Picture, labels: Sequence[str], now_us: int) -> dict[str, LaneRow]:
+        """The lanes of these members up to now, by label."""
+        now = now_us // SLOT_US
+        seen = [slot for slot in self._slots if now - SLOTS < slot.number <= now]
+        highest = max(
+            (count for slot in seen for side in (slot.given, slot.taken) for count in side.values()), default=0
+        )
+        found: dict[str, LaneRow] = {}
+        for label in labels:
+            address = picture.address_of(label) or Address(label)
+            given, taken = [0] * SLOTS, [0] * SLOTS
+            given_bytes = taken_bytes = 0
+            for slot in seen:
+                place = slot.number - now + SLOTS - 1
+                given[place], taken[place] = slot.given.get(address, 0), slot.taken.get(address, 0)
+                given_bytes += slot.given_bytes.get(address, 0)
+                taken_bytes += slot.taken_bytes.get(address, 0)
+            found[label] = LaneRow(
+                one_line(label), _lane(given, given_bytes, highest), _lane(taken, taken_bytes, highest)
+            )
+        return found
+
+    def _begin(self, begun: MigrationStarted) -> None:
+        self._begun[begun.migration_id] = Ends(begun.owner, begun.destination)
+        if len(self._begun) > BEGUN_KEPT:
+            del self._begun[next(iter(self._begun))]
+
+    def _end(self, migration_id: str, at_us: int, committed: bool) -> None:
+        ends = self._begun.pop(migration_id, None)
+        if ends is not None and committed:
+            slot = self._slot(at_us)
+            slot.given[ends.giver] = slot.given.get(ends.giver, 0) + 1
+            slot.taken[ends.taker] = slot.taken.get(ends.taker, 0) + 1
+
+    def _slot(self, at_us: int) -> Slot:
+        """That of this moment; what comes late counts for the latest."""
+        number = at_us // SLOT_US
+        if not self._slots or self._slots[-1].number < number:
+            self._slots.append(Slot(number))
+        return self._slots[-1]
+
+
+def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
+    """What the masters have still to migrate, how fast it goes and for how long, in a few words."""
+    leading = [picture.members[label].leading for label in picture.masters()]
+    if any(one.recovering for one in leading):
+        return "searching the latest table", "warning"
+    running, waiting = sum(len(one.running) for one in leading), sum(one.waiting for one in leading)
+    if not running and not waiting:
+        failed = picture.history.failed_count
+        if failed:
+            return f"none, {picture.history.done_count} done, {failed} failed", "plain"
+        return (f"none, {picture.history.done_count} done" if picture.history.done_count else "none"), "faint"
+    planned = max(sum(one.planned_count for one in leading), running + waiting)
+    said = [f"{planned - running - waiting} of {planned}", f"{running} running"]
+    rate = picture.history.rates.at(now_us).migrations
+    if rate:
+        said += [
+            f"{rate:.3g}/s",
+            f"about {age_text(max(SECOND_US, round((running + waiting) / rate * SECOND_US)))} left",
+        ]
+    return ", ".join(said), "strong"
+
+
+def _lane(counts: Sequence[int], size: int, highest: int) -> Lane:
+    """Rates are averages over the window."""
+    count = sum(counts)
+    return Lane(
+        count,
+        bars(counts, highest) if count else "",
+        f"{count / WINDOW_S:.3g}" if count else "",
+        bytes_text(round(size / WINDOW_S)) if size else "",
+    )

@@ -1,0 +1,93 @@
+"""Every suspicion in force as a row: who suspects whom, for how long, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.boards.suspicion_board import MUTUAL_GLYPH, SUSPECTS_GLYPH, is_mutual
+from quarterdeck.backend.picture.fold.belief import Suspicion
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line, with_names
+
+MOST_ROWS = 500
+"""Of more suspicions the rest is only counted."""
+
+
+class SuspicionEntry(NamedTuple):
+    """One suspicion, and who has it."""
+
+    observer: str
+    suspect: Address
+    suspicion: Suspicion
+
+
+@dataclass(frozen=True, slots=True)
+class SuspicionRow:
+    """One suspicion in words."""
+
+    observer: str
+    suspect: str
+    glyph: str
+    """Says whether the suspect suspects the observer too."""
+    age: str
+    since_us: int
+    reason: str
+
+    @property
+    def pair(self) -> str:
+        """Who suspects whom."""
+        return f"{self.observer} → {self.suspect}"
+
+
+@dataclass(frozen=True, slots=True)
+class SuspicionRows:
+    """The suspicions of all running members, those of the older member first."""
+
+    entries: Mapping[str, SuspicionEntry]
+    """By a key that stays the same while the suspicion lasts."""
+    raised: int
+    """How many there are, those without a row included."""
+    suspects: int
+    """How many members are suspected by anybody."""
+
+    def row(self, picture: Picture, key: str, now_us: int) -> SuspicionRow:
+        """The row of this key. Raises KeyError."""
+        observer, suspect, (reason, since_us) = self.entries[key]
+        belief = picture.members.get(observer)
+        mutual = belief is not None and is_mutual(picture, belief, suspect)
+        return SuspicionRow(
+            observer=one_line(observer),
+            suspect=one_line(picture.label_of(suspect)),
+            glyph=MUTUAL_GLYPH if mutual else SUSPECTS_GLYPH,
+            age=age_text(now_us - since_us),
+            since_us=since_us,
+            reason=one_line(with_names(reason, picture.label_of)),
+        )
+
+
+def suspicion_rows(picture: Picture, labels: Sequence[str]) -> SuspicionRows:
+    """The suspicions in force of these members, in this order."""
+    entries: dict[str, SuspicionEntry] = {}
+    raised = 0
+    suspected: set[Address] = set()
+    for label in labels:
+        belief = picture.members.get(label)
+        if belief is None or not belief.running or not belief.suspicions:
+            continue
+        raised += len(belief.suspicions)
+        suspected.update(belief.suspicions)
+        for suspect, suspicion in islice(belief.suspicions.items(), MOST_ROWS - len(entries)):
+            entries[f"{label} {suspect}"] = SuspicionEntry(label, suspect, suspicion)
+    return SuspicionRows(entries, raised, len(suspected))
+
+
+def suspicion_figure(rows: SuspicionRows) -> tuple[str, Tone]:
+    """How many there are, in a word or two."""
+    if not rows.raised:
+        return "none", "faint"
+    return f"{rows.raised}, of {counted(rows.suspects, 'member')}", "warning"

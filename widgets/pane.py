@@ -1,0 +1,133 @@
+"""A framed part of the screen: its key, its title and one figure stand in the upper edge, what it shows below.
+
+Where there is no room for more, only that edge is left, without corners, and says the most important of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from quarterdeck.widgets.line_table import TONES, TableCell
+
+
+class PaneEdge(Widget):
+    """The upper edge of a pane. It has the focus in place of a body that is not in sight."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "pane-edge--line",
+        "pane-edge--key",
+        "pane-edge--title",
+        *(f"pane-edge--{tone}" for tone in TONES),
+    }
+
+    def __init__(self, key: str, title: str) -> None:
+        super().__init__(classes="pane-edge")
+        self.key, self.title = key, title
+        self.folded = False
+        """Whether it is all that is in sight of its pane."""
+        self._said: tuple[TableCell, ...] = ()
+        self._styles: dict[str, Style] = {}
+
+    @property
+    def text(self) -> str:
+        """What it says, without the line."""
+        return " ".join(filter(None, (self.key, self.title, *(part.text for part in self._said))))
+
+    def show(self, parts: Sequence[TableCell]) -> None:
+        """Say `parts` after the title; painted anew only when they are others than before."""
+        said = tuple(part for part in parts if part.text)
+        if said != self._said:
+            self._said = said
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        line = self._style("line")
+        segments = [Segment("  " if self.folded else "┌ ", line)]
+        if self.key:
+            segments.append(Segment(f"{self.key} ", self._style("key")))
+        segments.append(Segment(self.title, self._style("title")))
+        for part in self._said:
+            segments += [Segment("  " if self.folded else " ─ ", line), Segment(part.text, self._style(part.tone))]
+        segments.append(Segment(" ", line))
+        strip = Strip(segments)
+        room = width if self.folded else width - 1
+        if strip.cell_length > room:
+            strip = Strip([*strip.crop(0, max(0, room - 1)), Segment("…", line)])
+        rest = max(0, room - strip.cell_length)
+        end = [Segment(" " * rest, line)] if self.folded else [Segment("─" * rest + "┐", line)]
+        return Strip([*strip, *end]).crop_extend(0, width, line)
+
+    def notify_style_update(self) -> None:
+        self._styles.clear()
+        super().notify_style_update()
+
+    def _style(self, part: str) -> Style:
+        style = self._styles.get(part)
+        if style is None:
+            style = self.rich_style + self.get_component_rich_style(f"pane-edge--{part}", partial=True)
+            self._styles[part] = style
+        return style
+
+
+class Pane(Vertical):
+    """A body in a frame. Enter in it, or a click on its title, asks for it to be opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", show=False)]
+
+    class Chosen(Message):
+        """The reader wants to see all of what this pane is about."""
+
+        def __init__(self, pane: Pane) -> None:
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, key: str, title: str, body: Widget, *, id: str) -> None:
+        super().__init__(id=id, classes="pane")
+        self.edge = PaneEdge(key, title)
+        self.body = body
+        body.add_class("pane-body")
+
+    def compose(self) -> ComposeResult:
+        yield self.edge
+        yield self.body
+
+    @property
+    def folded(self) -> bool:
+        """Whether only the edge is in sight."""
+        return self.edge.folded
+
+    def fold(self, folded: bool) -> None:
+        """Show the edge alone, or the body too. The focus stays in the pane."""
+        if folded == self.edge.folded:
+            return
+        focused = self.has_focus_within
+        self.edge.folded = folded
+        self.edge.can_focus = folded
+        self.body.display = not folded
+        self.set_class(folded, "-folded")
+        if focused:
+            self.focus_inside()
+        self.edge.refresh()
+
+    def focus_inside(self) -> None:
+        """Give the focus to whatever of it is in sight."""
+        (self.edge if self.edge.folded else self.body).focus()
+
+    def action_choose(self) -> None:
+        self.post_message(self.Chosen(self))
+
+    def on_click(self, event: events.Click) -> None:
+        if event.widget is self.edge:
+            self.post_message(self.Chosen(self))
